@@ -1,5 +1,4 @@
-// Package logs keeps the output of one kernel in rotating files and reads it
-// back by byte offset. The runner's log command writes, the agent reads; both
-// agree only on the directory. A file is named by the offset of its first
-// byte, so offsets stay the same when old files go.
+// Package logs stores the output of one kernel in rotating files and reads it by byte offset. The
+// runner's log command writes and the agent reads; they share only the directory. The name of a
+// file is the offset of its first byte, so offsets stay valid when old files are removed.
 package logs

@@ -18,7 +18,7 @@ func write(t *testing.T, w *Writer, s string) {
 	}
 }
 
-// readAll reads what is there now.
+// readAll reads the available output.
 func readAll(t *testing.T, r *Reader) string {
 	t.Helper()
 	var b strings.Builder
@@ -160,8 +160,8 @@ func TestNoLogYet(t *testing.T) {
 	}
 }
 
-// A program that writes 10 MB without an end of line, with what terminals and pages act
-// upon in it, takes as much room as any other, and its line is handed on in pieces.
+// A program that writes 10 MB without a line end, including control characters, uses no more memory
+// than any other, and its line is delivered in pieces.
 func TestALineWithoutEnd(t *testing.T) {
 	dir := t.TempDir()
 	w, err := NewWriter(dir, 1<<20, 2)

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Reader reads the log kept in a directory, by offset in all that was ever
-// written. It may run beside a Writer of another process.
+// Reader reads the log in a directory. Offsets count all bytes that were ever written. It can run
+// concurrently with a Writer in another process.
 type Reader struct {
 	dir    string
 	offset int64
@@ -16,18 +16,18 @@ type Reader struct {
 	start  int64
 }
 
-// NewReader reads from offset on, or from the oldest kept byte when offset was
-// dropped already.
+// NewReader returns a Reader that starts at the offset, or at the oldest stored byte if the offset
+// was removed already.
 func NewReader(dir string, offset int64) *Reader {
 	return &Reader{dir: dir, offset: max(offset, 0)}
 }
 
-// Offset is where the next Read begins.
+// Offset returns the offset of the next Read.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// Read returns bytes that lie together in the log; io.EOF means that there are
-// no more at present. When bytes were dropped before they were read, Read goes
-// on after the gap: Offset minus the number of bytes read tells where.
+// Read returns consecutive bytes of the log, and io.EOF if there are no more at present. If bytes
+// were removed before they were read, Read continues after the gap: the data starts at Offset minus
+// the number of bytes read.
 func (r *Reader) Read(p []byte) (int, error) {
 	for {
 		if r.file != nil {
@@ -50,9 +50,9 @@ func (r *Reader) Read(p []byte) (int, error) {
 	}
 }
 
-// next opens the file that holds the offset, if that is another one than the
-// open one. The writer begins a new file only when the old one is complete, so
-// a reader at the end of a file misses nothing by going on.
+// next opens the file that contains the offset, unless it is open already. The writer starts a new
+// file only when the old one is complete, so a reader at the end of a file misses nothing by
+// opening the next one.
 func (r *Reader) next() (bool, error) {
 	for {
 		starts, err := segments(r.dir)
@@ -73,7 +73,7 @@ func (r *Reader) next() (bool, error) {
 		}
 		f, err := os.Open(segment(r.dir, pick))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // rotated away since the listing
+			continue // removed since the listing
 		}
 		if err != nil {
 			return false, err
@@ -93,7 +93,7 @@ func (r *Reader) Close() {
 	}
 }
 
-// End returns the offset after the last kept byte.
+// End returns the offset after the last stored byte.
 func End(dir string) (int64, error) {
 	starts, err := segments(dir)
 	if errors.Is(err, os.ErrNotExist) || len(starts) == 0 {
@@ -113,8 +113,8 @@ func End(dir string) (int64, error) {
 	return last + st.Size(), nil
 }
 
-// Tail returns the offset at which the last lines begin, or the oldest kept
-// byte when there are fewer. A last line without a line end counts.
+// Tail returns the offset at which the last lines begin, or the oldest stored byte if there are
+// fewer. An incomplete last line counts as a line.
 func Tail(dir string, lines int64) (int64, error) {
 	starts, err := segments(dir)
 	if errors.Is(err, os.ErrNotExist) || len(starts) == 0 {
@@ -139,7 +139,7 @@ func Tail(dir string, lines int64) (int64, error) {
 	return starts[0], nil
 }
 
-// tailFile walks one file backwards, taking line ends off lines.
+// tailFile walks through one file backwards and subtracts its line ends from lines.
 func tailFile(name string, lines *int64, first *bool) (int64, bool, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -162,7 +162,7 @@ func tailFile(name string, lines *int64, first *bool) (int64, bool, error) {
 			if at < 0 {
 				break
 			}
-			// The line end that closes the log begins no line.
+			// The line end at the end of the log does not start another line.
 			if !*first || at != len(part)-1 {
 				*lines--
 				if *lines == 0 {

@@ -8,15 +8,14 @@ import (
 	"sync"
 )
 
-// What is kept of a kernel's output unless the configuration says otherwise:
-// 2 files of 16 MiB, so between 16 and 32 MiB.
+// By default 2 files of 16 MiB are kept, so between 16 and 32 MiB of output.
 const (
 	DefaultFileBytes = 16 << 20
 	DefaultFiles     = 2
 )
 
-// Writer appends output to the newest file of a directory and drops the oldest
-// file when there are too many. It is safe for concurrent use.
+// Writer appends output to the newest file of a directory, and removes the oldest file if there are
+// too many. It is safe for concurrent use.
 type Writer struct {
 	dir   string
 	max   int64
@@ -28,7 +27,7 @@ type Writer struct {
 	size  int64
 }
 
-// NewWriter opens the log kept in dir, or begins one.
+// NewWriter opens the log in dir or creates one.
 func NewWriter(dir string, fileBytes int64, files int) (*Writer, error) {
 	if fileBytes < 1 || files < 1 {
 		return nil, fmt.Errorf("log in %s: %d files of %d bytes keep nothing", dir, files, fileBytes)
@@ -61,8 +60,8 @@ func (w *Writer) open() error {
 	return nil
 }
 
-// Write appends p, going on to a new file where the present one is full. After
-// an error, bytes of p are lost and the writer can be used again.
+// Write appends p and starts a new file when the present one is full. After an error, bytes of p
+// are lost, but the writer can be used again.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +83,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// rotate begins the next file and removes the oldest ones.
+// rotate starts the next file and removes the oldest ones.
 func (w *Writer) rotate() error {
 	full := w.file
 	begin, size := w.start, w.size
@@ -114,15 +113,15 @@ func (w *Writer) Close() error {
 	return w.file.Close()
 }
 
-// segment names the file that begins at an offset. Zeros in front keep the
-// directory's order the order of the offsets.
+// segment returns the name of the file that begins at an offset. Leading zeros make the
+// alphabetical order the order of the offsets.
 func segment(dir string, start int64) string {
 	s := strconv.FormatInt(start, 10)
 	const digits = "0000000000000000000"
 	return filepath.Join(dir, digits[len(s):]+s+".log")
 }
 
-// segments lists the first offsets of the files in dir, in order.
+// segments returns the sorted start offsets of the files in dir.
 func segments(dir string) ([]int64, error) {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {

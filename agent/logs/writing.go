@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// aliveFile is a named pipe that the writer of a log keeps open for writing,
-	// so that a reader of it learns of the writer's death at once.
+	// aliveFile is a named pipe that the writer of a log keeps open for writing. A reader of the
+	// pipe notices the writer's death at once.
 	aliveFile = "alive"
-	// pipesFile holds the identities of the container's output pipes.
+	// pipesFile contains the identities of the container's output pipes.
 	pipesFile = "pipes"
 )
 
-// Claim makes the caller the only writer of the log in dir until the returned
-// file is closed or the process ends. FailedPrecondition: the log has a writer.
+// Claim makes the caller the only writer of the log in dir, until the returned file is closed or
+// the process ends. It returns FailedPrecondition if the log has a writer.
 func Claim(dir string) (*os.File, error) {
 	name := filepath.Join(dir, aliveFile)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -34,7 +34,7 @@ func Claim(dir string) (*os.File, error) {
 	if err := syscall.Mkfifo(name, 0o600); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("make %s: %w", name, err)
 	}
-	// Open for reading as well, or the open would wait for a reader.
+	// Opening it for writing only would block until there is a reader.
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func Claim(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// AwaitNoWriter returns nil once no process claims the log in dir, and the
-// context's error if that ends first. NotFound: no one has ever claimed it.
+// AwaitNoWriter returns nil once the log in dir has no writer, and the context's error if the
+// context ends first. It returns NotFound if the log never had a writer.
 func AwaitNoWriter(ctx context.Context, dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, aliveFile), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -58,7 +58,7 @@ func AwaitNoWriter(ctx context.Context, dir string) error {
 	}
 	defer f.Close()
 	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })()
-	// No one writes to the pipe: the read ends when the last writer closes it.
+	// No data is ever written to the pipe: the read ends when the last writer closes it.
 	_, err = f.Read(make([]byte, 1))
 	switch {
 	case errors.Is(err, io.EOF):
@@ -83,8 +83,7 @@ func identify(f *os.File) (pipe, error) {
 	return pipe{uint64(st.Dev), st.Ino}, nil
 }
 
-// NotePipes keeps the identities of the container's output pipes in dir, so
-// that Pipes finds the same ones again.
+// NotePipes stores the identities of the container's output pipes in dir, for Pipes.
 func NotePipes(dir string, pipes ...*os.File) error {
 	name := filepath.Join(dir, pipesFile)
 	var lines strings.Builder
@@ -101,9 +100,9 @@ func NotePipes(dir string, pipes ...*os.File) error {
 	return os.Rename(name+".new", name)
 }
 
-// Pipes opens the reading ends of the output pipes of a process, stdout first.
-// The process belongs to the user of the container, who may have replaced its
-// descriptors: anything but the pipes noted in dir is refused.
+// Pipes opens the read ends of the output pipes of a process, stdout first. The process belongs to
+// the user of the container and may have replaced its descriptors, so Pipes refuses any file other
+// than the pipes recorded in dir.
 func Pipes(dir string, pid int) ([]*os.File, error) {
 	text, err := os.ReadFile(filepath.Join(dir, pipesFile))
 	if err != nil {
@@ -123,8 +122,8 @@ func Pipes(dir string, pid int) ([]*os.File, error) {
 	return open, nil
 }
 
-// openPipe opens what path leads to if it is the noted pipe. It looks before it
-// opens, since opening a device may change it.
+// openPipe opens the file at path if it is the recorded pipe. It checks this before opening,
+// because opening a device can have side effects.
 func openPipe(path, noted string) (*os.File, error) {
 	named, err := os.OpenFile(path, unix.O_PATH, 0)
 	if err != nil {

@@ -20,7 +20,7 @@ func newPipe(t *testing.T) (read, write *os.File) {
 	return read, write
 }
 
-// sleeper is a process with these outputs.
+// sleeper starts a process with these outputs and returns its pid.
 func sleeper(t *testing.T, stdout, stderr *os.File) int {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")

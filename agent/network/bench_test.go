@@ -10,10 +10,9 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// BenchmarkTransfer sends 256 MiB over one TCP connection from kernel to kernel, in
-// turn: over the bridge of one agent, over that of two agents of one host, where
-// packets are not put into others, and over two machines, which are network
-// namespaces behind a bridge.
+// BenchmarkTransfer sends 256 MiB over one TCP connection between kernels, alternating between
+// three paths: over the bridge of one agent; between two agents on one host, where packets are not
+// encapsulated; and between two machines, which are network namespaces connected by a bridge.
 func BenchmarkTransfer(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Skip("network namespaces need root")
@@ -60,16 +59,16 @@ func BenchmarkTransfer(b *testing.B) {
 	b.ReportMetric(median(machines), "machines-MB/s")
 	b.ReportMetric(median(host)/median(bridge), "host/bridge")
 	b.ReportMetric(median(machines)/median(bridge), "machines/bridge")
-	b.ReportMetric(0, "ns/op") // the sum of three things says nothing
+	b.ReportMetric(0, "ns/op") // the sum of the three measurements has no meaning
 }
 
-// BenchmarkAttach makes and removes the network of a session of one kernel.
+// BenchmarkAttach creates and removes the network of a session of one kernel.
 func BenchmarkAttach(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Skip("network namespaces need root")
 	}
 	m := open(b, Config{Dir: b.TempDir(), Claims: b.TempDir()})
-	first, err := m.Reserve("first", "first") // what an agent makes once is not counted
+	first, err := m.Reserve("first", "first") // excludes the one-time setup of an agent
 	must(b, err)
 	_, err = m.Create(first)
 	must(b, err)

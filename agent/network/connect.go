@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Create makes the kernel's namespace, with loopback up and nothing else, so
-// that a container can be created in it while Connect still works.
+// Create creates the kernel's namespace with only loopback, so that a container can be created in
+// it while Connect is running.
 func (m *Manager) Create(a Attachment) (path string, err error) {
 	path = m.Path(a)
 	if err := removeNamespace(path); err != nil {
@@ -26,8 +26,8 @@ func (m *Manager) Create(a Attachment) (path string, err error) {
 	return path, nil
 }
 
-// Connect joins the namespace to the session's bridge. It may be repeated, and
-// takes the place of one that was interrupted.
+// Connect connects the namespace to the session's bridge. It can be repeated, and completes a call
+// that was interrupted.
 func (m *Manager) Connect(_ context.Context, a Attachment) error {
 	if err := m.setUp(); err != nil {
 		return fmt.Errorf("set up the agent's network: %w", err)
@@ -53,7 +53,8 @@ func (m *Manager) Connect(_ context.Context, a Attachment) error {
 	return nil
 }
 
-// admitted is the part of the attachment's session, which the firewall knows.
+// admitted returns the segment of the attachment's session after its rules were added to the
+// firewall.
 func (m *Manager) admitted(a Attachment) (*segment, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,14 +72,14 @@ func (m *Manager) admitted(a Attachment) (*segment, error) {
 func (m *Manager) ensureBridge(a Attachment, card net.HardwareAddr) (index int, err error) {
 	name := m.bridge(a.Subnet, a.Overlay)
 	if link, err := m.own.LinkByName(name); err == nil && link.Attrs().Flags&net.FlagUp != 0 {
-		return link.Attrs().Index, nil // that is the last step
+		return link.Attrs().Index, nil // this is set by the last step
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr = name, card
 	bits := a.Subnet.Bits()
 	if a.Overlay != nil {
-		// The gateway is the same on every agent, so none is another's. Only the
-		// kernels that are here are routed to the bridge: see join.
+		// The gateway has the same address on every agent, so it belongs to no peer. Only the local
+		// kernels are routed to the bridge: see join.
 		attrs.MTU, attrs.HardwareAddr, bits = a.Overlay.MTU, hardware(a.Gateway()), 32
 	}
 	if err := m.own.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil && !errors.Is(err, unix.EEXIST) {
@@ -103,8 +104,7 @@ func (m *Manager) ensureBridge(a Attachment, card net.HardwareAddr) (index int, 
 	return link.Attrs().Index, nil
 }
 
-// plug makes the cable: one end on the bridge, the other, eth0, in the
-// namespace.
+// plug creates a veth pair: one end on the bridge, the other, eth0, in the namespace.
 func (m *Manager) plug(a Attachment, bridge int, ns netns.NsHandle) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = m.veth(a)
@@ -116,7 +116,7 @@ func (m *Manager) plug(a Attachment, bridge int, ns netns.NsHandle) error {
 		veth.PeerMTU, veth.PeerHardwareAddr = uint32(a.Overlay.MTU), hardware(a.Address)
 	}
 	err := m.own.LinkAdd(veth)
-	if errors.Is(err, unix.EEXIST) { // of a Connect that did not come to its end
+	if errors.Is(err, unix.EEXIST) { // left by an interrupted Connect
 		if err := m.own.remove(attrs.Name); err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (m *Manager) plug(a Attachment, bridge int, ns netns.NsHandle) error {
 	return inside.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: a.Gateway().AsSlice()})
 }
 
-// join brings the cable's end up on the bridge.
+// join connects the host end of the veth pair to the bridge.
 func (m *Manager) join(a Attachment, bridge int) error {
 	link, err := m.own.LinkByName(m.veth(a))
 	if err != nil {
@@ -169,8 +169,8 @@ func ipNet(a netip.Addr, bits int) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(bits, 32)}
 }
 
-// Remove undoes Create and Connect and gives the address back. It may be
-// repeated, also for what was never made.
+// Remove undoes Create and Connect and frees the address. It can be repeated, also if neither was
+// called.
 func (m *Manager) Remove(a Attachment) error {
 	own := m.opened()
 	if a.Key == "" || own == nil {
@@ -196,7 +196,7 @@ func (m *Manager) Remove(a Attachment) error {
 func (m *Manager) removeSession(a Attachment, seg *segment) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// Another kernel of the session may have come meanwhile.
+	// Another kernel of the session may have been added in the meantime.
 	if len(seg.used) > 0 || m.sessions[a.Session] != seg {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (m *Manager) removeSession(a Attachment, seg *segment) error {
 	return m.renew(seg.overlay != nil)
 }
 
-// Traffic returns bytes received and sent by the kernel.
+// Traffic returns the bytes that the kernel has received and sent.
 func (m *Manager) Traffic(a Attachment) (received, sent uint64, err error) {
 	own := m.opened()
 	if own == nil {
@@ -231,6 +231,6 @@ func (m *Manager) Traffic(a Attachment) (received, sent uint64, err error) {
 		return 0, 0, fmt.Errorf("traffic of %s: %w", a.Key, err)
 	}
 	s := link.Attrs().Statistics
-	// What this end sends, the kernel's end receives.
+	// The kernel receives the bytes that this end sends.
 	return s.TxBytes, s.RxBytes, nil
 }

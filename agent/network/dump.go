@@ -9,19 +9,19 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// How long dump tries, and the pauses between its tries. A dump of a thousand
-// links takes a few milliseconds; the longest pause is short beside dumpTimeout,
-// so that one quiet moment is enough.
+// The maximum duration of dump and the pauses between its attempts. A dump of a thousand links
+// takes a few milliseconds. The longest pause is short compared with dumpTimeout, so that one
+// undisturbed moment is enough.
 const (
 	dumpTimeout    = 30 * time.Second
 	dumpFirstPause = time.Millisecond
 	dumpLastPause  = 100 * time.Millisecond
 )
 
-// dump lists something by netlink, and tries again when the kernel says that the
-// list changed while it was read: such a list may lack entries or have them
-// twice. It returns ErrUnavailable when no try was left alone for dumpTimeout.
-// Every list of links, addresses, routes and neighbours goes through it.
+// dump lists objects by netlink. It retries when the kernel reports that the list changed during
+// the read, because such a list can lack entries or contain duplicates. It returns ErrUnavailable
+// if no attempt was undisturbed within dumpTimeout. Every list of links, addresses, routes and
+// neighbors must use it.
 func dump[T any](what string, list func() ([]T, error)) ([]T, error) {
 	deadline := time.Now().Add(dumpTimeout)
 	for pause := dumpFirstPause; ; pause = min(2*pause, dumpLastPause) {
@@ -39,12 +39,12 @@ func dump[T any](what string, list func() ([]T, error)) ([]T, error) {
 	}
 }
 
-// links lists the interfaces of a namespace.
+// links returns the interfaces of a namespace.
 func links(h *netlink.Handle) ([]netlink.Link, error) {
 	return dump("links", h.LinkList)
 }
 
-// addresses lists the IPv4 addresses of a link, or of all with nil.
+// addresses returns the IPv4 addresses of a link, or of all links if it is nil.
 func addresses(h *netlink.Handle, link netlink.Link) ([]netlink.Addr, error) {
 	return dump("addresses", func() ([]netlink.Addr, error) { return h.AddrList(link, netlink.FAMILY_V4) })
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// flap gives a namespace many links, so that a list of them takes several
-// messages, and adds and removes others in bursts for as long as the test runs.
+// flap creates many links in a namespace, so that a list of them takes several messages, and adds
+// and removes links in bursts while the test runs.
 func flap(t *testing.T, path string) {
 	t.Helper()
 	var h *netlink.Handle
@@ -44,14 +44,14 @@ func flap(t *testing.T, path string) {
 				_ = h.LinkDel(d)
 			}
 			if i%20 == 19 {
-				time.Sleep(20 * time.Millisecond) // the machine is not busy with links alone
+				time.Sleep(20 * time.Millisecond) // leaves processor time for other work
 			}
 		}
 	}()
 	t.Cleanup(func() { close(stop); <-stopped; h.Close() })
 }
 
-// A list that the kernel interrupts because links come and go is read again.
+// A list that the kernel interrupts because links change is read again.
 func TestListsWhileLinksChange(t *testing.T) {
 	needRoot(t)
 	host := newHost(t)

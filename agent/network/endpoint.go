@@ -10,25 +10,25 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// DefaultPort is where agents take packets of overlays, as IANA has it for VXLAN.
+// DefaultPort is the UDP port for overlay packets, which IANA has assigned to VXLAN.
 const DefaultPort = 4789
 
-// Limits of what packets of kernels with an overlay may have, and what the
-// headers around them take: Ethernet, IPv4, UDP and VXLAN.
+// Limits of the packet size of kernels in an overlay, and the size of the headers around a packet:
+// Ethernet, IPv4, UDP and VXLAN.
 const (
 	minMTU   = 576
 	maxMTU   = 65535 - overhead
 	overhead = 50
 )
 
-// Reach is how kernels on other agents reach those of this one.
+// Reach describes how kernels on other agents reach the kernels of this one.
 type Reach struct {
 	Endpoint netip.AddrPort
-	MTU      int    // what a packet of a kernel may have
-	Off      string // why they do not
+	MTU      int    // largest packet of a kernel
+	Off      string // why they cannot
 }
 
-// Reach tells where other agents send to.
+// Reach returns the endpoint for other agents.
 func (m *Manager) Reach() Reach {
 	if m.off != "" {
 		return Reach{Off: m.off}
@@ -36,8 +36,7 @@ func (m *Manager) Reach() Reach {
 	return Reach{Endpoint: m.cfg.Endpoint, MTU: m.underlay() - overhead}
 }
 
-// underlay is what a packet between agents may have: that of the interface with
-// the endpoint's address.
+// underlay returns the MTU between agents: that of the interface with the endpoint's address.
 func (m *Manager) underlay() int {
 	list, err := links(m.host.Handle)
 	if err != nil {
@@ -54,7 +53,7 @@ func (m *Manager) underlay() int {
 			}
 		}
 	}
-	return 1500 // translated on the way
+	return 1500 // address translation happens on the way
 }
 
 // isHere reports whether the host has an address.
@@ -71,8 +70,8 @@ func (m *Manager) isHere(a netip.Addr) bool {
 	return false
 }
 
-// ParseEndpoint reads a setting: an address, a port or both, of which the other is
-// the given one and DefaultPort.
+// ParseEndpoint parses a setting: an address, a port or both. The default address is known, the
+// default port is DefaultPort.
 func ParseEndpoint(setting string, known netip.Addr) (netip.AddrPort, error) {
 	host, port := setting, ""
 	if i := strings.LastIndexByte(setting, ':'); i >= 0 {
@@ -92,13 +91,13 @@ func ParseEndpoint(setting string, known netip.Addr) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(addr, uint16(number)), nil
 }
 
-// Known is the address of this host that its way to another one has; where that
-// is this host itself, that of its way to the world. It is not valid where there
-// is none.
+// Known returns the local address of this host's route to one of the given hosts. If that is a
+// loopback address, it returns the local address of the default route, and an invalid address if
+// there is none.
 func Known(towards ...string) netip.Addr {
 	var found netip.Addr
 	for _, to := range append(towards, "198.51.100.1:9") {
-		c, err := net.Dial("udp4", to) // sends nothing
+		c, err := net.Dial("udp4", to) // sends no packet
 		if err != nil {
 			continue
 		}

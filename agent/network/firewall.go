@@ -15,7 +15,7 @@ func (m *Manager) table() *nftables.Table {
 	return &nftables.Table{Family: nftables.TableFamilyINet, Name: "berth-" + m.tag}
 }
 
-// ownRules in the words of nft, with B = our bridges, and sets as in sets.go:
+// ownRules creates these rules, in the syntax of nft, with B = our bridges, and sets as in sets.go:
 //
 //	input       iifname B drop
 //	            iifname "uplink" ct state != established,related drop
@@ -50,7 +50,7 @@ func (m *Manager) ownRules(b *builder) error {
 		lookup(known.peers),
 	}, accept)
 	forward(from, to, drop)
-	forward(from, to4(known.subnets), drop) // of kernels elsewhere: no network outside is meant
+	forward(from, to4(known.subnets), drop) // of kernels on other agents: no outside network may be reached instead
 	for _, proto := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
 		forward(from, to4(known.resolvers), transport(proto), []expr.Any{
 			portPayload(1), &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{0, dnsPort}},
@@ -68,9 +68,9 @@ func (m *Manager) ownRules(b *builder) error {
 	return nil
 }
 
-// hostRules in the words of nft, with U = our uplink, and the bridges of an agent
-// that had them on the host; bth* = those of all agents; inner = the address that
-// packets of our kernels have here:
+// hostRules creates these rules, in the syntax of nft, with U = our uplink and the bridges of an older agent
+// that had them on the host; bth* = the bridges of all agents; inner = the source address of the
+// kernels' packets here:
 //
 //	input       iifname U drop
 //	            udp dport @listens meta nfproto ipv6 drop
@@ -106,8 +106,8 @@ func (m *Manager) hostRules(b *builder) error {
 	return nil
 }
 
-// guard keeps kernels from the namespace itself, and the other way round. It
-// returns what matches packets from and to them, and the chain of what comes in.
+// guard blocks packets between kernels and the namespace itself. It returns the matches of packets
+// from and to kernels, and the chain of incoming packets.
 func (m *Manager) guard(b *builder) (from, to []expr.Any, input rule) {
 	from = name(expr.MetaKeyIIFNAME, expr.CmpOpEq, m.bridges())
 	to = name(expr.MetaKeyOIFNAME, expr.CmpOpEq, m.bridges())
@@ -117,7 +117,7 @@ func (m *Manager) guard(b *builder) (from, to []expr.Any, input rule) {
 	return from, to, input
 }
 
-// builder adds sets, chains and rules to a table, in one transaction.
+// builder adds sets, chains and rules to a table in one transaction.
 type builder struct {
 	*nftables.Conn
 	table *nftables.Table
@@ -135,7 +135,7 @@ func (b *builder) sets(list []set) error {
 	return nil
 }
 
-// rule adds a rule made of parts to the end of a chain.
+// rule appends a rule, which consists of parts, to a chain.
 type rule func(parts ...[]expr.Any)
 
 func (b *builder) filter(name string, hook *nftables.ChainHook) rule {
@@ -158,21 +158,21 @@ func (b *builder) chain(name string, hook *nftables.ChainHook, prio *nftables.Ch
 	}
 }
 
-// What becomes of a packet.
+// Verdicts.
 var (
 	accept     = []expr.Any{&expr.Verdict{Kind: expr.VerdictAccept}}
 	drop       = []expr.Any{&expr.Verdict{Kind: expr.VerdictDrop}}
 	masquerade = []expr.Any{&expr.Masq{}}
 )
 
-// The second and third word of register 1, for fields of a key.
+// The second and third word of register 1, for the fields of a key.
 const (
 	second = unix.NFT_REG32_01
 	third  = unix.NFT_REG32_02
 )
 
-// listOf loads the number of the list that the kernels of a bridge have, and
-// matches no packet from where there is none.
+// listOf loads the number of the list of networks that the kernels of a bridge can reach. It
+// matches no packet from other links.
 func listOf(lists set) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 2},
@@ -182,8 +182,8 @@ func listOf(lists set) []expr.Any {
 
 const dnsPort = 53
 
-// ipPayload loads an address of the IPv4 header, portPayload the destination's
-// port of TCP or UDP.
+// ipPayload loads an address of the IPv4 header; portPayload loads the destination port of TCP or
+// UDP.
 func ipPayload(offset, register uint32) expr.Any {
 	return &expr.Payload{DestRegister: register, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: 4}
 }
@@ -204,8 +204,8 @@ func lookup(s set) expr.Any {
 	return &expr.Lookup{SourceRegister: 1, SetName: s.Name, SetID: s.ID}
 }
 
-// name compares the beginning of an interface name: shorter data than the
-// register is a prefix.
+// name compares the beginning of an interface name: data that is shorter than the register is a
+// prefix.
 func name(key expr.MetaKey, op expr.CmpOp, prefix string) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: key, Register: 1},
@@ -226,8 +226,8 @@ const (
 	ipDestination = 16
 )
 
-// network matches IPv4 packets with an address of a network, notNetwork those
-// with any other.
+// network matches IPv4 packets with an address of a network; notNetwork matches those with any
+// other address.
 func network(offset uint32, p netip.Prefix) []expr.Any    { return compare(offset, expr.CmpOpEq, p) }
 func notNetwork(offset uint32, p netip.Prefix) []expr.Any { return compare(offset, expr.CmpOpNeq, p) }
 
@@ -241,7 +241,7 @@ func compare(offset uint32, op expr.CmpOp, p netip.Prefix) []expr.Any {
 	)
 }
 
-// unknown matches packets of connections that the kernel did not begin.
+// unknown matches packets of connections that the kernel did not open.
 func unknown() []expr.Any {
 	known := binaryutil.NativeEndian.PutUint32(expr.CtStateBitESTABLISHED | expr.CtStateBitRELATED)
 	return []expr.Any{

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// Packets of an overlay count only when they come from an agent of one of its
-// sessions, and containers cannot make any.
+// Overlay packets are accepted only from an agent of the same session, and containers cannot send
+// any.
 func TestForgedFrames(t *testing.T) {
 	needRoot(t)
 	x := wiredMachines(t, 3)
@@ -90,7 +90,7 @@ func (l listener) hears(word string, timeout time.Duration) bool {
 	}
 }
 
-// forge makes what an agent would send for a kernel's datagram.
+// forge returns a function that builds the encapsulated packet of a kernel's datagram.
 func forge(vni uint32, to, from netip.Addr, l listener) func(word string) []byte {
 	port := l.LocalAddr().(*net.UDPAddr).Port
 	return func(word string) []byte {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inNamespace runs f on a thread of its own that is in another network
-// namespace than the rest of the process; enter moves the thread there.
+// inNamespace runs f on a separate thread in another network namespace than the rest of the
+// process. enter moves the thread to it.
 func inNamespace(enter, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -30,8 +30,7 @@ func inNamespace(enter, f func() error) error {
 		if err = enter(); err == nil {
 			err = f()
 		}
-		// A thread that cannot come home stays locked and ends with this
-		// goroutine.
+		// A thread that cannot return to its namespace stays locked and ends with this goroutine.
 		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil {
 			runtime.UnlockOSThread()
 		}
@@ -48,7 +47,7 @@ func createNamespace(path string) error {
 	f.Close()
 	enter := func() error { return unix.Unshare(unix.CLONE_NEWNET) }
 	err = inNamespace(enter, func() error {
-		// The mount keeps the namespace when the thread has left it.
+		// The mount keeps the namespace alive after the thread has left it.
 		if err := unix.Mount("/proc/thread-self/ns/net", path, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount namespace: %w", err)
 		}
@@ -80,7 +79,7 @@ func removeNamespace(path string) error {
 	return nil
 }
 
-// Dial connects to a loopback port inside the kernel's namespace.
+// Dial connects to a loopback port in the kernel's namespace.
 func (m *Manager) Dial(ctx context.Context, a Attachment, port uint16) (net.Conn, error) {
 	ns, err := os.Open(m.Path(a))
 	if err != nil {
@@ -90,7 +89,7 @@ func (m *Manager) Dial(ctx context.Context, a Attachment, port uint16) (net.Conn
 	var conn net.Conn
 	enter := func() error { return unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET) }
 	err = inNamespace(enter, func() (err error) {
-		// An address literal of one family is dialled on this very thread.
+		// With a literal address of one family, the dialer uses this thread.
 		conn, err = new(net.Dialer).DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 		if errors.Is(err, unix.ECONNREFUSED) {
 			if six, err6 := new(net.Dialer).DialContext(ctx, "tcp6", net.JoinHostPort("::1", strconv.Itoa(int(port)))); err6 == nil {

@@ -1,21 +1,19 @@
-// Package network gives every kernel a network namespace of its own and every
-// session a bridge of its own, in process: netlink and nftables, no CNI
-// programs, no iptables.
+// Package network creates a network namespace for every kernel and a bridge for every session,
+// using netlink and nftables directly, without CNI programs or iptables.
 //
-// The bridges are in one network namespace of the agent (own.go), which a single
-// cable joins to the host's. So the host's links do not change when sessions
-// start and end: browsers on the same machine drop requests at every change.
+// The bridges are in one network namespace of the agent (own.go), which a single veth pair connects
+// to the host's. Starting and ending sessions therefore does not change the host's links: browsers
+// on the same machine abort requests at every such change.
 //
-// Kernels of one session share a bridge and reach each other. Nothing else
-// gets in: not from other sessions, not from the host or its network. They
-// reach the world through the host's address, but no service of the host, no
-// link-local address (where clouds serve a machine's credentials), and private
-// networks only where the operator allows them. A bridge
-// for each session rather than isolated ports on one: the same rules hold where
-// a session's bridge is extended to other hosts, by a VXLAN device (overlay.go).
+// Kernels of one session share a bridge and can reach each other. No connection can be opened to
+// them from other sessions, the host or its network. They reach the outside with the host's
+// address, but no service on the host, no link-local address (at which clouds serve a machine's
+// credentials), and private networks only if the operator allows them. Each session has a bridge,
+// instead of isolated ports on a common one, because the same rules must apply where a VXLAN device
+// extends a session's bridge to other hosts (overlay.go).
 //
-// All names begin with a tag made from the agent's id, so several agents may
-// share one host.
+// All names begin with a tag derived from the agent's id, so that several agents can share one
+// host.
 package network
 
 import (
@@ -37,76 +35,75 @@ import (
 	"github.com/berthhq/berth/internal/netlist"
 )
 
-// DefaultSubnet is divided among the sessions of one agent, and its uplink.
+// DefaultSubnet is divided among the sessions of one agent and its uplink.
 var DefaultSubnet = netip.MustParsePrefix("10.213.0.0/16")
 
-// sessionBits is the size of one session's part: 29 kernels and the gateway.
+// sessionBits is the prefix length of one session's subnet: 29 kernels and the gateway.
 const sessionBits = 27
 
-// Config of a Manager.
+// Config configures a Manager.
 type Config struct {
-	Agent  string       // id of the agent, source of all names
+	Agent  string       // id of the agent, from which all names are derived
 	Dir    string       // where network namespaces are mounted
 	Subnet netip.Prefix // zero = DefaultSubnet
-	// Claims is where agents of one host note which subnets they use; it
-	// must not outlive a reboot. "" = /run/berth/subnets.
+	// Claims is the directory in which the agents of one host record the subnets they use. It must
+	// not survive a reboot. "" = /run/berth/subnets.
 	Claims string
-	// Endpoint is where agents of other hosts send what is for kernels here. When
-	// it is not valid, sessions of other hosts cannot have kernels here, for the
-	// reason Off.
+	// Endpoint is the address to which agents of other hosts send packets for kernels here. If it
+	// is invalid, sessions with kernels on other hosts cannot have kernels here; Off is the reason.
 	Endpoint netip.AddrPort
 	Off      string
-	// Kernels reach no private network and none of Deny, but what Allow opens;
-	// of the networks around an address the narrowest decides.
+	// Kernels cannot reach private networks and Deny, except Allow. Of several networks that
+	// contain an address, the narrowest decides.
 	Allow []netlist.Entry
 	Deny  []netip.Prefix
-	// Resolvers are the servers in the resolv.conf of kernels that start now, which
-	// they may ask for names wherever they are.
+	// Resolvers returns the servers in the resolv.conf of new kernels. Kernels can send DNS
+	// requests to them even if other rules deny their addresses.
 	Resolvers func() []netip.Addr
 	Logger    *slog.Logger
 }
 
-// Attachment is what one kernel holds. It is kept in the kernel's record.
+// Attachment is the network configuration of one kernel. It is stored in the kernel's record.
 type Attachment struct {
-	Key     string       `json:"key"` // names the namespace
+	Key     string       `json:"key"` // name of the namespace
 	Session string       `json:"session"`
 	Subnet  netip.Prefix `json:"subnet"` // of the session
 	Address netip.Addr   `json:"address"`
-	Overlay *Overlay     `json:"overlay,omitempty"` // of a session over several agents
-	// Allow is what the session reaches beside what Config.Allow opens.
+	Overlay *Overlay     `json:"overlay,omitempty"` // of a session that spans several agents
+	// Allow are networks that the session can reach in addition to Config.Allow.
 	Allow []netlist.Entry `json:"allow,omitempty"`
 }
 
-// Gateway is the agent's address on the session's bridge.
+// Gateway returns the agent's address on the session's bridge.
 func (a Attachment) Gateway() netip.Addr { return a.Subnet.Addr().Next() }
 
-// Manager hands out attachments and makes them real.
+// Manager reserves and creates attachments.
 type Manager struct {
 	cfg  Config
 	tag  string
 	off  string // why there is no overlay
-	host *space // where New was called
+	host *space // the namespace in which New was called
 	own  *space
 
 	mu        sync.Mutex
 	resolvers map[netip.Addr]bool
 	sessions  map[string]*segment
 	cable     netip.Prefix // of the uplink, once ready
-	ready     bool         // the uplink and both firewalls are in place
+	ready     bool         // the uplink and both firewalls exist
 }
 
-// segment is the part of one session.
+// segment is the network of one session.
 type segment struct {
 	subnet  netip.Prefix
 	overlay *Overlay
 	used    map[netip.Addr]string // address to key
 	allow   []netlist.Entry
-	card    net.HardwareAddr // of its bridge; nil = any
+	card    net.HardwareAddr // MAC address of its bridge; nil = any
 
-	mu sync.Mutex // held while the bridge is made or removed
+	mu sync.Mutex // serializes creation and removal of the bridge
 }
 
-// New prepares a manager and its namespace; nothing in the host's changes yet.
+// New prepares a manager and its namespace. It does not change the host's namespace yet.
 func New(cfg Config) (*Manager, error) {
 	if !cfg.Subnet.IsValid() {
 		cfg.Subnet = DefaultSubnet
@@ -139,13 +136,13 @@ func New(cfg Config) (*Manager, error) {
 	return m, nil
 }
 
-// tag shortens the agent's id to what fits an interface name.
+// tag shortens the agent's id so that it fits into an interface name.
 func tag(agent string) string {
 	sum := sha256.Sum256([]byte(agent))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:5])
 }
 
-// Names of links. Interface names hold at most 15 bytes.
+// Prefixes of link names. Interface names have at most 15 bytes.
 const (
 	bridgePrefix = "bth" // of every agent
 	vethPrefix   = "bve"
@@ -168,13 +165,13 @@ func (m *Manager) bridge(subnet netip.Prefix, o *Overlay) string {
 func (s *segment) bridge(m *Manager) string { return m.bridge(s.subnet, s.overlay) }
 
 func (m *Manager) veth(a Attachment) string {
-	if a.Overlay != nil { // all of one platform are within one network of 2^24
+	if a.Overlay != nil { // all sessions of a cluster are within one network of 2^24 addresses
 		return fmt.Sprintf("%s%x", m.wires(), number(a.Address)&0xffffff)
 	}
 	return fmt.Sprintf("%s%x", m.veths(), m.offset(a.Address))
 }
 
-// offset counts addresses from the start of the agent's subnet.
+// offset returns the position of an address in the agent's subnet.
 func (m *Manager) offset(a netip.Addr) uint32 { return number(a) - number(m.cfg.Subnet.Addr()) }
 
 func number(a netip.Addr) uint32 {
@@ -186,5 +183,5 @@ func address(n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 }
 
-// Path of the kernel's network namespace.
+// Path returns the mount point of the kernel's network namespace.
 func (m *Manager) Path(a Attachment) string { return filepath.Join(m.cfg.Dir, a.Key) }

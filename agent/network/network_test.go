@@ -40,11 +40,11 @@ func open(t testing.TB, cfg Config) *Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = removeNamespace(m.ownPath()) }) // where no one closes m
+	t.Cleanup(func() { _ = removeNamespace(m.ownPath()) }) // in case m is never closed
 	return m
 }
 
-// connected reserves and makes an attachment.
+// connected reserves and creates an attachment.
 func connected(t *testing.T, m *Manager, key, session string) Attachment {
 	t.Helper()
 	a, err := m.Reserve(key, session)
@@ -65,7 +65,7 @@ func connected(t *testing.T, m *Manager, key, session string) Attachment {
 	return a
 }
 
-// within runs f inside the namespace of an attachment.
+// within runs f in the namespace of an attachment.
 func within(t testing.TB, path string, f func() error) error {
 	t.Helper()
 	ns, err := os.Open(path)
@@ -105,14 +105,14 @@ func listen(t *testing.T, path, addr string) string {
 	return l.Addr().String()
 }
 
-// How long a dial is tried. The first packet over a new bridge may be lost, and
-// is sent again after a second.
+// How long a dial is retried. The first packet over a new bridge may be lost, and is retransmitted
+// after a second.
 const (
 	whenOpen   = time.Minute
 	whenClosed = 500 * time.Millisecond
 )
 
-// reach dials from inside a namespace and expects to be greeted.
+// reach dials from inside a namespace and expects the greeter's word.
 func reach(t *testing.T, path, addr string, timeout time.Duration) error {
 	t.Helper()
 	return within(t, path, func() error {
@@ -129,8 +129,8 @@ func reach(t *testing.T, path, addr string, timeout time.Duration) error {
 	})
 }
 
-// outside makes a neighbour of the host: a namespace behind a cable, where a
-// greeter listens. It returns the greeter's address and the host's.
+// outside creates a neighbor of the host: a namespace connected by a veth pair, with a greeter. It
+// returns the greeter's address, the host's address and the namespace.
 func outside(t *testing.T) (greeterAddr, hostIP, path string) {
 	t.Helper()
 	path = t.TempDir() + "/outside"
@@ -166,7 +166,7 @@ func outside(t *testing.T) (greeterAddr, hostIP, path string) {
 	must(t, err)
 	must(t, inside.AddrAdd(eth0, &netlink.Addr{IPNet: ipNet(netip.MustParseAddr("198.18.77.2"), 24)}))
 	must(t, inside.LinkSetUp(eth0))
-	// The neighbour knows a way to the kernels, which must not help it.
+	// The neighbor has a route to the kernels, which must not help it.
 	must(t, inside.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: net.IPv4(198, 18, 77, 1)}))
 	return listen(t, path, "198.18.77.2:0"), "198.18.77.1", path
 }
@@ -267,7 +267,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// tagged lists the links of a namespace whose name carries the manager's tag.
+// tagged returns the links of a namespace whose names contain the manager's tag.
 func tagged(t *testing.T, m *Manager, h *netlink.Handle) (names []string) {
 	t.Helper()
 	list, err := links(h)
@@ -280,7 +280,7 @@ func tagged(t *testing.T, m *Manager, h *netlink.Handle) (names []string) {
 	return names
 }
 
-// gone says that the host, which the caller is on, has nothing of an agent.
+// gone checks that the caller's namespace, the host, contains nothing of an agent.
 func gone(t *testing.T, m *Manager) {
 	t.Helper()
 	h, err := netlink.NewHandle()
@@ -323,7 +323,7 @@ func TestAfterKill(t *testing.T) {
 	first := open(t, Config{Dir: dir, Claims: claims})
 	a := connected(t, first, "a", "one")
 	connected(t, first, "b", "two")
-	// The process is killed here: nothing is removed.
+	// This simulates a killed process: nothing is removed.
 	second := open(t, Config{Agent: first.cfg.Agent, Dir: dir, Claims: claims})
 	must(t, second.Adopt(a))
 	must(t, second.Sweep())
@@ -345,8 +345,7 @@ func TestAfterKill(t *testing.T) {
 	gone(t, second)
 }
 
-// A Connect that was cut short, even within the bridge's making, is made good
-// by the next one.
+// A Connect that was interrupted at any point is completed by the next one.
 func TestConnectAgain(t *testing.T) {
 	needRoot(t)
 	m := open(t, Config{Dir: t.TempDir(), Claims: t.TempDir()})
@@ -413,7 +412,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// tables lists the host's nftables tables by name.
+// tables returns the names of the host's nftables tables.
 func tables(t *testing.T) string {
 	t.Helper()
 	c, err := nftables.New()

@@ -15,14 +15,13 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// Overlay is what joins the bridge of a session to those of other agents: a
-// VXLAN device that knows where every kernel of the session is and learns
-// nothing. A frame for anyone else is dropped, and so is a broadcast; the device
-// itself answers who has the address of a kernel elsewhere.
+// Overlay connects the bridge of a session to those on other agents by a VXLAN device with a static
+// list of the session's kernels and without learning. The device answers ARP requests for kernels
+// on other agents, and drops frames for unknown addresses and broadcasts.
 type Overlay struct {
-	VNI   uint32         `json:"vni"`   // six hexadecimal digits: no bridge without an overlay has so many in its name
+	VNI   uint32         `json:"vni"`   // six hexadecimal digits: no bridge without an overlay has that many in its name
 	MTU   int            `json:"mtu"`   // of the kernels
-	Local netip.AddrPort `json:"local"` // where this agent takes packets of it; Join fills it in
+	Local netip.AddrPort `json:"local"` // where this agent receives packets of the overlay; set by Join
 	Peers []Peer         `json:"peers"` // the kernels on other agents
 }
 
@@ -32,8 +31,8 @@ type Peer struct {
 	Endpoint netip.AddrPort `json:"endpoint"` // of its agent
 }
 
-// Join takes the address that the manager gave a kernel of a session over several
-// agents. Nothing on the host changes.
+// Join reserves the address that the manager chose for a kernel of a session that spans several
+// agents. It does not change the host.
 func (m *Manager) Join(a Attachment) (Attachment, error) {
 	if m.off != "" {
 		return Attachment{}, fmt.Errorf("this node has no network in common with others: %s: %w", m.off, errdefs.ErrFailedPrecondition)
@@ -56,7 +55,7 @@ func (m *Manager) Join(a Attachment) (Attachment, error) {
 	return a, m.admit(a)
 }
 
-// check refuses what names or rules could not be made of.
+// check returns InvalidArgument for values from which no valid names or rules can be created.
 func (a Attachment) check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf(format+": %w", append(args, errdefs.ErrInvalidArgument)...)
@@ -86,7 +85,7 @@ func (a Attachment) check() error {
 	return nil
 }
 
-// admit counts an attachment with an overlay among those of its session.
+// admit adds an attachment with an overlay to its session.
 func (m *Manager) admit(a Attachment) error {
 	taken := func(format string, args ...any) error {
 		return fmt.Errorf(format+": %w", append(args, errdefs.ErrFailedPrecondition)...)
@@ -114,7 +113,7 @@ func (m *Manager) admit(a Attachment) error {
 	return nil
 }
 
-// foreignNetworks lists what the host has addresses in, bridges of agents apart.
+// foreignNetworks returns the networks of the host's addresses, except those of agents' bridges.
 func (m *Manager) foreignNetworks() ([]netip.Prefix, error) {
 	ours, err := m.bridgeIndexes()
 	if err != nil {
@@ -123,8 +122,8 @@ func (m *Manager) foreignNetworks() ([]netip.Prefix, error) {
 	return m.hostNetworks(func(link int) bool { return !ours[link] })
 }
 
-// extend puts the VXLAN device on the session's bridge. One that is there is of
-// an attempt that was cut short.
+// extend creates the VXLAN device on the session's bridge. An existing one was left by an
+// interrupted attempt.
 func (m *Manager) extend(o *Overlay, bridge int) error {
 	name := m.tunnel(o.VNI)
 	if err := m.own.remove(name); err != nil {
@@ -133,7 +132,7 @@ func (m *Manager) extend(o *Overlay, bridge int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = name, o.MTU
 	dev := &netlink.Vxlan{LinkAttrs: attrs, VxlanId: int(o.VNI), Port: int(o.Local.Port()), Proxy: true}
-	if m.isHere(o.Local.Addr()) { // else it is translated on the way
+	if m.isHere(o.Local.Addr()) { // otherwise the address is translated on the way
 		dev.SrcAddr = o.Local.Addr().AsSlice()
 	}
 	if err := m.addTunnel(dev); err != nil {
@@ -158,15 +157,14 @@ func (m *Manager) extend(o *Overlay, bridge int) error {
 	return nil
 }
 
-// addTunnel makes a device in the agent's namespace whose packets to other agents
-// leave and arrive in the host's: it has its socket where it was asked for. The
-// host's list of links does not change.
+// addTunnel creates a device in the agent's namespace whose socket is in the host's, so that its
+// packets to other agents use the host's network. The host's list of links does not change.
 func (m *Manager) addTunnel(dev *netlink.Vxlan) error {
 	dev.Namespace = netlink.NsFd(int(m.own.ns))
 	return m.host.LinkAdd(dev)
 }
 
-// direct makes a device send what is for a peer to its agent, and answer for it.
+// direct adds a peer to a device: the endpoint of its agent, and the answer to ARP requests.
 func (m *Manager) direct(link int, p Peer) error {
 	const port = 6 // NDA_PORT
 	r := nl.NewNetlinkRequest(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK)
@@ -182,18 +180,18 @@ func (m *Manager) direct(link int, p Peer) error {
 	})
 }
 
-// hardware is the address of a kernel's card in a session with an overlay: others
-// know it without asking.
+// hardware returns the MAC address of a kernel's interface in a session with an overlay. It is
+// derived from the IP address, so peers know it.
 func hardware(a netip.Addr) net.HardwareAddr {
 	b := a.As4()
 	return append(net.HardwareAddr{0x02, 0xbe}, b[:]...)
 }
 
-// tunnel names the device of an overlay.
+// tunnel returns the name of an overlay's device.
 func (m *Manager) tunnel(vni uint32) string { return fmt.Sprintf("%s%x", m.tunnels(), vni) }
 
-// tryOverlay makes a device that reaches no one, to see whether the host can. Its
-// number is one that no overlay has, and hardly that of another agent's trial.
+// tryOverlay creates a device without peers to test whether the host supports it. Its VNI is never
+// used by an overlay, and unlikely to be used by another agent's test.
 func (m *Manager) tryOverlay() error {
 	name := m.tunnels() + "try"
 	err := m.own.remove(name)

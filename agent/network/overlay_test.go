@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// machine is a host of an agent: a network namespace.
+// machine is the host of an agent: a network namespace.
 type machine struct {
 	*Manager
 	path string
@@ -33,7 +33,7 @@ func (x *machine) on(t *testing.T, f func() error) {
 	must(t, within(t, x.path, f))
 }
 
-// wiredMachines are hosts on one network, 198.18.79.0/24, with an agent each.
+// wiredMachines returns hosts on one network, 198.18.79.0/24, with an agent on each.
 func wiredMachines(t testing.TB, n int) []*machine {
 	t.Helper()
 	hub := newHost(t)
@@ -70,7 +70,7 @@ func wiredMachines(t testing.TB, n int) []*machine {
 	return list
 }
 
-// newHost is a network namespace with loopback.
+// newHost creates a network namespace with loopback.
 func newHost(t testing.TB) netns.NsHandle {
 	t.Helper()
 	path := t.TempDir() + "/host"
@@ -86,7 +86,7 @@ func newHost(t testing.TB) netns.NsHandle {
 	return ns
 }
 
-// start makes the machine's agent, or that after its end.
+// start starts the machine's agent, or restarts it.
 func (x *machine) start(t testing.TB, cfg Config) {
 	t.Helper()
 	must(t, within(t, x.path, func() error {
@@ -101,14 +101,14 @@ func (x *machine) start(t testing.TB, cfg Config) {
 	}
 }
 
-// spread is the network of a session, and on which machine each kernel is.
+// spread is the network of a session and the machine of each kernel.
 type spread struct {
 	vni    uint32
 	subnet netip.Prefix
 	on     []*machine
 }
 
-// join makes all kernels of a session, whose names are their numbers.
+// join creates all kernels of a session. Their names are their numbers.
 func (s spread) join(t testing.TB, session string) []Attachment {
 	t.Helper()
 	var all []Attachment
@@ -139,7 +139,7 @@ func (s spread) join(t testing.TB, session string) []Attachment {
 
 func (s spread) address(i int) netip.Addr { return address(number(s.subnet.Addr()) + 2 + uint32(i)) }
 
-// closeAll says that nothing of the agents is left on their machines.
+// closeAll closes all agents and checks that nothing of them remains on their machines.
 func closeAll(t *testing.T, machines ...*machine) {
 	t.Helper()
 	for _, x := range machines {
@@ -214,7 +214,7 @@ func TestOverMachines(t *testing.T) {
 	})
 }
 
-// transfer sends bytes from one namespace to another, and compares the sums.
+// transfer sends bytes from one namespace to another and compares the checksums.
 func transfer(t testing.TB, from, to string, address netip.Addr, size int) {
 	t.Helper()
 	data := make([]byte, size)
@@ -227,8 +227,7 @@ func transfer(t testing.TB, from, to string, address netip.Addr, size int) {
 	}
 }
 
-// pour sends data some times over one connection into a sink, and tells how long
-// that takes.
+// pour sends data several times over one connection to a sink, and returns the duration.
 func pour(t testing.TB, from, to string, address netip.Addr, data []byte, times int, sink io.Writer) time.Duration {
 	t.Helper()
 	var l net.Listener
@@ -256,8 +255,8 @@ func pour(t testing.TB, from, to string, address netip.Addr, data []byte, times 
 	return time.Since(begun)
 }
 
-// datagrams sends packets of the most that the network takes, which no one may
-// put in pieces, and sees that more is refused where it is sent.
+// datagrams sends packets of the maximum size with fragmentation disabled, and checks that larger
+// ones are refused by the sender.
 func datagrams(t *testing.T, from, to string, peer Attachment) {
 	t.Helper()
 	var l net.PacketConn
@@ -285,7 +284,7 @@ func datagrams(t *testing.T, from, to string, peer Attachment) {
 	}
 }
 
-// Two agents of one host, on ports of their own, and one of them killed.
+// Two agents run on one host with different ports, and one of them is killed.
 func TestOverlayOnOneHost(t *testing.T) {
 	needRoot(t)
 	host := newHost(t)
@@ -309,7 +308,7 @@ func TestOverlayOnOneHost(t *testing.T) {
 		transfer(t, x[0].Path(a[0]), x[1].Path(a[1]), a[1].Address, 8<<20)
 	}
 	both(t)
-	x[0].start(t, x[0].cfg) // after kill -9
+	x[0].start(t, x[0].cfg) // after SIGKILL
 	x[0].on(t, func() error {
 		if err := x[0].Adopt(a[0]); err != nil {
 			return err

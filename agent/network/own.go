@@ -12,29 +12,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownName is the mount of the agent's own namespace among those of kernels,
-// whose names begin with no dot.
+// ownName is the mount of the agent's own namespace. Those of kernels are in the same directory,
+// and their names do not begin with a dot.
 const ownName = ".agent"
 
-// uplinkBits is the network of the cable between the two namespaces: an address
-// of each.
+// uplinkBits is the prefix length of the network of the veth pair between the two namespaces, with
+// one address for each.
 const uplinkBits = 30
 
 func (m *Manager) ownPath() string { return filepath.Join(m.cfg.Dir, ownName) }
 
-// uplink is the cable's end on the host. The name has the prefix of bridges, so
-// that agents of this host take what comes from it for a container's.
+// uplink returns the name of the veth on the host. It has the prefix of bridges, so that other
+// agents of this host treat its packets as coming from containers.
 func (m *Manager) uplink() string { return m.bridges() + "up" }
 
-// inner is the address of the agent's own namespace: on the host, packets of all
-// kernels come from it.
+// inner returns the address of the agent's own namespace. On the host, it is the source of all
+// packets of kernels.
 func (m *Manager) inner() netip.Addr { return m.cable.Addr().Next().Next() }
 
-// openOwn opens the agent's own namespace, or makes it. One that an earlier
-// process of the agent left is taken over with all that is in it.
+// openOwn opens the agent's own namespace or creates it. A namespace of an earlier process of the
+// agent is reused with everything in it.
 func (m *Manager) openOwn() error {
 	path := m.ownPath()
-	if !isNamespace(path) { // also after a reboot: then it is an empty file
+	if !isNamespace(path) { // after a reboot, the path is an empty file
 		if err := removeNamespace(path); err != nil {
 			return err
 		}
@@ -56,8 +56,8 @@ func isNamespace(path string) bool {
 	return unix.Statfs(path, &st) == nil && st.Type == unix.NSFS_MAGIC
 }
 
-// connectOwn makes the uplink: the only change of the host's links, once when
-// the agent starts for the first time since the machine did.
+// connectOwn creates the uplink. This is the only change of the host's links, and happens once
+// after a boot.
 func (m *Manager) connectOwn() error {
 	if m.adoptUplink() {
 		return nil
@@ -82,14 +82,14 @@ func (m *Manager) connectOwn() error {
 	if err := address4(m.own, ownUplink, m.inner()); err != nil {
 		return err
 	}
-	if err := address4(m.host, attrs.Name, gateway); err != nil { // last: see adoptUplink
+	if err := address4(m.host, attrs.Name, gateway); err != nil { // must be last: see adoptUplink
 		return err
 	}
 	return m.own.RouteReplace(&netlink.Route{Dst: ipNet(netip.IPv4Unspecified(), 0), Gw: gateway.AsSlice()})
 }
 
-// ownUplink is the cable's end in the agent's own namespace. No link of a session
-// has such a name.
+// ownUplink is the name of the veth in the agent's own namespace. No link of a session has such a
+// name.
 const ownUplink = "uplink"
 
 func address4(s *space, name string, a netip.Addr) error {
@@ -106,7 +106,7 @@ func address4(s *space, name string, a netip.Addr) error {
 	return nil
 }
 
-// adoptUplink takes over a complete uplink of an earlier process of the agent.
+// adoptUplink reuses the complete uplink of an earlier process of the agent.
 func (m *Manager) adoptUplink() bool {
 	link, err := m.host.LinkByName(m.uplink())
 	if err != nil {
@@ -138,7 +138,7 @@ func (m *Manager) adoptUplink() bool {
 	return false
 }
 
-// removeOwn takes the namespace and its uplink away.
+// removeOwn removes the namespace and its uplink.
 func (m *Manager) removeOwn() error {
 	err := m.host.remove(m.uplink())
 	if m.cable.IsValid() {
@@ -147,14 +147,14 @@ func (m *Manager) removeOwn() error {
 	return errors.Join(err, m.own.Close(), removeNamespace(m.ownPath()))
 }
 
-// opened is the agent's namespace; nil after Close.
+// opened returns the agent's namespace, or nil after Close.
 func (m *Manager) opened() *space {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.own
 }
 
-// sweepSpaces removes the namespaces of kernels that no one knows.
+// sweepSpaces removes the namespaces of unknown kernels.
 func (m *Manager) sweepSpaces(keep map[string]bool) error {
 	spaces, err := os.ReadDir(m.cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

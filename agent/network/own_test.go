@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// changes are what a namespace tells of its links, addresses and routes.
+// changes receives notifications about links, addresses and routes of a namespace.
 type changes struct {
 	*nl.NetlinkSocket
 	h *netlink.Handle
@@ -41,7 +41,7 @@ func watch(t *testing.T, ns netns.NsHandle) changes {
 	return changes{socket, h}
 }
 
-// since returns what there was up to now: a link that is added here ends it.
+// since returns the changes so far. It adds a link to mark their end.
 func (c changes) since(t *testing.T) (list []string) {
 	t.Helper()
 	attrs := netlink.NewLinkAttrs()
@@ -64,7 +64,7 @@ func (c changes) since(t *testing.T) (list []string) {
 	}
 }
 
-// settle waits until what was changed before has had all of its effects.
+// settle waits until the effects of earlier changes are complete.
 func (c changes) settle(t *testing.T) {
 	t.Helper()
 	wait.Until(t, "the host's links are up", func() bool {
@@ -80,9 +80,8 @@ func (c changes) settle(t *testing.T) {
 	c.since(t)
 }
 
-// Nothing changes among the host's links, addresses and routes when sessions
-// start and end, on one agent or several: browsers on the same machine drop
-// their requests when something does.
+// Starting and ending sessions, on one agent or several, changes none of the host's links,
+// addresses and routes: browsers on the same machine abort their requests at such changes.
 func TestHostSeesNothing(t *testing.T) {
 	needRoot(t)
 	x := wiredMachines(t, 2)
@@ -90,7 +89,7 @@ func TestHostSeesNothing(t *testing.T) {
 	ns, err := netns.GetFromPath(x[0].path)
 	must(t, err)
 	t.Cleanup(func() { ns.Close() })
-	x[0].on(t, x[0].Sweep) // the start of an agent
+	x[0].on(t, x[0].Sweep) // includes the start of an agent
 	w := watch(t, ns)
 	w.settle(t)
 	one := spread{agentpb.MinVNI, netip.MustParsePrefix("10.214.0.0/29"), x}.join(t, "one")
@@ -112,7 +111,7 @@ func TestHostSeesNothing(t *testing.T) {
 	}
 }
 
-// onHost makes what an agent without a namespace of its own had on the host.
+// onHost creates the links that an older agent, which had no namespace of its own, had on the host.
 func onHost(t *testing.T, m *Manager, a Attachment) {
 	t.Helper()
 	attrs := netlink.NewLinkAttrs()
@@ -140,21 +139,21 @@ func onHost(t *testing.T, m *Manager, a Attachment) {
 	must(t, inside.AddrAdd(eth0, &netlink.Addr{IPNet: ipNet(a.Address, a.Subnet.Bits())}))
 	must(t, inside.LinkSetUp(eth0))
 	must(t, inside.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: a.Gateway().AsSlice()}))
-	// The kernel has talked to its gateway, and knows its card for good.
+	// The kernel has a permanent neighbor entry of its gateway.
 	bridge, err = m.host.LinkByName(attrs.Name)
 	must(t, err)
 	must(t, inside.NeighSet(&netlink.Neigh{LinkIndex: eth0.Attrs().Index, State: netlink.NUD_PERMANENT, IP: a.Gateway().AsSlice(), HardwareAddr: bridge.Attrs().HardwareAddr}))
 }
 
-// An agent of a version that has a namespace of its own takes in sessions whose
-// bridges an older one made on the host.
+// A newer agent, which has its own namespace, adopts sessions whose bridges an older one created on
+// the host.
 func TestSessionsMoveIn(t *testing.T) {
 	needRoot(t)
 	x := wiredMachines(t, 2)
 	t.Cleanup(func() { closeAll(t, x...) })
 	world := listen(t, x[1].path, "198.18.79.2:0")
 	var kernels []Attachment
-	for _, key := range []string{"b", "a"} { // a comes last: the bridge's card may change with each
+	for _, key := range []string{"b", "a"} { // a comes last: each kernel may change the MAC address of the bridge
 		k, err := x[0].Reserve(key, "one")
 		must(t, err)
 		t.Cleanup(func() { x[0].on(t, func() error { return x[0].Remove(k) }) })
@@ -186,7 +185,7 @@ func TestSessionsMoveIn(t *testing.T) {
 	}
 }
 
-// pipe is a connection from one namespace to another.
+// pipe opens a connection between two namespaces.
 func pipe(t *testing.T, from, to string, address netip.Addr) (near, far net.Conn) {
 	t.Helper()
 	var l net.Listener
@@ -204,7 +203,7 @@ func pipe(t *testing.T, from, to string, address netip.Addr) (near, far net.Conn
 	return near, far
 }
 
-// After a reboot the state directory has a file where the namespace was mounted.
+// After a reboot the state directory contains a file in place of the mounted namespace.
 func TestAfterReboot(t *testing.T) {
 	needRoot(t)
 	cfg := Config{Agent: "r", Dir: t.TempDir(), Claims: t.TempDir()}

@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/internal/netlist"
 )
 
-// privateNeighbour gives two machines further networks in common, private ones, in
-// which the second one has the address that ends in 2.
+// privateNeighbour connects two machines by additional private networks, in which the second one
+// has the address that ends in 2.
 func privateNeighbour(t *testing.T, x []*machine, networks ...string) {
 	t.Helper()
 	for i, m := range x[:2] {
@@ -36,7 +36,7 @@ func privateNeighbour(t *testing.T, x []*machine, networks ...string) {
 	}
 }
 
-// addLocal gives the machine one more address, route a way to a network.
+// addLocal adds an address to the machine; route adds a route to a network.
 func (x *machine) addLocal(t *testing.T, a netip.Addr) {
 	t.Helper()
 	x.on(t, func() error {
@@ -55,7 +55,7 @@ func (x *machine) route(t *testing.T, to netip.Prefix, by netip.Addr) {
 	})
 }
 
-// kernel starts one of a session that may reach some networks.
+// kernel starts a kernel of a session that can reach the given networks.
 func (x *machine) kernel(t *testing.T, session string, allow ...string) Attachment {
 	t.Helper()
 	a, err := x.Reserve(session+"-"+uuid.NewString()[:8], session)
@@ -70,7 +70,7 @@ func (x *machine) kernel(t *testing.T, session string, allow ...string) Attachme
 	return a
 }
 
-// trial is what a kernel tries to reach.
+// trial is an address that a kernel tries to reach.
 type trial struct {
 	name string
 	from Attachment
@@ -93,8 +93,8 @@ func (x *machine) try(t *testing.T, trials []trial) {
 	}
 }
 
-// Containers reach private networks only where the operator says so: on the agent
-// for all sessions, on the resource group for those in it.
+// Containers reach private networks only if the operator allows it: on the agent for all sessions,
+// or on the resource group for its sessions.
 func TestPrivateNetworks(t *testing.T) {
 	needRoot(t)
 	x := wiredMachines(t, 2)
@@ -165,7 +165,7 @@ func TestPrivateNetworks(t *testing.T) {
 		x[0].route(t, plain.Subnet, netip.MustParseAddr("198.18.79.2"))
 		x[0].try(t, []trial{{"from another session", x[0].kernel(t, "wide", "10.0.0.0/8"), listen(t, x[1].path, twin.String()+":0"), false}})
 	})
-	x[0].start(t, cfg) // after kill -9
+	x[0].start(t, cfg) // after SIGKILL
 	x[0].on(t, func() error {
 		return errors.Join(x[0].Adopt(plain), x[0].Adopt(peer), x[0].Adopt(granted), x[0].Sweep())
 	})
@@ -180,7 +180,7 @@ func TestPrivateNetworks(t *testing.T) {
 	})
 }
 
-// Many grants fit into the firewall, and lists whose networks lie in each other.
+// The firewall supports many allowed networks, also nested ones.
 func TestManyGrants(t *testing.T) {
 	needRoot(t)
 	x := wiredMachines(t, 1)

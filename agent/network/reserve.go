@@ -13,8 +13,8 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Reserve chooses an address. Nothing on the host changes but the note that
-// keeps other agents off the subnet.
+// Reserve chooses an address. The only change on the host is the file that claims the subnet among
+// the host's agents.
 func (m *Manager) Reserve(key, session string) (Attachment, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -41,7 +41,7 @@ func (m *Manager) Reserve(key, session string) (Attachment, error) {
 	return Attachment{}, fmt.Errorf("session %s has no address left on this node: %w", session, errdefs.ErrResourceExhausted)
 }
 
-// Adopt takes back an attachment found in a record.
+// Adopt reserves the addresses of an attachment from a record.
 func (m *Manager) Adopt(a Attachment) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +52,7 @@ func (m *Manager) Adopt(a Attachment) error {
 		return m.admit(a)
 	}
 	if !m.cfg.Subnet.Contains(a.Subnet.Addr()) {
-		// The configured subnet was changed; names would not match.
+		// The configured subnet has changed, so the derived names would differ.
 		return fmt.Errorf("address %s is not in subnet %s: %w", a.Address, m.cfg.Subnet, errdefs.ErrFailedPrecondition)
 	}
 	seg, ok := m.sessions[a.Session]
@@ -71,7 +71,7 @@ func (m *Manager) Adopt(a Attachment) error {
 	return nil
 }
 
-// release gives an address back and reports whether the session's part is empty.
+// release frees an address and reports whether the session has no others.
 func (m *Manager) release(a Attachment) (*segment, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +85,7 @@ func (m *Manager) release(a Attachment) (*segment, bool) {
 	return seg, len(seg.used) == 0
 }
 
-// claim finds a subnet that neither we, nor another agent, nor the host uses.
+// claim finds a subnet that neither this agent, another agent nor the host uses.
 func (m *Manager) claim() (netip.Prefix, error) {
 	taken, err := m.hostNetworks(func(int) bool { return true })
 	if err != nil {
@@ -105,7 +105,8 @@ func (m *Manager) claim() (netip.Prefix, error) {
 	return netip.Prefix{}, fmt.Errorf("subnet %s is used up: %w", m.cfg.Subnet, errdefs.ErrResourceExhausted)
 }
 
-// hostNetworks lists what the host has addresses in, on the links that count.
+// hostNetworks returns the networks of the host's addresses, on the links for which counts returns
+// true.
 func (m *Manager) hostNetworks(counts func(link int) bool) ([]netip.Prefix, error) {
 	addrs, err := addresses(m.host.Handle, nil)
 	if err != nil {
@@ -123,8 +124,8 @@ func (m *Manager) hostNetworks(counts func(link int) bool) ([]netip.Prefix, erro
 	return out, nil
 }
 
-// bridgeIndexes are the uplinks of this and other agents, and the bridges of
-// agents that have them on the host.
+// bridgeIndexes returns the uplinks of all agents, and the bridges of agents that have them on the
+// host.
 func (m *Manager) bridgeIndexes() (map[int]bool, error) {
 	list, err := links(m.host.Handle)
 	if err != nil {
@@ -139,12 +140,12 @@ func (m *Manager) bridgeIndexes() (map[int]bool, error) {
 	return found, nil
 }
 
-// overlapping is the first of the list that shares addresses with p; -1: none.
+// overlapping returns the index of the first network that shares addresses with p, or -1.
 func overlapping(p netip.Prefix, list []netip.Prefix) int {
 	return slices.IndexFunc(list, p.Overlaps)
 }
 
-// note writes down that the subnet is ours; false: it is another agent's.
+// note writes the file that claims a subnet. It reports false if another agent has claimed it.
 func (m *Manager) note(subnet netip.Prefix) bool {
 	path := m.claimPath(subnet)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

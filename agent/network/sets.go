@@ -14,13 +14,13 @@ import (
 	"github.com/berthhq/berth/internal/netlist"
 )
 
-// set is one of nftables with what is in it. Sets change with the sessions.
+// set is an nftables set with its elements. Sets change with the sessions.
 type set struct {
 	*nftables.Set
 	elements []nftables.SetElement
 }
 
-// fill adds the elements to a set in portions, as one message holds 64 KiB.
+// fill adds the elements in portions, because a message has at most 64 KiB.
 func (s set) fill(c *nftables.Conn) error {
 	for part := range slices.Chunk(s.elements, 256) {
 		if err := c.SetAddElements(s.Set, part); err != nil {
@@ -30,15 +30,15 @@ func (s set) fill(c *nftables.Conn) error {
 	return nil
 }
 
-// ownSets are what the firewall of the agent's namespace knows.
+// ownSets are the sets of the firewall in the agent's namespace.
 type ownSets struct {
 	subnets   set // of sessions here
-	peers     set // pairs of links between which packets may pass
-	resolvers set // of names, that kernels ask
-	lists     set // numbers of the lists of networks that the kernels of bridges reach
+	peers     set // pairs of links between which packets can pass
+	resolvers set // DNS servers of kernels
+	lists     set // number of the list of networks that the kernels of a bridge can reach
 	open      set // the addresses of lists
-	ports     set // addresses with a port of TCP and UDP
-	denied    set // addresses that kernels do not reach otherwise
+	ports     set // the addresses of lists, with a TCP or UDP port
+	denied    set // addresses that kernels cannot reach otherwise
 }
 
 func (s ownSets) all() []set {
@@ -60,8 +60,8 @@ func (m *Manager) ownSets() ownSets {
 	numbers := map[string][]byte{}
 	for _, seg := range m.sessions {
 		bridge := seg.bridge(m)
-		// Where the host has bridge traffic pass its IP filters (Docker does that),
-		// frames that stay on one bridge look like forwarded packets.
+		// If the host passes bridge traffic through its IP filters, as Docker configures it, frames
+		// within one bridge look like forwarded packets.
 		s.peers.elements = append(s.peers.elements, nftables.SetElement{Key: append(ifname(bridge), ifname(bridge)...)})
 		subnets = append(subnets, seg.subnet)
 		allow := slices.Concat(m.cfg.Allow, seg.allow)
@@ -69,7 +69,7 @@ func (m *Manager) ownSets() ownSets {
 			continue
 		}
 		list := strings.Join(netlist.Strings(allow), " ")
-		if numbers[list] == nil { // sessions of one group have one in common
+		if numbers[list] == nil { // sessions of one group share a list
 			numbers[list] = binary.BigEndian.AppendUint32(nil, uint32(len(numbers)+1))
 			s.allow(numbers[list], allow, denied)
 		}
@@ -82,7 +82,7 @@ func (m *Manager) ownSets() ownSets {
 	return s
 }
 
-// allow adds what a list opens.
+// allow adds the networks of a list.
 func (s *ownSets) allow(list []byte, entries []netlist.Entry, denied []netip.Prefix) {
 	for _, port := range netlist.Ports(entries) {
 		into, tail := &s.open.elements, []byte(nil)
@@ -97,15 +97,15 @@ func (s *ownSets) allow(list []byte, entries []netlist.Entry, denied []netip.Pre
 	}
 }
 
-// ifname is the name of a link in a key of sets.
+// ifname encodes the name of a link as a key of a set.
 func ifname(name string) []byte {
 	key := make([]byte, unix.IFNAMSIZ)
 	copy(key, name)
 	return key
 }
 
-// asked are the servers that kernels have in their resolv.conf: those of now, and
-// those that kernels may have got since the agent started.
+// asked returns the servers that kernels have in their resolv.conf: the present ones, and earlier
+// ones since the agent started.
 func (m *Manager) asked() map[netip.Addr]bool {
 	if m.cfg.Resolvers != nil {
 		for _, a := range m.cfg.Resolvers() {
@@ -117,12 +117,12 @@ func (m *Manager) asked() map[netip.Addr]bool {
 	return m.resolvers
 }
 
-// hostSets are what that of the host knows of the agents that sessions here lie
-// on: packets between agents leave and arrive there.
+// hostSets are the sets of the firewall in the host's namespace, in which packets between agents
+// leave and arrive.
 type hostSets struct {
-	agents  set // addresses of agents that may send to listens
-	listens set // UDP ports where it takes packets of overlays; without any they are others'
-	ports   set // and where others do: containers send nothing to them
+	agents  set // addresses of agents that can send to listens
+	listens set // UDP ports on which this agent receives overlay packets; empty if it has no overlay
+	ports   set // UDP ports of other agents' overlays, to which containers must not send
 }
 
 func (s hostSets) all() []set { return []set{s.agents, s.listens, s.ports} }
@@ -154,7 +154,7 @@ func (m *Manager) hostSets() hostSets {
 	return s
 }
 
-// set has keys that are made of fields of some types.
+// set creates a set whose keys are concatenations of fields.
 func (m *Manager) set(name string, fields ...nftables.SetDatatype) *nftables.Set {
 	s := &nftables.Set{Table: m.table(), Name: name, KeyType: fields[0]}
 	if len(fields) > 1 {
@@ -163,7 +163,7 @@ func (m *Manager) set(name string, fields ...nftables.SetDatatype) *nftables.Set
 	return s
 }
 
-// ranges is a set whose elements are from one key to another.
+// ranges creates a set whose elements are ranges of keys.
 func (m *Manager) ranges(name string, fields ...nftables.SetDatatype) *nftables.Set {
 	s := m.set(name, fields...)
 	s.Interval = true
@@ -177,8 +177,8 @@ func portsOf(ports map[uint16]bool) (list []nftables.SetElement) {
 	return list
 }
 
-// intervals are the elements of a set of ranges for some networks. A range ends
-// before the next element; the last address of all has none.
+// intervals returns the elements of networks in a set of ranges. A range ends before the next
+// element; a range that includes the last address has no end.
 func intervals(networks []netip.Prefix) (list []nftables.SetElement) {
 	for _, r := range netlist.Union(networks) {
 		list = append(list, nftables.SetElement{Key: r.First.AsSlice()})
@@ -189,8 +189,7 @@ func intervals(networks []netip.Prefix) (list []nftables.SetElement) {
 	return list
 }
 
-// renew brings the sets up to date, those of the host only where they change with
-// a session.
+// renew updates the sets. Those of the host are updated only if they change with a session.
 func (m *Manager) renew(overlay bool) error {
 	if err := refill(m.own, m.ownSets().all()); err != nil || !overlay {
 		return err
@@ -212,15 +211,15 @@ func refill(in *space, sets []set) error {
 	return c.Flush()
 }
 
-// udpTo matches what is for one of some UDP ports.
+// udpTo matches packets to one of several UDP ports.
 func udpTo(ports set) []expr.Any {
 	return append(transport(unix.IPPROTO_UDP), portPayload(1), lookup(ports))
 }
 
-// from4 matches IPv4 packets from one of some addresses, or from any other.
+// from4 matches IPv4 packets whose source is in a set or, without among, is not in it.
 func from4(list set, among bool) []expr.Any { return among4(ipSource, list, among) }
 
-// to4 matches IPv4 packets to one of some addresses.
+// to4 matches IPv4 packets whose destination is in a set.
 func to4(list set) []expr.Any { return among4(ipDestination, list, true) }
 
 func among4(offset uint32, list set, among bool) []expr.Any {

@@ -7,8 +7,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// setUp makes the uplink and both firewalls, once for each process, and takes in
-// sessions whose bridges are on the host.
+// setUp creates the uplink and both firewalls once per process, and moves sessions whose bridges
+// are on the host into the agent's namespace.
 func (m *Manager) setUp() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -24,8 +24,8 @@ func (m *Manager) setUp() error {
 	return nil
 }
 
-// wall puts the agent's tables in place in both namespaces: each a whole new one
-// in one transaction, so that there is no moment without.
+// wall installs the agent's nftables tables in both namespaces. Each is replaced in one
+// transaction, so that there is no moment without rules.
 func (m *Manager) wall() error {
 	for _, side := range []struct {
 		*space
@@ -49,7 +49,7 @@ func (m *Manager) wall() error {
 	return nil
 }
 
-// unwall removes the host's table; the other one goes with its namespace.
+// unwall removes the host's table. The other one is removed with its namespace.
 func (m *Manager) unwall() error {
 	c, err := m.host.firewall()
 	if err != nil {
@@ -60,10 +60,10 @@ func (m *Manager) unwall() error {
 	return c.Flush()
 }
 
-// moveIn takes in the sessions of an agent that had bridges on the host: each
-// cable's end goes over to a bridge with the same addresses, also the hardware's,
-// in the agent's own namespace. Connections between kernels and with the agent
-// stay; those to the world break, as the host's address translation forgets them.
+// moveIn moves the sessions of an older agent, which had bridges on the host, into the agent's
+// namespace: each veth moves to a bridge with the same IP and MAC addresses. Connections between
+// kernels and with the agent survive; those to the outside break, because the host's address
+// translation loses them.
 func (m *Manager) moveIn() error {
 	list, err := links(m.host.Handle)
 	if err != nil {
@@ -96,7 +96,7 @@ func (m *Manager) moveSession(session string, seg *segment, bridge netlink.Link,
 	seg.mu.Lock()
 	defer seg.mu.Unlock()
 	seg.card = bridge.Attrs().HardwareAddr
-	if seg.overlay != nil { // two devices cannot have one number and port
+	if seg.overlay != nil { // two devices cannot have the same VNI and port
 		if err := m.host.remove(m.tunnel(seg.overlay.VNI)); err != nil {
 			return err
 		}

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// space is a network namespace that the agent works in: the host's, or its own.
+// space is a network namespace that the agent uses: the host's or its own.
 type space struct {
 	*netlink.Handle
 	ns netns.NsHandle
 }
 
-// hostSpace is the namespace of the calling thread.
+// hostSpace returns the namespace of the calling thread.
 func hostSpace() (*space, error) {
 	ns, err := netns.Get()
 	if err != nil {
@@ -26,7 +26,7 @@ func hostSpace() (*space, error) {
 	return openSpace(ns)
 }
 
-// mountedSpace is the namespace that is mounted at a path.
+// mountedSpace returns the namespace that is mounted at a path.
 func mountedSpace(path string) (*space, error) {
 	ns, err := netns.GetFromPath(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func openSpace(ns netns.NsHandle) (*space, error) {
 	return &space{h, ns}, nil
 }
 
-// Close lets go of the namespace, which stays as long as it is mounted.
+// Close closes the handle. The namespace exists as long as it is mounted.
 func (s *space) Close() error {
 	s.Handle.Close()
 	return s.ns.Close()
@@ -54,13 +54,13 @@ func (s *space) run(f func() error) error {
 	return inNamespace(func() error { return unix.Setns(int(s.ns), unix.CLONE_NEWNET) }, f)
 }
 
-// firewall begins a transaction of nftables in the namespace.
+// firewall starts an nftables transaction in the namespace.
 func (s *space) firewall() (*nftables.Conn, error) {
 	return nftables.New(nftables.WithNetNSFd(int(s.ns)))
 }
 
-// forward has the namespace forward IPv4 packets. Where it does so already, the
-// setting may be read-only.
+// forward enables forwarding of IPv4 packets. If it is enabled already, the setting may be
+// read-only.
 func (s *space) forward() error {
 	const setting = "/proc/sys/net/ipv4/ip_forward"
 	return s.run(func() error {
@@ -71,15 +71,15 @@ func (s *space) forward() error {
 	})
 }
 
-// withoutIPv6 keeps IPv6 off a link: so there is no second way in that needs
-// guarding. A kernel without IPv6 has no such file.
+// withoutIPv6 disables IPv6 on a link, so that no second set of rules is needed. A system without
+// IPv6 has no such file.
 func (s *space) withoutIPv6(link string) {
 	_ = s.run(func() error {
 		return os.WriteFile("/proc/sys/net/ipv6/conf/"+link+"/disable_ipv6", []byte("1"), 0)
 	})
 }
 
-// remove removes a link, which need not exist.
+// remove removes a link if it exists.
 func (s *space) remove(name string) error {
 	link, err := s.LinkByName(name)
 	if errors.As(err, new(netlink.LinkNotFoundError)) {

@@ -11,9 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Sweep makes the agent's uplink, and removes whatever carries our tag and is
-// not adopted: what an agent that was killed had no time for. It comes after all
-// that is adopted.
+// Sweep creates the agent's uplink, and removes everything with our tag that was not adopted: the
+// remains of an agent that was killed. It must be called after all attachments were adopted.
 func (m *Manager) Sweep() error {
 	if err := m.setUp(); err != nil {
 		return fmt.Errorf("set up the agent's network: %w", err)
@@ -49,7 +48,7 @@ func (m *Manager) Sweep() error {
 	return errors.Join(errs...)
 }
 
-// named reports whether a link has a name of ours.
+// named reports whether a link has a name of this agent.
 func (m *Manager) named(name string) bool {
 	return slices.ContainsFunc([]string{m.bridges(), m.veths(), m.wires(), m.tunnels()}, func(prefix string) bool {
 		return strings.HasPrefix(name, prefix)
@@ -69,9 +68,9 @@ func (m *Manager) sweepClaims(keep map[string]bool) {
 	}
 }
 
-// Close removes the agent's namespace, its uplink and the firewall when no kernel
-// is left. Before Sweep no one knows whether one is: then only a namespace that
-// was made just now goes.
+// Close removes the agent's namespace, its uplink and the firewall if no kernel is left. Before
+// Sweep it is not known whether there are kernels, so Close removes only a namespace that was just
+// created.
 func (m *Manager) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +90,7 @@ func (m *Manager) Close() error {
 	return errors.Join(append(errs, m.host.Close())...)
 }
 
-// pristine reports whether nothing of an agent is in its namespace.
+// pristine reports whether the namespace contains no links of sessions.
 func (m *Manager) pristine() bool {
 	list, err := links(m.own.Handle)
 	return err == nil && !slices.ContainsFunc(list, func(l netlink.Link) bool {

@@ -1,11 +1,10 @@
-// Package runtime is the seam between the agent and whatever runs containers.
-// containerd is the real one, fake acts out every failure, and both pass the
-// suite in runtimetest. A container is known by its id and found again by its
-// labels, so that an agent that was killed finds all of its containers.
+// Package runtime is the interface between the agent and container runtimes. containerd is the real
+// one, and fake simulates every failure; both pass the suite in runtimetest. A container is
+// identified by its id and recovered by its labels, so that an agent that was killed recovers all
+// of its containers.
 //
-// Errors carry an errdefs class: NotFound for images and containers that are
-// not there, AlreadyExists, InvalidArgument, FailedPrecondition, Unavailable
-// while the runtime itself is down.
+// Errors have an errdefs class: NotFound for missing images and containers, AlreadyExists,
+// InvalidArgument, FailedPrecondition, and Unavailable while the runtime is not running.
 package runtime
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/berthhq/berth/agent/runner"
 )
 
-// Labels that every container of an agent carries.
+// Labels of every container of an agent.
 const (
 	LabelAgent       = "berth.agent"
 	LabelSession     = "berth.session"
@@ -30,46 +29,45 @@ const (
 
 // Runtime runs containers of one agent.
 type Runtime interface {
-	// Pull makes an image present, telling progress as it goes.
+	// Pull makes an image present and reports its progress.
 	Pull(ctx context.Context, r PullRequest, progress func(Progress)) (Image, error)
-	// Image looks up a present image.
+	// Image returns a present image, and NotFound if it is not present.
 	Image(ctx context.Context, reference string) (Image, error)
-	// Images lists what is present.
+	// Images returns the present images.
 	Images(ctx context.Context) ([]Image, error)
-	// Create makes a container up to the moment before its process runs.
+	// Create creates a container without starting its process.
 	Create(ctx context.Context, s Spec) (Container, error)
-	// Containers lists every container that carries the agent's label, in
-	// whatever state.
+	// Containers returns all containers with the agent's label, in any state.
 	Containers(ctx context.Context) ([]Container, error)
-	// Answers returns an error while the runtime does not answer.
+	// Answers returns an error if the runtime does not respond.
 	Answers(ctx context.Context) error
 	Close() error
 }
 
-// Container is one container, also across restarts of agent and runtime.
+// Container is one container. It survives restarts of the agent and the runtime.
 type Container interface {
 	ID() string
 	Labels() map[string]string
 	Start(ctx context.Context) error
 	State(ctx context.Context) (State, error)
-	// Wait returns once the container's process has ended, at once when it
-	// has already. An error means that the end is not known yet, except
-	// NotFound: the process is gone and took its exit code with it.
+	// Wait waits for the end of the container's process. It returns NotFound if the process has
+	// ended and its exit code is lost. Any other error means that it is not known yet whether the
+	// process has ended.
 	Wait(ctx context.Context) (Exit, error)
 	// Kill sends a signal to the container's first process.
 	Kill(ctx context.Context, signal syscall.Signal) error
 	Exec(ctx context.Context, e ExecSpec) (Process, error)
 	Stats(ctx context.Context) (Stats, error)
-	// Remount changes folders that the container has mounted, as mount.Apply
-	// does. One that has ended has none. One of which it is not known where they
-	// are is FailedPrecondition. Not for several callers at once.
+	// Remount changes mounted folders of the container, like mount.Apply. It does nothing if the
+	// container has ended, and returns FailedPrecondition if the places of its mounts are not
+	// known. It must not be called concurrently.
 	Remount(ctx context.Context, changes []mount.Change) error
-	// Remove ends whatever runs and deletes everything. Removing what is gone
-	// is not an error.
+	// Remove kills all processes and deletes the container. Removing a missing container is not an
+	// error.
 	Remove(ctx context.Context) error
 }
 
-// Process is a command started in a running container beside its own.
+// Process is an additional command in a running container.
 type Process interface {
 	// Wait returns the exit code after all output has been written.
 	Wait(ctx context.Context) (int, error)
@@ -77,24 +75,24 @@ type Process interface {
 	Resize(ctx context.Context, columns, rows uint32) error
 }
 
-// PullRequest names an image at its registry.
+// PullRequest names an image in its registry.
 type PullRequest struct {
 	Reference string
-	Digest    string // what Reference must resolve to, "" = anything
+	Digest    string // the digest that Reference must resolve to, "" = any
 	PlainHTTP bool
 	Username  string
 	Password  string
 }
 
-// Progress of a pull. Total grows while the image's parts become known.
+// Progress is the progress of a pull. Total grows while the image's parts become known.
 type Progress struct {
 	Phase string // resolving, downloading, unpacking
 	Done  int64
 	Total int64
 }
 
-// Image is a present image. Its configuration is data for anyone who composes a
-// Spec; nothing in it is obeyed here.
+// Image is a present image. Its configuration is data for the caller, who composes a Spec from it;
+// the runtime itself does not use it.
 type Image struct {
 	Reference    string
 	Digest       string
@@ -105,7 +103,7 @@ type Image struct {
 	User         string
 }
 
-// Spec is what a container is made of.
+// Spec describes a container.
 type Spec struct {
 	ID       string
 	Image    string
@@ -116,27 +114,27 @@ type Spec struct {
 	Env      []string
 	Cwd      string
 	User     string // as in the image: name, uid, uid:gid, "" = root
-	// Identity takes the place of User; the image's files are not asked.
+	// Identity replaces User; the image's files are not read then.
 	Identity *Identity
-	Groups   []uint32 // of a user that is not root, beside their own
+	Groups   []uint32 // additional groups of a user other than root
 	Mounts   []specs.Mount
-	Folders  []string // destinations of Mounts that Remount is for
-	// Directories on the host that are given to User before the start.
+	Folders  []string // destinations of Mounts that Remount can change
+	// Owned are directories on the host whose owner becomes User before the start.
 	Owned []string
-	// Layer is an empty directory on the host in which the container's writable layer is
-	// made; "" leaves that to the runtime.
+	// Layer is an empty directory on the host for the container's writable layer; "" lets the
+	// runtime choose one.
 	Layer     string
 	ShmBytes  int64
 	Resources Resources
-	// Path of a network namespace to join; "" = a new, empty one.
+	// NetNS is the path of a network namespace to join; "" = a new, empty one.
 	NetNS      string
 	CgroupPath string // absolute, below the cgroup root
 	Log        runner.LogSpec
-	// Edit has the last word on the OCI spec, for devices.
+	// Edit makes the final changes of the OCI spec, for devices.
 	Edit func(*specs.Spec) error
 }
 
-// Identity is a user by numbers.
+// Identity is a user by numeric ids.
 type Identity struct {
 	UID, GID uint32
 	Groups   []uint32 // supplementary
@@ -145,13 +143,13 @@ type Identity struct {
 // Resources are the limits of a container. Zero = unlimited.
 type Resources struct {
 	MilliCPU int64
-	Memory   int64 // bytes, swap included
+	Memory   int64 // bytes, including swap
 	Pids     int64
-	CPUs     string // the processors it is kept to, such as 0-3,8
-	Mems     string // the NUMA nodes that its memory comes from
+	CPUs     string // processors that the container can use, such as 0-3,8
+	Mems     string // NUMA nodes that its memory is allocated from
 }
 
-// Phase is how far a container's process has come.
+// Phase is the phase of a container's process.
 type Phase int
 
 // The phases of a container.
@@ -159,19 +157,19 @@ const (
 	Created Phase = iota
 	Running
 	Exited
-	Gone // only its remains are there; how it ended is not known
+	Gone // only remains exist; the exit code is lost
 )
 
-// State of a container.
+// State is the state of a container.
 type State struct {
 	Phase Phase
 	PID   int // on the host, while Created or Running
 	Exit  Exit
 }
 
-// Exit tells how a process ended.
+// Exit describes the end of a process.
 type Exit struct {
-	Code int // 128+n when signal n ended it
+	Code int // 128+n if signal n ended it
 	Time time.Time
 }
 
@@ -182,7 +180,7 @@ type ExecSpec struct {
 	TTY     bool
 	Columns uint32
 	Rows    uint32
-	// Stdin may be nil. With TTY, stderr arrives in Stdout.
+	// Stdin can be nil. With TTY, stderr is part of Stdout.
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
@@ -191,7 +189,7 @@ type ExecSpec struct {
 // Stats are counters of a container since its start.
 type Stats struct {
 	CPU      time.Duration // used
-	Memory   uint64        // bytes in use without reclaimable file cache
+	Memory   uint64        // bytes in use without reclaimable page cache
 	Pids     uint64
 	IORead   uint64
 	IOWrite  uint64

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// node measures the machine itself. What cannot be read is left out.
+// node measures the machine. Metrics that cannot be read are omitted.
 func (c *Collector) node() []*agentpb.Metric {
 	var out []*agentpb.Metric
 	if busy, ok := cpuTime(); ok {
@@ -33,7 +33,7 @@ func (c *Collector) node() []*agentpb.Metric {
 	return append(out, c.devices.NodeMetrics()...)
 }
 
-// cpuTime is the time that all cores together were not idle.
+// cpuTime returns the total non-idle time of all cores.
 func cpuTime() (time.Duration, bool) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -53,7 +53,7 @@ func cpuTime() (time.Duration, bool) {
 		}
 		ticks += n
 	}
-	// USER_HZ is 100 on every Linux that Go runs on.
+	// USER_HZ is 100 on every Linux that Go supports.
 	return time.Duration(ticks) * 10 * time.Millisecond, true
 }
 
@@ -78,7 +78,7 @@ func memory() (total, available int64, ok bool) {
 	return total, available, total > 0 && available > 0
 }
 
-// pids lists a cgroup's processes, in whichever hierarchy has it.
+// pids returns the processes of a cgroup, from whichever hierarchy contains it.
 func pids(cgroup string) []int32 {
 	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/pids"} {
 		text, err := os.ReadFile(filepath.Join(root, cgroup, "cgroup.procs"))

@@ -1,5 +1,5 @@
-// Package stats measures kernels and the node: from cgroups, from the host's end of a kernel's network cable, from accelerator
-// plugins and from /proc.
+// Package stats measures kernels and the node, from cgroups, the host's end of a kernel's veth
+// pair, accelerator plugins and /proc.
 package stats
 
 import (
@@ -18,12 +18,11 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Collector takes samples. Utilisation is over the time since the sample
-// before.
+// Collector takes samples. Utilization is the average since the previous sample.
 type Collector struct {
 	kernels *kernel.Manager
 	devices *device.Manager
-	dir     string // whose file system is the node's disk
+	dir     string // on the file system whose usage is the node's disk usage
 	logger  *slog.Logger
 
 	mu     sync.Mutex
@@ -36,16 +35,16 @@ type cpuSample struct {
 	used time.Duration
 }
 
-// New returns a collector; dir is where the node keeps kernels' files.
+// New returns a Collector. dir contains the files of the node's kernels.
 func New(kernels *kernel.Manager, devices *device.Manager, dir string, logger *slog.Logger) *Collector {
 	return &Collector{kernels: kernels, devices: devices, dir: dir, logger: logger, last: map[string]cpuSample{}, groups: map[string]*cgroup.Group{}}
 }
 
-// parallel bounds how many containers are measured at once: where there is no
-// cgroup to read, each answer is a round trip to a shim.
+// parallel limits how many containers are measured concurrently: where no cgroup can be read, each
+// measurement is a round trip to a shim.
 const parallel = 8
 
-// Collect takes one sample of everything.
+// Collect takes one sample of the node and of all kernels.
 func (c *Collector) Collect(ctx context.Context) *agentpb.StatsReport {
 	report := &agentpb.StatsReport{UnixMs: time.Now().UnixMilli(), Node: c.node()}
 	var (
@@ -99,7 +98,7 @@ func (c *Collector) kernel(ctx context.Context, k *kernel.Kernel) (*agentpb.Kern
 		return nil, err
 	}
 	s, err := c.usage(k)
-	if errdefs.IsNotFound(err) { // another runtime may count elsewhere
+	if errdefs.IsNotFound(err) { // another runtime class may account elsewhere
 		s, err = container.Stats(ctx)
 	}
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *Collector) kernel(ctx context.Context, k *kernel.Kernel) (*agentpb.Kern
 	return out, nil
 }
 
-// usage reads the kernel's cgroup. NotFound: it has none.
+// usage reads the kernel's cgroup. It returns NotFound if there is none.
 func (c *Collector) usage(k *kernel.Kernel) (runtime.Stats, error) {
 	c.mu.Lock()
 	g := c.groups[k.AllocationID()]
@@ -147,7 +146,8 @@ func (c *Collector) usage(k *kernel.Kernel) (runtime.Stats, error) {
 	return g.Stats()
 }
 
-// utilisation is in percent of one core; false: there is no earlier sample.
+// utilisation returns the utilization in percent of one core. It reports false if there is no
+// earlier sample.
 func (c *Collector) utilisation(id string, used time.Duration) (float64, bool) {
 	now := time.Now()
 	c.mu.Lock()

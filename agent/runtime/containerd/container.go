@@ -24,10 +24,10 @@ type container struct {
 	runtime   *Runtime
 	container client.Container
 	labels    map[string]string
-	made      client.Task // by Create, for Start; nil in a container that was found
+	made      client.Task // set by Create for Start; nil in a recovered container
 }
 
-// Create prepares snapshot, container and task; on error nothing is left.
+// Create creates the snapshot, the container and the task. On an error it removes them again.
 func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container, error) {
 	ctx = named(ctx)
 	binary, ok := r.cfg.Class[orRunc(s.Class)]
@@ -75,13 +75,12 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 	return c, nil
 }
 
-// stepTimeout bounds a step that is not given up in its midst; it takes a tenth
-// of a second when all is well.
+// stepTimeout limits a step that must not be interrupted. It normally takes a tenth of a second.
 const stepTimeout = 30 * time.Second
 
-// newTask creates the task and then returns the error of a caller that gave up meanwhile.
-// It does not cancel the creation: a shim that gets a create and a shutdown at once may shut
-// down first, and stay.
+// newTask creates the task, and then returns the error of a context that was cancelled during the
+// creation. It does not cancel the creation itself: a shim that receives create and shutdown
+// together may handle the shutdown first and never exit.
 func (c *container) newTask(ctx context.Context, logger cio.Creator, opts ...client.NewTaskOpts) error {
 	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
 	defer cancel()
@@ -100,7 +99,7 @@ func orRunc(class string) string {
 	return class
 }
 
-// snapshot puts a writable layer on top of the image's.
+// snapshot adds a writable layer on top of the image's layers.
 func snapshot(image, parent string) client.NewContainerOpts {
 	return func(ctx context.Context, c *client.Client, rec *containers.Container) error {
 		if _, err := c.SnapshotService(snapshotter).Prepare(ctx, rec.ID, parent); err != nil {
@@ -111,7 +110,7 @@ func snapshot(image, parent string) client.NewContainerOpts {
 	}
 }
 
-// own gives host directories to the user that the spec has settled on.
+// own changes the owner of host directories to the user in the spec.
 func own(dirs []string) oci.SpecOpts {
 	return func(_ context.Context, _ oci.Client, _ *containers.Container, spec *oci.Spec) error {
 		for _, dir := range dirs {
@@ -123,8 +122,8 @@ func own(dirs []string) oci.SpecOpts {
 	}
 }
 
-// dropSnapshot removes what a failed NewContainer may have left. One that
-// belongs to a container (the id was taken) stays.
+// dropSnapshot removes the snapshot of a failed NewContainer, unless it belongs to an existing
+// container with the same id.
 func (r *Runtime) dropSnapshot(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -136,7 +135,7 @@ func (r *Runtime) dropSnapshot(ctx context.Context, id string) {
 	}
 }
 
-// undo removes a half-made container even when the caller has given up.
+// undo removes a partly created container, also if the context was cancelled.
 func (c *container) undo(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
@@ -146,7 +145,7 @@ func (c *container) undo(ctx context.Context) error {
 func (c *container) ID() string                { return c.container.ID() }
 func (c *container) Labels() map[string]string { return c.labels }
 
-// task loads the task; it keeps no open files.
+// task loads the task, without opening files.
 func (c *container) task(ctx context.Context) (client.Task, error) {
 	t, err := c.container.Task(ctx, nil)
 	if err != nil {
@@ -199,7 +198,7 @@ func (c *container) State(ctx context.Context) (runtime.State, error) {
 	return runtime.State{Phase: runtime.Gone}, nil
 }
 
-// Wait continues over restarts of containerd: the shim keeps the exit code.
+// Wait survives restarts of containerd, because the shim keeps the exit code.
 func (c *container) Wait(ctx context.Context) (runtime.Exit, error) {
 	ctx = named(ctx)
 	for {
@@ -246,7 +245,7 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	return nil
 }
 
-// Remove kills the task, deletes it, then container and snapshot.
+// Remove kills and deletes the task, then deletes the container and its snapshot.
 func (c *container) Remove(ctx context.Context) error {
 	ctx = named(ctx)
 	t, err := c.task(ctx)

@@ -1,7 +1,6 @@
-// Package containerd runs containers on the agent's own containerd with runc.
-// It gives absolute paths for shim and runc, so nothing depends on PATH or on
-// what else is installed, and filters by the agent's label, so several agents
-// may share one containerd.
+// Package containerd runs containers with runc on the agent's own containerd. It passes absolute
+// paths of the shim and runc, so it does not depend on PATH or other installed software. It selects
+// containers by the agent's label, so several agents can share one containerd.
 package containerd
 
 import (
@@ -23,18 +22,17 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// namespace is containerd's own notion of a tenant; all agents use one and
-// tell themselves apart by label.
+// namespace is the containerd namespace of all agents. They distinguish their containers by label.
 const namespace = "berth"
 
-// Config says where things are. All paths are absolute.
+// Config has the paths of the programs and files. All are absolute.
 type Config struct {
 	Socket string            // of containerd
 	Agent  string            // value of the agent label
-	Dir    string            // for fifos and runc's state
+	Dir    string            // for FIFOs and runc's state
 	Shim   string            // containerd-shim-runc-v2
-	Runner string            // berth-runner, as log writer
-	Class  map[string]string // runtime class to an OCI runtime binary; has "runc"
+	Runner string            // berth-runner, the log writer
+	Class  map[string]string // runtime class to OCI runtime binary; must contain "runc"
 	Logger *slog.Logger
 }
 
@@ -49,9 +47,9 @@ type Runtime struct {
 
 var _ runtime.Runtime = (*Runtime)(nil)
 
-// New connects to containerd, waiting for it until ctx ends.
+// New connects to containerd and waits until it responds or ctx ends.
 func New(ctx context.Context, cfg Config) (*Runtime, error) {
-	// The output of commands of an earlier process has no reader any more.
+	// FIFOs of commands that an earlier process started have no reader any more.
 	if err := os.RemoveAll(filepath.Join(cfg.Dir, "fifo")); err != nil {
 		return nil, err
 	}
@@ -106,11 +104,11 @@ func (r *Runtime) Answers(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connection; containers continue.
+// Close closes the connection; containers continue.
 func (r *Runtime) Close() error { return r.client.Close() }
 
-// named puts containerd's namespace into a context, and a logger that is
-// quiet: whatever the client library notes comes back as an error too.
+// named adds containerd's namespace and a silent logger to a context: the client library also
+// returns everything that it logs as an error.
 func named(ctx context.Context) context.Context {
 	return log.WithLogger(namespaces.WithNamespace(ctx, namespace), quiet)
 }
@@ -121,7 +119,7 @@ var quiet = func() *log.Entry {
 	return logrus.NewEntry(l)
 }()
 
-// Containers lists the agent's containers.
+// Containers returns the agent's containers.
 func (r *Runtime) Containers(ctx context.Context) ([]runtime.Container, error) {
 	ctx = named(ctx)
 	list, err := r.client.Containers(ctx, fmt.Sprintf("labels.%q==%q", runtime.LabelAgent, r.cfg.Agent))

@@ -18,8 +18,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// outputGrace is how long after its end a command's output is waited for. A
-// child that it left in the background keeps the output open forever.
+// outputGrace limits the wait for output after a command has exited. A child that the command left
+// in the background could keep the output open forever.
 const outputGrace = time.Second
 
 // process implements runtime.Process.
@@ -29,7 +29,7 @@ type process struct {
 	stdin   *input
 }
 
-// Exec starts a command as the container's user, with its limits.
+// Exec starts a command with the container's user and limits.
 func (c *container) Exec(ctx context.Context, e runtime.ExecSpec) (runtime.Process, error) {
 	ctx = named(ctx)
 	t, err := c.task(ctx)
@@ -71,8 +71,8 @@ func (c *container) Exec(ctx context.Context, e runtime.ExecSpec) (runtime.Proce
 	return &process{process: exec, ended: ended, stdin: stdin}, nil
 }
 
-// input notices the end of the caller's input: the shim keeps a command's
-// stdin open until it is told.
+// input detects the end of the caller's input. The shim keeps a command's stdin open until CloseIO
+// is called.
 type input struct {
 	io.Reader
 	once  sync.Once
@@ -97,7 +97,8 @@ func (in *input) Read(p []byte) (int, error) {
 
 func (in *input) end() { in.once.Do(func() { close(in.ended) }) }
 
-// close runs until the input or the command ends.
+// close calls CloseIO after the end of the input. It returns when the input or the command has
+// ended.
 func (in *input) close(ctx context.Context, p client.Process) {
 	<-in.ended
 	if in.Reader != nil {
@@ -130,8 +131,7 @@ func (p *process) Wait(ctx context.Context) (int, error) {
 	case <-time.After(outputGrace):
 	case <-ctx.Done():
 	}
-	// The shim waits up to 10 s for output that no one ends; the caller need
-	// not.
+	// The shim waits up to 10 s for output that does not end; the caller does not wait for this.
 	go discard(ctx, p.process)
 	code, _, err := status.Result()
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// labelFolder and a number are the labels that hold the places of folders.
+// labelFolder plus a number is a label with the place of one folder.
 const labelFolder = "berth.folder."
 
-// maxBelow bounds the mounts within a folder that are noted: a label has 4 KiB. The
-// others, once read-only, stay so.
+// maxBelow limits the recorded mounts within a folder, because a label has at most 4 KiB. Other
+// mounts cannot become writable again once they are read-only.
 const maxBelow = 100
 
-// findFolders notes which mounts the folders are, while nothing of the user's has
-// run that could have moved them.
+// findFolders records the mounts of the folders before any process of the user runs that could move
+// them.
 func (c *container) findFolders(ctx context.Context, s runtime.Spec) error {
 	if len(s.Folders) == 0 {
 		return nil
@@ -37,7 +37,7 @@ func (c *container) findFolders(ctx context.Context, s runtime.Spec) error {
 		return err
 	}
 	if err != nil {
-		// A machine in a machine has its mounts where no process of this one sees them.
+		// The mounts of a container in a virtual machine are not visible to processes of the host.
 		c.runtime.cfg.Logger.Warn("mounts of a container are not found and cannot be changed", "container", c.ID(), "error", err)
 		return nil
 	}
@@ -47,7 +47,7 @@ func (c *container) findFolders(ctx context.Context, s runtime.Spec) error {
 			readOnly = append(readOnly, mount.Change{Target: m.Destination, ReadOnly: true})
 		}
 	}
-	// The runtime does so with the uppermost of a folder's mounts alone.
+	// The runtime makes only the topmost of a folder's mounts read-only.
 	if places, err = mount.Apply(state.PID, places, readOnly); err != nil {
 		return fmt.Errorf("folders of %s: %w", c.ID(), err)
 	}
@@ -70,7 +70,7 @@ func (c *container) notePlaces(ctx context.Context, places []mount.Place) error 
 	return nil
 }
 
-// places are in the order in which they were noted.
+// places returns the recorded places in their order.
 func (c *container) places(ctx context.Context) ([]mount.Place, error) {
 	labels, err := c.container.Labels(named(ctx))
 	if err != nil {
@@ -108,12 +108,12 @@ func (c *container) Remount(ctx context.Context, changes []mount.Change) error {
 	if err != nil {
 		return err
 	}
-	if err := c.wake(ctx, t); err != nil { // an agent may have been killed that held it still
+	if err := c.wake(ctx, t); err != nil { // an agent that was killed may have left it paused
 		return err
 	}
 	after, err := mount.Apply(state.PID, places, changes)
 	if errdefs.IsUnavailable(err) {
-		// Someone moves the mounts about while they are looked for.
+		// A process moves mounts during the search.
 		if err := t.Pause(named(ctx)); err != nil {
 			return fmt.Errorf("hold %s still: %w", c.ID(), err)
 		}
@@ -122,7 +122,7 @@ func (c *container) Remount(ctx context.Context, changes []mount.Change) error {
 			return err
 		}
 	}
-	if errdefs.IsUnavailable(err) { // who is held still does not end
+	if errdefs.IsUnavailable(err) { // paused processes cannot exit
 		after, err = mount.Apply(state.PID, after, changes)
 	}
 	if noted := c.notePlaces(ctx, after); err == nil {
@@ -134,7 +134,7 @@ func (c *container) Remount(ctx context.Context, changes []mount.Change) error {
 	return nil
 }
 
-// wake lets a container's processes run again, also for a caller who has given up.
+// wake resumes a container's processes, also if the context was cancelled.
 func (c *container) wake(ctx context.Context, t client.Task) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(named(ctx)), stepTimeout)
 	defer cancel()

@@ -19,7 +19,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime/runtimetest"
 )
 
-// Who renames what leads to a folder, as fast as they can, keeps it no longer.
+// A process that renames the parent directories of a folder as fast as it can does not keep the
+// folder.
 func TestRemountOfWhatIsMovedAbout(t *testing.T) {
 	env := containerdtest.Start(t)
 	r := open(t, env, containerdtest.Dir(t))

@@ -16,14 +16,14 @@ import (
 
 const snapshotter = "overlayfs"
 
-// parsedImage is what never changes for a manifest digest, kept so that a
-// start does not read it from the content store again.
+// parsedImage is the part of an image that never changes for a manifest digest. It is cached so
+// that a start need not read it from the content store.
 type parsedImage struct {
 	config ocispec.Image
-	parent string // snapshot that a container's own continues top of
+	parent string // parent of the containers' snapshots
 }
 
-// Image looks up a present image.
+// Image returns a present image, and NotFound if it was not pulled.
 func (r *Runtime) Image(ctx context.Context, reference string) (runtime.Image, error) {
 	ctx = named(ctx)
 	img, err := r.client.GetImage(ctx, reference)
@@ -36,8 +36,7 @@ func (r *Runtime) Image(ctx context.Context, reference string) (runtime.Image, e
 	return r.describe(ctx, img)
 }
 
-// Images lists what is present; images that are only partly there are left
-// out.
+// Images returns the complete images that are present.
 func (r *Runtime) Images(ctx context.Context) ([]runtime.Image, error) {
 	ctx = named(ctx)
 	list, err := r.client.ListImages(ctx)

@@ -6,32 +6,32 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// pattern is a set of ioctl commands: those that are value where mask has ones.
-// What a command is called by is its lower half, the type of device or file
-// system and a number; the upper half has the direction and size of its argument.
+// pattern is a set of ioctl commands: those that equal value in the bits of mask. The lower half of
+// a command identifies it by type and number; the upper half has the direction and size of its
+// argument.
 type pattern struct{ value, mask uint64 }
 
-// refused are the ioctls by which the owner of a file takes it, or what will be made
-// below it, out of the limit that it counts against. Their arguments are behind
-// pointers, so that a filter cannot tell what would do harm from what would not.
+// refused are the ioctls with which the owner of a file can move it, or files that are created
+// below it later, out of its quota. Their arguments are behind pointers, so a seccomp filter cannot
+// distinguish harmful from harmless calls.
 var refused = []pattern{
-	{0x5820, 0xffff}, // FS_IOC_FSSETXATTR: the project, and whether new files inherit it
-	{0x6602, 0xffff}, // FS_IOC_SETFLAGS: whether new files inherit the project, among others
-	{0x66fd, 0xffff}, // LL_IOC_PROJECT: the same of Lustre
-	{0x9400, 0xff00}, // all of btrfs: subvolumes and snapshots are quota groups of their own
+	{0x5820, 0xffff}, // FS_IOC_FSSETXATTR: sets the project id and whether new files inherit it
+	{0x6602, 0xffff}, // FS_IOC_SETFLAGS: sets whether new files inherit the project id, among others
+	{0x66fd, 0xffff}, // LL_IOC_PROJECT: the same for Lustre
+	{0x9400, 0xff00}, // all of btrfs: subvolumes and snapshots have separate quota groups
 }
 
-// shared are the ioctls with the type of btrfs that are every file system's.
+// shared are the ioctls with btrfs's type that all file systems implement.
 var shared = []pattern{
 	{0x40049409, 0xffffffff}, // FICLONE
 	{0x4020940d, 0xffffffff}, // FICLONERANGE
 	{0xc0189436, 0xffffffff}, // FIDEDUPERANGE
 }
 
-// limitIoctls replaces what a profile allows of ioctl: all but what is refused. A
-// profile has no "neither this nor that" about one argument, so it lists the ranges
-// that lie between, each by the bits that its commands begin with. The kernel reads
-// 32 bits, and the masks leave the register's other half out too.
+// limitIoctls replaces the profile's rules for ioctl by rules that allow all commands except the
+// refused ones. A profile cannot express "neither A nor B" for one argument, so the rules list the
+// ranges in between, each by the common prefix of its commands. The kernel uses only 32 bits of the
+// register, so the masks ignore the upper half.
 func limitIoctls(p *specs.LinuxSeccomp) {
 	const name = "ioctl"
 	for i, rule := range p.Syscalls {
@@ -48,8 +48,8 @@ func limitIoctls(p *specs.LinuxSeccomp) {
 	}
 }
 
-// outside lists patterns that together have every command that is in none of those
-// given, by halving the lower half of commands until a part is wholly in or out.
+// outside returns patterns that together match every command that no given pattern matches. It
+// halves the range of the lower half of commands until each part is entirely inside or outside.
 func outside(given []pattern) (out []pattern) {
 	const bits = 16
 	var halve func(p pattern, bit uint64)
@@ -59,7 +59,7 @@ func outside(given []pattern) (out []pattern) {
 		case len(touched) == 0:
 			out = append(out, p)
 		case slices.ContainsFunc(touched, func(g pattern) bool { return g.mask&^p.mask == 0 }):
-			// All of it is refused.
+			// The whole part is refused.
 		default:
 			halve(pattern{p.value, p.mask | bit}, bit>>1)
 			halve(pattern{p.value | bit, p.mask | bit}, bit>>1)

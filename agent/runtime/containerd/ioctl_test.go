@@ -9,7 +9,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// allowed says what a profile makes of an ioctl, with the register as it is.
+// allowed reports whether a profile allows an ioctl with the given register value.
 func allowed(p *specs.LinuxSeccomp, command uint64) bool {
 	return slices.ContainsFunc(p.Syscalls, func(rule specs.LinuxSyscall) bool {
 		return rule.Action == specs.ActAllow && slices.Contains(rule.Names, "ioctl") &&
@@ -28,7 +28,7 @@ func profile(edits ...specs.LinuxSyscall) *specs.LinuxSeccomp {
 }
 
 func TestIoctls(t *testing.T) {
-	p := profile(specs.LinuxSyscall{Names: []string{"ioctl"}, Action: specs.ActAllow}) // a plugin's edit opens nothing
+	p := profile(specs.LinuxSyscall{Names: []string{"ioctl"}, Action: specs.ActAllow}) // an edit of a plugin cannot allow more
 	for name, command := range map[string]uint64{
 		"FS_IOC_FSSETXATTR": 0x401c5820, "FS_IOC_SETFLAGS": 0x40086602, "FS_IOC32_SETFLAGS": 0x40046602,
 		"BTRFS_IOC_SUBVOL_CREATE": 0x5000940e, "BTRFS_IOC_SUBVOL_CREATE_V2": 0x50009418,
@@ -56,7 +56,7 @@ func TestIoctls(t *testing.T) {
 	}
 }
 
-// Whatever the command is, the profile has the answer that the lists give.
+// For every command, the profile agrees with the lists.
 func TestIoctlsByTheLists(t *testing.T) {
 	p := profile()
 	in := func(list []pattern, command uint64) bool {
@@ -73,7 +73,7 @@ func TestIoctlsByTheLists(t *testing.T) {
 	}
 }
 
-// What would lead around the filter of ioctl is in no rule.
+// No rule of the profile allows a way around the filter of ioctl.
 func TestNoOtherWay(t *testing.T) {
 	for _, rule := range profile().Syscalls {
 		for _, name := range []string{"file_setattr", "io_uring_setup", "io_uring_enter", "quotactl", "quotactl_fd", "mount", "open_by_handle_at"} {

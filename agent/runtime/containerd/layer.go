@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// layer has the writable layer of a container made in the directory of its spec. The
-// snapshot's own one stays empty: it holds the image's layers for the container.
+// layer creates the writable layer of a container in the directory of its spec. The snapshot's own
+// upper directory stays empty; the snapshot only provides the image's layers.
 func (r *Runtime) layer(ctx context.Context, s runtime.Spec) ([]client.NewTaskOpts, error) {
 	if s.Layer == "" {
 		return nil, nil
@@ -45,7 +45,7 @@ func (r *Runtime) layer(ctx context.Context, s runtime.Spec) ([]client.NewTaskOp
 	return []client.NewTaskOpts{client.WithRootFS(mounts)}, nil
 }
 
-// like makes a directory with mode and owner of another one: they become those of the
+// like creates a directory with the mode and owner of another one. They become those of the
 // container's root directory.
 func like(other, dir string) error {
 	var st unix.Stat_t

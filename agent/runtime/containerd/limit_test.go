@@ -20,7 +20,8 @@ import (
 	"github.com/berthhq/berth/internal/simulator/image/imagetest"
 )
 
-// idle is a container that waits, with folder at /folder, and a way to run prog in it.
+// idle starts a waiting container with folder mounted at /folder, and returns a function that runs
+// prog in it.
 func idle(t testing.TB, env containerdtest.Env, folder string) func(args ...string) string {
 	t.Helper()
 	r := open(t, env, containerdtest.Dir(t))
@@ -63,8 +64,8 @@ func idle(t testing.TB, env containerdtest.Env, folder string) func(args ...stri
 	}
 }
 
-// TestLimitsHoldInContainers is the owner of a folder, and root in their container, who
-// tries to leave the limit that the folder counts against.
+// TestLimitsHoldInContainers runs as the owner of a folder and as root in a container, and tries to
+// leave the quota of the folder.
 func TestLimitsHoldInContainers(t *testing.T) {
 	mount, _ := imagetest.New(t)
 	env := containerdtest.Start(t)
@@ -101,7 +102,7 @@ func TestLimitsHoldInContainers(t *testing.T) {
 	wholeFilter(t, prog("refused"))
 }
 
-// wholeFilter looks at what the kernel has made of the profile, for every command.
+// wholeFilter checks, for every command, the seccomp filter that the kernel built from the profile.
 func wholeFilter(t *testing.T, got string) {
 	var want strings.Builder
 	for _, one := range []int{0x5820, 0x6602, 0x66fd} {

@@ -21,8 +21,8 @@ import (
 
 const progressInterval = 200 * time.Millisecond
 
-// Pull makes an image present. Without a digest a present image is taken as it
-// is; with one, the reference must resolve to it.
+// Pull makes an image present. Without a digest, a present image is used without contacting the
+// registry; with one, the reference must resolve to it.
 func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress func(runtime.Progress)) (runtime.Image, error) {
 	ctx = named(ctx)
 	if img, ok := r.present(ctx, req); ok {
@@ -54,7 +54,7 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 	return r.describe(ctx, img)
 }
 
-// present finds an image that is complete and unpacked.
+// present returns the image if it is complete and unpacked.
 func (r *Runtime) present(ctx context.Context, req runtime.PullRequest) (runtime.Image, bool) {
 	img, err := r.client.GetImage(ctx, req.Reference)
 	if err != nil || (req.Digest != "" && img.Target().Digest.String() != req.Digest) {
@@ -71,7 +71,7 @@ func newResolver(req runtime.PullRequest) remotes.Resolver {
 	authorizer := docker.NewDockerAuthorizer(docker.WithAuthCreds(func(string) (string, string, error) {
 		return req.Username, req.Password, nil
 	}))
-	// No limit on a whole download, but a registry must begin to answer.
+	// The duration of a download is not limited, but the registry must start its response in time.
 	transport := docker.DefaultHTTPTransport(nil)
 	transport.ResponseHeaderTimeout = 30 * time.Second
 	return docker.NewResolver(docker.ResolverOptions{Hosts: docker.ConfigureDefaultRegistries(
@@ -81,8 +81,8 @@ func newResolver(req runtime.PullRequest) remotes.Resolver {
 	)})
 }
 
-// pinned answers with what was resolved and checked already, so that a tag
-// that moves in between changes nothing.
+// pinned is a resolver that returns the descriptor that was resolved and checked before, so that a
+// tag that moves in between has no effect.
 type pinned struct {
 	remotes.Resolver
 	name string
@@ -93,11 +93,11 @@ func (p pinned) Resolve(context.Context, string) (string, ocispec.Descriptor, er
 	return p.name, p.desc, nil
 }
 
-// meter counts the bytes of an image that have arrived.
+// meter counts the downloaded bytes of an image.
 type meter struct {
 	store content.Store
 	mu    sync.Mutex
-	parts map[string]ocispec.Descriptor // by the name of their download
+	parts map[string]ocispec.Descriptor // by the reference of the download
 }
 
 // see is called for every part of the image as it becomes known.
@@ -108,7 +108,7 @@ func (m *meter) see(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Des
 	return nil, nil
 }
 
-// run reports until the returned function is called.
+// run reports progress until the returned function is called.
 func (m *meter) run(ctx context.Context, progress func(runtime.Progress)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

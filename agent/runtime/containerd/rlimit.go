@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFiles returns the open-file limits that containers may inherit. Without
-// CAP_SYS_RESOURCE no one can raise them above what containerd has; the agent
-// has the same.
+// openFiles returns the open-file limits that containers can inherit. Without CAP_SYS_RESOURCE they
+// cannot exceed those of containerd, which are the agent's.
 var openFiles = sync.OnceValues(func() (soft, hard uint64) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {

@@ -17,25 +17,23 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// capabilities is what root in a container may do: to own, enter and signal
-// files and processes of its own, and to bind low ports. Raw sockets, device
-// nodes and the audit log are not among them.
+// capabilities are the capabilities of root in a container: to own, enter and signal its own files
+// and processes, and to bind low ports. Raw sockets, device nodes and the audit log are excluded.
 var capabilities = []string{
 	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
 	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_SETFCAP", "CAP_SYS_CHROOT",
 	"CAP_NET_BIND_SERVICE",
 }
 
-// masked are paths that tell about the host or reach it, beyond containerd's
-// own list.
+// masked are paths that expose the host, in addition to containerd's own list.
 var masked = []string{"/proc/acpi", "/proc/sysrq-trigger", "/sys/fs/cgroup", "/sys/dev/block"}
 
-// nativeArch limits seccomp to the host's own system calls: a filter for the
-// 32-bit ones too takes a third of a container's start to build.
+// nativeArch limits seccomp to the host's native system calls: building a filter that includes the
+// 32-bit ones takes a third of a container's start time.
 var nativeArch = map[string]specs.Arch{"amd64": specs.ArchX86_64, "arm64": specs.ArchAARCH64}
 
-// build fills in an OCI spec. It is called with the snapshot in place, since a
-// user's name is looked up in the image's files.
+// build completes an OCI spec. It runs after the snapshot was created, because a user's name is
+// looked up in the image's files.
 func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
 	return func(ctx context.Context, c oci.Client, container *containers.Container, spec *oci.Spec) error {
 		p := spec.Process
@@ -49,7 +47,8 @@ func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
 			Bounding: slices.Clone(capabilities), Permitted: slices.Clone(capabilities), Effective: slices.Clone(capabilities),
 		}
 		if p.User.UID != 0 {
-			// What root holds, others must not get by being started by it.
+			// Only root may have capabilities. A process that root starts as another user must not
+			// inherit them.
 			p.Capabilities.Permitted, p.Capabilities.Effective = nil, nil
 			p.User.AdditionalGids = append(p.User.AdditionalGids, s.Groups...)
 		}
@@ -61,8 +60,8 @@ func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
 		limits(spec.Linux.Resources, s.Resources)
 		namespacesOf(spec.Linux, s.NetNS)
 		mounts(spec, s)
-		// containerd's profile opens more the more capabilities there are, so
-		// it is made from the final spec.
+		// containerd's profile allows more system calls for some capabilities, so it is built from
+		// the final spec.
 		spec.Linux.Seccomp = seccomp.DefaultProfile(spec)
 		if arch, ok := nativeArch[goruntime.GOARCH]; ok {
 			spec.Linux.Seccomp.Architectures = []specs.Arch{arch}
@@ -77,8 +76,8 @@ func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
 	}
 }
 
-// user resolves the image's user. The common case, root, must not cost a
-// mount of the root file system.
+// user resolves the image's user. The common case, root, does not require a mount of the root file
+// system.
 func user(ctx context.Context, c oci.Client, container *containers.Container, spec *oci.Spec, name string) error {
 	switch name {
 	case "", "0", "0:0", "root", "root:root":
@@ -97,7 +96,7 @@ func user(ctx context.Context, c oci.Client, container *containers.Container, sp
 func limits(res *specs.LinuxResources, want runtime.Resources) {
 	if want.MilliCPU > 0 {
 		period := uint64(100_000)
-		// The kernel refuses less than a millisecond.
+		// The kernel's minimum quota is a millisecond.
 		quota := max(want.MilliCPU*100, 1000)
 		shares := uint64(max(want.MilliCPU*1024/1000, 2))
 		res.CPU = &specs.LinuxCPU{Period: &period, Quota: &quota, Shares: &shares}
@@ -109,7 +108,7 @@ func limits(res *specs.LinuxResources, want runtime.Resources) {
 		res.CPU.Cpus, res.CPU.Mems = want.CPUs, want.Mems
 	}
 	if want.Memory > 0 {
-		// Swap counts both, so the same number means none.
+		// This limit is the sum of memory and swap, so the same value disables swap.
 		res.Memory = &specs.LinuxMemory{Limit: &want.Memory}
 		if swapAccounting() {
 			res.Memory.Swap = &want.Memory
@@ -120,8 +119,8 @@ func limits(res *specs.LinuxResources, want runtime.Resources) {
 	}
 }
 
-// swapAccounting reports whether swap can be limited: always in cgroup v2, by
-// boot option in v1.
+// swapAccounting reports whether swap can be limited: always in cgroup v2, and depending on a boot
+// option in v1.
 func swapAccounting() bool {
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 		return true
@@ -130,7 +129,7 @@ func swapAccounting() bool {
 	return err == nil
 }
 
-// fileLimit gives generous open files, within what the agent itself may give.
+// fileLimit returns a high limit of open files, but not above the agent's own.
 func fileLimit() specs.POSIXRlimit {
 	soft, hard := openFiles()
 	return specs.POSIXRlimit{Type: "RLIMIT_NOFILE", Soft: min(soft, 65536), Hard: min(hard, 1<<20)}
@@ -141,7 +140,7 @@ func namespacesOf(l *specs.Linux, netns string) {
 		{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
 		{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace, Path: netns},
 	}
-	// With a private cgroup namespace a container sees only itself.
+	// With a private cgroup namespace a container sees only its own cgroup.
 	if _, err := os.Stat("/proc/self/ns/cgroup"); err == nil {
 		l.Namespaces = append(l.Namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
 	}

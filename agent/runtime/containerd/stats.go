@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// Stats reads the container's cgroup through its shim, in either version.
+// Stats reads the usage of the container's cgroup through its shim, for v1 and v2.
 func (c *container) Stats(ctx context.Context) (runtime.Stats, error) {
 	ctx = named(ctx)
 	t, err := c.task(ctx)
@@ -44,7 +44,7 @@ func statsV1(m *v1.Metrics) runtime.Stats {
 		Pids:     m.GetPids().GetCurrent(),
 		OOMKills: m.GetMemoryOomControl().GetOomKill(),
 	}
-	// v1 counts the page cache as use.
+	// v1 includes the page cache in the usage.
 	s.Memory = less(m.GetMemory().GetUsage().GetUsage(), m.GetMemory().GetTotalInactiveFile())
 	for _, e := range m.GetBlkio().GetIoServiceBytesRecursive() {
 		switch strings.ToLower(e.GetOp()) {

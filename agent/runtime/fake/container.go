@@ -26,9 +26,9 @@ type container struct {
 	started bool
 	main    *process
 	removed bool
-	refuse  int // Removes to fail
+	refuse  int // the number of Remove calls that fail
 	oom     uint64
-	folders map[string]string // target → ro or rw; without those that are gone
+	folders map[string]string // target to ro or rw; removed mounts are missing
 }
 
 func newContainer(h *Host, s runtime.Spec, labels, env map[string]string) *container {
@@ -115,8 +115,9 @@ func (c *container) Kill(ctx context.Context, s syscall.Signal) error {
 	return c.main.Kill(ctx, s)
 }
 
-// own is what this kernel does of what all kernels of a session do: of "each 0 3"
-// the first exits with 0 and the second with 3, and what is not a number runs on.
+// own returns the part of a verb for this kernel of a session: "each 0 3" means that the first
+// kernel exits with 0 and the second with 3. An argument that is not a number means that the kernel
+// keeps running.
 func (c *container) own(verb []string) []string {
 	if verb[0] != "each" {
 		return verb
@@ -191,7 +192,7 @@ func (p *process) end(code int) {
 	})
 }
 
-// run acts out a verb; what it does not know runs until it is killed.
+// run simulates a verb. A process with an unknown verb runs until it is killed.
 func (p *process) run(verb []string, in io.Reader, out io.Writer) {
 	argument := 0
 	if len(verb) > 1 {

@@ -1,7 +1,6 @@
-// Package fake is a runtime without containers for quick tests. It passes the
-// same suite as the real one, and is steered by its input: the verbs of the
-// suite's test program act out workloads, and keys of the environment act out
-// failures of the runtime itself.
+// Package fake is a runtime without containers for fast tests. It passes the same suite as the real
+// one. Its input controls it: the verbs of the suite's test program simulate workloads, and
+// environment variables simulate failures of the runtime itself.
 package fake
 
 import (
@@ -19,16 +18,16 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// Keys of a container's environment that steer the fake.
+// Environment variables of a container that control the fake.
 const (
-	FailCreate  = "FAKE_FAIL_CREATE"  // Create answers with this message
-	Refuse      = "FAKE_REFUSE"       // Create refuses with this message
-	FailStart   = "FAKE_FAIL_START"   // Start answers with this message
-	FailRemove  = "FAKE_FAIL_REMOVE"  // so many Removes fail
-	CreateDelay = "FAKE_CREATE_DELAY" // Create takes so long, or until cancelled
+	FailCreate  = "FAKE_FAIL_CREATE"  // Create returns an error with this message
+	Refuse      = "FAKE_REFUSE"       // Create returns InvalidArgument with this message
+	FailStart   = "FAKE_FAIL_START"   // Start returns an error with this message
+	FailRemove  = "FAKE_FAIL_REMOVE"  // this number of Remove calls fail
+	CreateDelay = "FAKE_CREATE_DELAY" // Create takes this long unless cancelled
 )
 
-// Host is what outlives an agent: images and containers.
+// Host is the state that survives an agent: images and containers.
 type Host struct {
 	mu         sync.Mutex
 	registry   map[string]runtime.Image
@@ -37,7 +36,7 @@ type Host struct {
 	created    int
 }
 
-// NewHost returns a host whose registry has the images.
+// NewHost returns a host whose registry contains the images.
 func NewHost(images ...runtime.Image) *Host {
 	h := &Host{registry: map[string]runtime.Image{}, images: map[string]runtime.Image{}, containers: map[string]*container{}}
 	for _, img := range images {
@@ -46,14 +45,14 @@ func NewHost(images ...runtime.Image) *Host {
 	return h
 }
 
-// Created counts the containers ever made.
+// Created returns the number of containers that were ever created.
 func (h *Host) Created() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.created
 }
 
-// Runtime is the view of one agent on a host.
+// Runtime is one agent's connection to a host.
 type Runtime struct {
 	host  *Host
 	agent string
@@ -67,10 +66,10 @@ func New(h *Host, agent string) *Runtime { return &Runtime{h, agent} }
 // Close does nothing: containers continue.
 func (r *Runtime) Close() error { return nil }
 
-// Answers always does.
+// Answers always returns nil.
 func (r *Runtime) Answers(context.Context) error { return nil }
 
-// Pull copies from the registry.
+// Pull copies an image from the registry.
 func (r *Runtime) Pull(_ context.Context, req runtime.PullRequest, progress func(runtime.Progress)) (runtime.Image, error) {
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
@@ -86,7 +85,7 @@ func (r *Runtime) Pull(_ context.Context, req runtime.PullRequest, progress func
 	return img, nil
 }
 
-// Image looks up a pulled image.
+// Image returns a pulled image.
 func (r *Runtime) Image(_ context.Context, reference string) (runtime.Image, error) {
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
@@ -97,7 +96,7 @@ func (r *Runtime) Image(_ context.Context, reference string) (runtime.Image, err
 	return img, nil
 }
 
-// Images lists pulled images.
+// Images returns the pulled images.
 func (r *Runtime) Images(context.Context) ([]runtime.Image, error) {
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
@@ -109,7 +108,7 @@ func (r *Runtime) Images(context.Context) ([]runtime.Image, error) {
 	return out, nil
 }
 
-// Containers lists the agent's containers.
+// Containers returns the agent's containers.
 func (r *Runtime) Containers(context.Context) ([]runtime.Container, error) {
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
@@ -122,7 +121,7 @@ func (r *Runtime) Containers(context.Context) ([]runtime.Container, error) {
 	return out, nil
 }
 
-// Create makes a container unless it is told to fail.
+// Create creates a container unless its environment requests a failure.
 func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container, error) {
 	env := environment(s.Env)
 	if d, err := time.ParseDuration(env[CreateDelay]); err == nil {
@@ -173,7 +172,7 @@ func environment(list []string) map[string]string {
 	return out
 }
 
-// workload is what prog would be asked to do, without the runner before it.
+// workload returns the arguments of prog, without the runner before it.
 func workload(args []string) []string {
 	if len(args) >= 2 && args[0] == runner.Path && args[1] == "init" {
 		args = args[2:]

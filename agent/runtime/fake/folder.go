@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// Folders tells how a kernel's container has its folders mounted, by target: ro or
-// rw. Those that are gone are missing.
+// Folders returns the mode of each mounted folder of a kernel's container, ro or rw, by target.
+// Removed mounts are missing.
 func (h *Host) Folders(kernel string) map[string]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *container) Remount(_ context.Context, changes []mount.Change) error {
 		_, there := c.folders[change.Target]
 		switch {
 		case change.Gone:
-			// What is mounted below it goes with it.
+			// Mounts below it are removed with it.
 			maps.DeleteFunc(c.folders, func(t, _ string) bool { return t == change.Target || strings.HasPrefix(t, change.Target+"/") })
 		case there:
 			c.folders[change.Target] = access(change.ReadOnly)
@@ -67,7 +67,7 @@ func (c *container) Remount(_ context.Context, changes []mount.Change) error {
 	return nil
 }
 
-// touch acts out what programs get who write and read files of folders.
+// touch simulates programs that read and write files of folders.
 func (c *container) touch(verb []string) (code int, ok bool) {
 	if len(verb) < 2 {
 		return 0, false

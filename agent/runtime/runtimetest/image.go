@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Registry is an image registry in memory, for the length of one test.
+// Registry is an in-memory image registry that lives as long as one test.
 type Registry struct{ Host string }
 
 // NewRegistry starts a registry.
@@ -30,8 +30,8 @@ func NewRegistry(t testing.TB) *Registry {
 	return &Registry{Host: strings.TrimPrefix(s.URL, "http://")}
 }
 
-// Push makes the test image, a single static program with a configuration of
-// the caller's, and returns its reference and digest.
+// Push builds the test image, a static program with the given configuration, and returns its
+// reference and digest.
 func (r *Registry) Push(t testing.TB, repository string, prog string, config v1.Config) (reference, digest string) {
 	t.Helper()
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return rootFS(prog) })

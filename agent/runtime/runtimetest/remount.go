@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// remount makes a folder of a running container writable, read-only and gone, also
-// for an agent that was not there when the container was made.
+// remount makes a folder of a running container writable and read-only and removes it, also after
+// the agent has restarted.
 func (s Subject) remount(t *testing.T) {
 	spec := s.spec(t, "sleep", "60")
 	dirs := []string{t.TempDir(), t.TempDir()}
@@ -55,7 +55,7 @@ func (s Subject) remount(t *testing.T) {
 		{&mount.Change{Target: "/own"}, true, false, false, true},
 		{&mount.Change{Target: "/data", Gone: true}, false, true, true, true},
 		{&mount.Change{Target: "/data", Gone: true}, false, true, false, true},
-		{&mount.Change{Target: "/data"}, false, true, false, true}, // what is gone does not come back
+		{&mount.Change{Target: "/data"}, false, true, false, true}, // a removed mount does not come back
 	} {
 		if step.anew {
 			list, err := s.Again(t).Containers(deadline(t))

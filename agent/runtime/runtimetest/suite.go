@@ -1,6 +1,6 @@
-// Package runtimetest is the suite that every runtime passes, and what tests
-// of the agent need around it: an image registry in memory, an image that
-// holds one static program, and the real runtime's programs.
+// Package runtimetest is the suite that every runtime must pass, with its tools for tests of the
+// agent: an in-memory image registry, an image with one static program, and the real runtime's
+// programs.
 package runtimetest
 
 import (
@@ -27,10 +27,9 @@ const goarch = goruntime.GOARCH
 // Subject is the runtime under test.
 type Subject struct {
 	Runtime runtime.Runtime
-	// Image is a reference that can be pulled, and Digest what it is.
+	// Image is a reference that can be pulled, and Digest its digest.
 	Image, Digest string
-	// Again returns another instance of the same runtime, as after a restart
-	// of the agent.
+	// Again returns another instance of the same runtime, as after a restart of the agent.
 	Again func(t *testing.T) runtime.Runtime
 }
 

@@ -13,13 +13,13 @@ import (
 // Tools are the programs that the real runtime needs.
 type Tools struct{ Shim, Runc, Runner, Prog string }
 
-// module is where this repository's packages are found by the go command.
+// module is the import path of this repository.
 const module = "github.com/berthhq/berth/"
 
 var tools = sync.OnceValues(buildTools)
 
-// Build returns the programs, built from this repository's go.mod. It skips
-// the test when they cannot be used because it is not root.
+// Build builds the programs from this repository. It skips the test if they cannot run because the
+// user is not root.
 func Build(t testing.TB) Tools {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -32,8 +32,8 @@ func Build(t testing.TB) Tools {
 	return got
 }
 
-// buildTools leaves the work to the go command's cache: the second time costs
-// a second. One directory for all test processes; a lock keeps them apart.
+// buildTools relies on the cache of the go command: a repeated build takes a second. All test
+// processes share one directory, which a lock protects.
 func buildTools() (Tools, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("berth-test-tools-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {

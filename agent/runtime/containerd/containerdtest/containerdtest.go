@@ -1,5 +1,5 @@
-// Package containerdtest gives a test a containerd of its own: the slim daemon
-// in a child process, which is the test binary itself called again.
+// Package containerdtest runs a containerd for a test: the slim daemon in a child process, which is
+// the test binary itself.
 package containerdtest
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/berthhq/berth/agent/runtime/runtimetest"
 )
 
-// dirVariable tells a child of the test binary to be containerd.
+// dirVariable is set in a child of the test binary that must act as containerd.
 const dirVariable = "BERTH_TEST_CONTAINERD_DIR"
 
-// Main is the body of TestMain in packages that call Start or Command.
+// Main must be called from TestMain in packages that call Start or Command.
 func Main(m *testing.M) {
 	if dir := os.Getenv(dirVariable); dir != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -36,15 +36,15 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Env is a running containerd and the programs that go with it.
+// Env is a running containerd and its programs.
 type Env struct {
 	runtimetest.Tools
 	Socket string
 	Daemon *daemon.Daemon
 }
 
-// Start runs containerd in a directory of its own until the test ends; then
-// nothing that it mounted may be left.
+// Start runs containerd in a new directory until the test ends. The test fails if anything is still
+// mounted then.
 func Start(t testing.TB) Env {
 	t.Helper()
 	tools := runtimetest.Build(t)
@@ -52,8 +52,8 @@ func Start(t testing.TB) Env {
 	cfg := daemon.Config{Dir: dir}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	// containerd asks a shim once what it can do, and that one looks for runc
-	// in PATH; without it containerd would ask again before every start.
+	// containerd starts a shim once to query its features, and that shim looks for runc in PATH. If
+	// this fails, containerd repeats the query before every start.
 	path := "PATH=" + filepath.Dir(tools.Runc) + ":" + os.Getenv("PATH")
 	d, err := daemon.Start(ctx, cfg, Command(t, dir, path), slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
@@ -69,7 +69,8 @@ func Start(t testing.TB) Env {
 	return Env{Tools: tools, Socket: cfg.Address(), Daemon: d}
 }
 
-// Command starts the test binary as containerd of a directory, with more variables.
+// Command returns a command that runs the test binary as containerd in a directory, with additional
+// variables.
 func Command(t testing.TB, dir string, env ...string) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -79,8 +80,8 @@ func Command(t testing.TB, dir string, env ...string) []string {
 	return append(append([]string{"/usr/bin/env"}, env...), dirVariable+"="+dir, self)
 }
 
-// Dir is a short temporary directory (sockets lie in it), removed at the end,
-// when no mount may be left in it.
+// Dir returns a temporary directory with a short path, because it contains sockets. It is removed
+// at the end of the test, which fails if anything is still mounted in it.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "berth")
@@ -99,7 +100,7 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// MountsBelow lists mount points below a directory, innermost first.
+// MountsBelow returns the mount points below a directory, innermost first.
 func MountsBelow(t testing.TB, dir string) []string {
 	t.Helper()
 	infos, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
@@ -113,7 +114,7 @@ func MountsBelow(t testing.TB, dir string) []string {
 	return out
 }
 
-// Cgroups lists cgroup directories below a path, in whatever hierarchy.
+// Cgroups returns the cgroup directories below a path, in all hierarchies.
 func Cgroups(t testing.TB, path string) []string {
 	t.Helper()
 	var out []string
@@ -131,7 +132,7 @@ func Cgroups(t testing.TB, path string) []string {
 	return out
 }
 
-// RemoveCgroup removes an empty parent in every hierarchy.
+// RemoveCgroup removes an empty parent cgroup from every hierarchy.
 func RemoveCgroup(path string) {
 	for _, pattern := range []string{"/sys/fs/cgroup" + path, "/sys/fs/cgroup/*" + path} {
 		list, _ := filepath.Glob(pattern)

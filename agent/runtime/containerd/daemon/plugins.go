@@ -1,8 +1,7 @@
 package daemon
 
-// The parts of containerd that run containers out of OCI images and nothing else:
-// no CRI, no NRI, no tracing, no transfer service, no debug or metrics listener.
-// Everything here builds without cgo.
+// These are the parts of containerd that run containers from OCI images. There is no CRI, NRI,
+// tracing, transfer service, debug or metrics listener. None of them requires cgo.
 import (
 	_ "github.com/containerd/containerd/api/types/runc/options" // decoded by the tasks service
 	_ "github.com/containerd/containerd/v2/core/metrics/cgroups"

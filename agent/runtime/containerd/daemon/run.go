@@ -10,9 +10,8 @@ import (
 	"github.com/containerd/log"
 )
 
-// Run serves containerd in this process until ctx ends. Containers continue running
-// after that; the next Run on the same directory finds them. Errors of its parts
-// go to standard error.
+// Run serves containerd in this process until ctx ends. Containers continue running, and the next
+// Run on the same directory recovers them. Errors of plugins are printed to standard error.
 func Run(ctx context.Context, cfg Config) error {
 	if err := log.SetLevel("error"); err != nil {
 		return fmt.Errorf("run containerd: %w", err)
@@ -39,7 +38,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// clearTempMounts removes what an earlier run was killed in the middle of.
+// clearTempMounts removes mounts that a killed process left.
 func clearTempMounts(root string) error {
 	if err := mount.SetTempMountLocation(filepath.Join(root, "tmpmounts")); err != nil {
 		return fmt.Errorf("run containerd: %w", err)

@@ -15,7 +15,7 @@ func hex(s string) uintptr {
 	return uintptr(n)
 }
 
-// open opens what is there, a directory too, or makes a file.
+// open opens an existing file or directory, or creates a file.
 func open(path string) uintptr {
 	fd, err := syscall.Open(path, syscall.O_RDONLY, 0)
 	if err != nil {
@@ -25,8 +25,8 @@ func open(path string) uintptr {
 	return uintptr(fd)
 }
 
-// pointer is the argument of most ioctls: a page of zeros, with a name where
-// btrfs looks for one.
+// pointer returns the argument of most ioctls: a page of zeros, with a name at the offset at which
+// btrfs expects one.
 func pointer(name []string) uintptr {
 	page := new([4096]byte)
 	if len(name) > 0 {
@@ -42,8 +42,8 @@ func ioctl(fd, command, argument uintptr) string {
 	return "done"
 }
 
-// refused tells the ioctls that are not permitted, by the lower half of the
-// command: every one, with upper halves that the kernel itself knows none of.
+// refused prints the ioctls that are not permitted, by the lower half of the command. It tries all
+// of them, with upper halves that the kernel does not define.
 func refused([]string) {
 	fd := open("/dev/null")
 	for lower := range uintptr(1 << 16) {
@@ -59,7 +59,7 @@ func refused([]string) {
 	}
 }
 
-// pace tells what an ioctl takes, and a call that no filter looks into.
+// pace prints the duration of an ioctl, and of a system call that no filter inspects.
 func pace([]string) {
 	r, _, err := os.Pipe()
 	check(err)

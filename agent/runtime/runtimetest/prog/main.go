@@ -1,5 +1,5 @@
-// Command prog is the only program in the test image. Each verb acts out one
-// behaviour of a workload; the fake runtime understands the same verbs.
+// Command prog is the only program in the test image. Each verb simulates one behavior of a
+// workload; the fake runtime has the same verbs.
 package main
 
 import (
@@ -80,14 +80,14 @@ var verbs = map[string]func(args []string){
 	"tick":     tick,
 }
 
-// stubborn ignores every polite end.
+// stubborn ignores all signals except SIGKILL.
 func stubborn([]string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	fmt.Println("ready")
 	time.Sleep(time.Hour)
 }
 
-// alloc touches that many MiB and then stays.
+// alloc allocates the given number of MiB and then idles.
 func alloc(a []string) {
 	b := make([]byte, number(a[0])<<20)
 	for i := 0; i < len(b); i += 4096 {
@@ -97,7 +97,7 @@ func alloc(a []string) {
 	time.Sleep(time.Hour)
 }
 
-// fork starts processes until it may not, and tells how many it got.
+// fork starts processes until this fails, and prints their number.
 func fork(a []string) {
 	n := 0
 	for range number(a[0]) {
@@ -116,8 +116,8 @@ func lines(a []string) {
 	}
 }
 
-// tick counts forever, odd numbers on stdout and even ones on stderr, and ends
-// with 3 when it cannot write.
+// tick counts forever, odd numbers on stdout and even ones on stderr, and exits with 3 when a write
+// fails.
 func tick([]string) {
 	for i := 1; ; i++ {
 		out := os.Stdout
@@ -176,7 +176,7 @@ func serve(a []string) {
 	}
 }
 
-// connect tries to reach an address and to hear something back.
+// connect tries to connect to an address and to read a response.
 func connect(a []string) {
 	c, err := net.DialTimeout("tcp", a[0], 2*time.Second)
 	check(err)
@@ -201,13 +201,13 @@ func burn([]string) {
 	}
 }
 
-// orphan leaves a child behind that outlives its parent.
+// orphan leaves a child that outlives its parent.
 func orphan([]string) {
 	check(exec.Command("/proc/self/exe", "sleep", "1").Start())
 	fmt.Println("left")
 }
 
-// juggle renames a directory, NAME0, as fast as it can, never twice to one name.
+// juggle renames a directory, NAME0, as fast as it can, each time to a new name.
 func juggle(a []string) {
 	for i := 0; ; i++ {
 		check(os.Rename(a[0]+strconv.Itoa(i), a[0]+strconv.Itoa(i+1)))
