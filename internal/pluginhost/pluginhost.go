@@ -1,7 +1,6 @@
-// Package pluginhost keeps one plugin process running: it starts it, notices
-// when it has ended or no longer answers, and starts it again with back-off.
-// The agent uses it for accelerator plugins, the storage proxy for volume
-// plugins.
+// Package pluginhost supervises one plugin process: it starts the process, detects that it has
+// exited or hangs, and restarts it with a back-off. The agent uses it for accelerator plugins, the
+// storage proxy for volume plugins.
 package pluginhost
 
 import (
@@ -17,13 +16,13 @@ import (
 
 // Plugin is a running plugin process.
 type Plugin interface {
-	// Done is closed when the process has ended.
+	// Done returns a channel that is closed when the process has exited.
 	Done() <-chan struct{}
-	// Close ends the process and waits for it.
+	// Close ends the process and waits for its exit.
 	Close() error
 }
 
-// State is what a host is doing.
+// State is the state of a host.
 type State int
 
 // The states of a host.
@@ -31,46 +30,45 @@ const (
 	Starting State = iota
 	Running
 	Backoff  // waits before the next attempt
-	Disabled // gave up, or was stopped
+	Disabled // given up or stopped
 )
 
 func (s State) String() string {
 	return [...]string{"starting", "running", "backoff", "disabled"}[s]
 }
 
-// Status is a host's state at one moment.
+// Status is a host's state at a point in time.
 type Status struct {
 	State    State
 	Message  string // why it is not running
-	Restarts int    // processes started after the first
+	Restarts int    // number of processes started after the first
 	Since    time.Time
 }
 
-// ErrDisable, wrapped by Launch's error, ends all attempts: the program is
-// missing, has the wrong checksum or speaks another contract.
+// ErrDisable in the error of Launch ends all attempts: the program is missing, has the wrong
+// checksum or implements another contract.
 var ErrDisable = errors.New("plugin disabled")
 
-// Config describes a plugin to keep running. Zero durations take the defaults.
+// Config describes the plugin to run. Zero durations select the defaults.
 type Config[T Plugin] struct {
 	Name string
-	// Launch starts the process; it must return soon after its context ends.
+	// Launch starts the process. It must return soon after its context ends.
 	Launch func(context.Context) (T, error)
-	// Ready prepares a new process (configure, restore) before Get hands it
-	// out; nil = nothing to do.
+	// Ready prepares a new process (configure, restore) before Get returns it; nil skips this.
 	Ready func(context.Context, T) error
-	// Probe asks whether a running process still answers; nil = never asked.
+	// Probe checks that a running process responds; nil skips this.
 	Probe func(context.Context, T) error
-	// OnChange is told of every new status, in order, by Run's goroutine.
+	// OnChange is called with every new status, in order, by Run's goroutine.
 	OnChange func(Status)
 	Logger   *slog.Logger
 
-	ProbeEvery   time.Duration // 10 s
-	ProbeTimeout time.Duration // 5 s; two failures in a row end the process
-	MaxBackoff   time.Duration // 30 s
-	StableAfter  time.Duration // 1 min of running forgets earlier failures
+	ProbeEvery   time.Duration // default 10 s
+	ProbeTimeout time.Duration // default 5 s; two consecutive failures end the process
+	MaxBackoff   time.Duration // default 30 s
+	StableAfter  time.Duration // default 1 min; after running this long, earlier failures are forgotten
 }
 
-// Host keeps one plugin running. Make it with New.
+// Host supervises one plugin. Create it with New.
 type Host[T Plugin] struct {
 	cfg Config[T]
 
@@ -78,12 +76,12 @@ type Host[T Plugin] struct {
 	status Status
 	live   T
 	alive  bool
-	next   chan struct{} // closed at the next change of status
+	next   chan struct{} // closed at the next change of the status
 
-	restart chan string // why, for Run
+	restart chan string // reasons of requested restarts, for Run
 }
 
-// New returns a host that does nothing until Run.
+// New returns a host that is idle until Run.
 func New[T Plugin](cfg Config[T]) *Host[T] {
 	def := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
@@ -101,15 +99,14 @@ func New[T Plugin](cfg Config[T]) *Host[T] {
 	return &Host[T]{cfg: cfg, next: make(chan struct{}), restart: make(chan string, 1), status: Status{Since: time.Now()}}
 }
 
-// Status returns the present status.
+// Status returns the current status.
 func (h *Host[T]) Status() Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.status
 }
 
-// Get returns the running plugin, or an Unavailable error that says why there
-// is none.
+// Get returns the running plugin, or an Unavailable error with the reason why it is not running.
 func (h *Host[T]) Get(ctx context.Context) (T, error) {
 	p, _, err := h.get()
 	if err == nil {
@@ -118,7 +115,7 @@ func (h *Host[T]) Get(ctx context.Context) (T, error) {
 	return p, err
 }
 
-// Wait is Get that waits for a plugin to run until the context ends.
+// Wait waits until the plugin is running or the context ends, and returns the same as Get.
 func (h *Host[T]) Wait(ctx context.Context) (T, error) {
 	for {
 		p, next, err := h.get()
@@ -142,34 +139,34 @@ func (h *Host[T]) get() (T, <-chan struct{}, error) {
 		return none, h.next, fmt.Errorf("plugin %s is %s: %s: %w", h.cfg.Name, s.State, s.Message, errdefs.ErrUnavailable)
 	}
 	select {
-	case <-h.live.Done(): // Run has yet to notice
+	case <-h.live.Done(): // Run has not noticed the exit yet
 		return none, h.next, fmt.Errorf("plugin %s has ended: %w", h.cfg.Name, errdefs.ErrUnavailable)
 	default:
 		return h.live, h.next, nil
 	}
 }
 
-// Restart ends the process, for the reason given, and starts it again at once; one
-// that waits for its next attempt starts now. It does not wait for either. A plugin
-// that is disabled stays so until Revive.
+// Restart ends the process for the given reason and starts it again at once. If the host waits
+// before its next attempt, it makes the attempt at once. Restart does not wait for any of this. A
+// disabled plugin stays disabled until Revive.
 func (h *Host[T]) Restart(why string) {
 	select {
 	case h.restart <- why:
-	default: // one is under way
+	default: // a restart is pending already
 	}
 }
 
-// Revive takes back that the plugin is disabled: Wait waits for it again. Its owner
-// calls Run then.
+// Revive enables a plugin that was disabled, so that Wait waits for it again. The owner must then
+// call Run again.
 func (h *Host[T]) Revive() { h.set(Starting, "starting") }
 
-// restarted is the end of a life that Restart asked for.
+// restarted is the error of a process that Restart has ended.
 type restarted string
 
 func (r restarted) Error() string { return string(r) }
 
-// Run keeps the plugin running until the context ends or the plugin is
-// disabled, and leaves no process behind.
+// Run supervises the plugin until the context ends or the plugin is disabled. No process is left
+// when it returns.
 func (h *Host[T]) Run(ctx context.Context) error {
 	failures := 0
 	for {
@@ -204,8 +201,8 @@ func (h *Host[T]) Run(ctx context.Context) error {
 	}
 }
 
-// delay grows 0, ½ s, 1 s, 2 s … up to the maximum: a plugin that ran is back
-// at once, one that cannot run costs little.
+// delay returns 0, 0.5 s, 1 s, 2 s and so on up to the maximum: a plugin that was running is
+// restarted at once, and one that cannot run causes little load.
 func (h *Host[T]) delay(failures int) time.Duration {
 	if failures == 0 {
 		return 0
@@ -213,7 +210,7 @@ func (h *Host[T]) delay(failures int) time.Duration {
 	return min(h.cfg.MaxBackoff, 500*time.Millisecond<<min(failures-1, 16))
 }
 
-// once is one life of the process; it returns why the life ended.
+// once runs one process and returns why it ended.
 func (h *Host[T]) once(ctx context.Context) (why error) {
 	p, err := h.cfg.Launch(ctx)
 	if err != nil {
@@ -225,7 +222,7 @@ func (h *Host[T]) once(ctx context.Context) (why error) {
 		h.live, h.alive = none, false
 		h.mu.Unlock()
 		if ctx.Err() == nil {
-			h.set(Backoff, why.Error()) // before Close, which may take seconds
+			h.set(Backoff, why.Error()) // before Close, which can take seconds
 		}
 		if err := p.Close(); err != nil {
 			h.cfg.Logger.Warn("close plugin", "error", err)
@@ -237,7 +234,7 @@ func (h *Host[T]) once(ctx context.Context) (why error) {
 		}
 	}
 	select {
-	case <-h.restart: // asked for while it started: it has just been
+	case <-h.restart: // requested while the process was starting
 	default:
 	}
 	h.mu.Lock()

@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// child is a real process that does nothing.
+// child is an idle real process.
 type child struct {
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -40,7 +40,7 @@ func (c *child) Close() error {
 }
 func (c *child) kill() { _ = c.cmd.Process.Kill() }
 
-// run runs a host for the length of the test.
+// run runs a host until the end of the test.
 func run(t *testing.T, cfg pluginhost.Config[*child]) *pluginhost.Host[*child] {
 	t.Helper()
 	h := pluginhost.New(cfg)
@@ -51,7 +51,7 @@ func run(t *testing.T, cfg pluginhost.Config[*child]) *pluginhost.Host[*child] {
 	return h
 }
 
-// timeout bounds every wait, also on a machine that has other things to do.
+// timeout bounds every wait. It is long enough for a busy machine.
 const timeout = 2 * time.Minute
 
 func ready(t *testing.T, h *pluginhost.Host[*child]) *child {
@@ -107,8 +107,8 @@ func TestBackoffGrowsAndIsVisible(t *testing.T) {
 
 func TestStableRunForgetsFailures(t *testing.T) {
 	h := run(t, pluginhost.Config[*child]{Name: "x", Launch: launch, StableAfter: time.Millisecond})
-	// Without the reset each restart after the third waits for 2 s at least, however
-	// quick the machine is, and with it for none, however slow.
+	// Without the reset, each restart after the third is delayed by at least 2 s, on any machine;
+	// with it, no restart is delayed.
 	quick := false
 	for i := range 7 {
 		c := ready(t, h)
@@ -170,7 +170,7 @@ func TestRestart(t *testing.T) {
 	}
 	broken.Store(true)
 	second.kill()
-	// Each failure doubles the pause, until only Restart can end it in time.
+	// Each failure doubles the delay, until only Restart can end it within the timeout.
 	wait.Until(t, "a few failures", func() bool { return h.Status().Restarts > 4 && h.Status().State == pluginhost.Backoff })
 	broken.Store(false)
 	h.Restart("the driver is there")

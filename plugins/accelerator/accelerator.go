@@ -1,7 +1,6 @@
-// Package accelerator is what an accelerator plugin and its host share: Serve
-// for the plugin's main, Launch for the host, and the rules a plugin's answers
-// have to keep. It is the one package a vendor imports, with the contract in
-// acceleratorpb.
+// Package accelerator is the common code of accelerator plugins and their host: Serve for a
+// plugin's main, Launch for the host, and the validation of a plugin's responses. A vendor imports
+// only this package and the contract in acceleratorpb.
 package accelerator
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/berthhq/berth/plugins/process"
 )
 
-// Contract is what every host and plugin in every language agree on.
+// Contract returns the parameters that hosts and plugins in every language share.
 func Contract() process.Contract {
 	return process.Contract{
 		Service: "accelerator", CookieKey: "BERTH_ACCELERATOR_PLUGIN", CookieValue: "8f1c1b0e-accelerator",
@@ -20,12 +19,12 @@ func Contract() process.Contract {
 	}
 }
 
-// Serve is a plugin's main: it answers the host that started the process and
-// returns when the host lets go.
+// Serve is the main function of a plugin. It serves the host that started the process, and returns
+// when the host disconnects.
 func Serve(impl acceleratorpb.AcceleratorServer) {
 	Contract().Serve(func(s *grpc.Server) { acceleratorpb.RegisterAcceleratorServer(s, impl) })
 }
 
-// Logger writes lines that the host understands to standard error, the only
-// place a plugin may log to.
+// Logger returns a logger to standard error in the format that the host parses. A plugin must not
+// log anywhere else.
 func Logger() hclog.Logger { return process.Logger() }

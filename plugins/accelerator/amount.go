@@ -8,12 +8,12 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// MaxAmount is the largest amount in a slot's smallest step, the same bound
-// that the rest of the platform keeps.
+// MaxAmount is the largest amount, in the slot's smallest step. The rest of the platform has the
+// same limit.
 const MaxAmount = math.MaxInt64 / 1_000_000
 
-// ParseAmount reads a decimal as the contract writes it and returns it in the
-// kind's smallest step: thousandths for SHARES, else ones.
+// ParseAmount parses a decimal in the contract's format and returns it in the kind's smallest step:
+// thousandths for SHARES, ones otherwise.
 func ParseAmount(kind acceleratorpb.SlotType_Kind, s string) (int64, error) {
 	whole, frac, dot := strings.Cut(s, ".")
 	if kind == acceleratorpb.SlotType_SHARES {
@@ -41,7 +41,7 @@ func ParseAmount(kind acceleratorpb.SlotType_Kind, s string) (int64, error) {
 	return n, nil
 }
 
-// FormatAmount is ParseAmount's inverse, in the shortest form.
+// FormatAmount is the inverse of ParseAmount. It returns the shortest form.
 func FormatAmount(kind acceleratorpb.SlotType_Kind, n int64) string {
 	if kind != acceleratorpb.SlotType_SHARES {
 		return fmt.Sprint(n)

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// DecodeConfig reads config_json into v, which holds the defaults: one JSON
-// object, no unknown names, nothing after it. Empty text leaves the defaults.
+// DecodeConfig decodes config_json into v, which contains the defaults. It returns an error for
+// anything but one JSON object with known names. Empty text leaves the defaults.
 func DecodeConfig(raw []byte, v any) error {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {

@@ -12,16 +12,16 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Feed holds a plugin's present snapshot for its watchers. The zero value is
-// empty and ready. Snapshots are shared: no one changes one after Set.
+// Feed distributes a plugin's current snapshot to its watchers. The zero value is empty and ready
+// to use. Snapshots are shared and must not be modified after Set.
 type Feed struct {
 	mu   sync.Mutex
 	now  *pb.DeviceSnapshot
 	next chan struct{}
 }
 
-// Set makes s the present snapshot, numbers it and wakes the watchers; one that
-// equals the present snapshot changes nothing.
+// Set replaces the current snapshot, numbers the new one and notifies the watchers. It does nothing
+// if the new snapshot equals the current one.
 func (f *Feed) Set(s *pb.DeviceSnapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,15 +40,14 @@ func (f *Feed) Set(s *pb.DeviceSnapshot) {
 	f.next = make(chan struct{})
 }
 
-// Snapshot returns the present snapshot, nil before the first Set.
+// Snapshot returns the current snapshot, or nil before the first Set.
 func (f *Feed) Snapshot() *pb.DeviceSnapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.now
 }
 
-// Ready returns the present snapshot, or the error for a call that came before
-// Configure.
+// Ready returns the current snapshot, or the error for a call before Configure.
 func (f *Feed) Ready() (*pb.DeviceSnapshot, error) {
 	if s := f.Snapshot(); s != nil {
 		return s, nil
@@ -58,8 +57,8 @@ func (f *Feed) Ready() (*pb.DeviceSnapshot, error) {
 
 var errNotConfigured = status.Error(codes.FailedPrecondition, "the plugin is not configured")
 
-// Watch calls send with the present snapshot and again after changes until the
-// context ends or send fails. A slow watcher misses intermediate ones.
+// Watch calls send with the current snapshot and after each change, until the context ends or send
+// fails. A slow watcher skips intermediate snapshots.
 func (f *Feed) Watch(ctx context.Context, send func(*pb.DeviceSnapshot) error) error {
 	last, err := f.Ready()
 	if err != nil {
@@ -86,9 +85,8 @@ func (f *Feed) Watch(ctx context.Context, send func(*pb.DeviceSnapshot) error) e
 	}
 }
 
-// WatchHealth tells the health in the snapshots as events: one for every
-// device that is not healthy, then changes; a device that is gone is LOST, unless the
-// look failed.
+// WatchHealth sends the health in the snapshots as events: first one for every device that is not
+// healthy, then one for each change. A device that disappears is LOST, unless the scan failed.
 func (f *Feed) WatchHealth(ctx context.Context, send func(*pb.HealthEvent) error) error {
 	known := map[string]*pb.HealthEvent{}
 	return f.Watch(ctx, func(s *pb.DeviceSnapshot) error {
@@ -101,7 +99,7 @@ func (f *Feed) WatchHealth(ctx context.Context, send func(*pb.HealthEvent) error
 			}
 		}
 		for id := range known {
-			if here[id] || s.GetLook().GetState() > pb.Look_PARTIAL { // no one knows whether it is gone
+			if here[id] || s.GetLook().GetState() > pb.Look_PARTIAL { // an incomplete scan does not show that the device disappeared
 				continue
 			}
 			e := &pb.HealthEvent{DeviceId: id, Health: pb.Health_HEALTH_LOST, Message: "device is gone"}
@@ -125,8 +123,8 @@ func tell(known map[string]*pb.HealthEvent, e *pb.HealthEvent, send func(*pb.Hea
 	return send(e)
 }
 
-// Every calls sample at once and then at the interval, in milliseconds (0 =
-// 5000, at least 100), until the context ends or sample fails.
+// Every calls sample at once and then at the interval in milliseconds (0 = 5000, at least 100),
+// until the context ends or sample fails.
 func Every(ctx context.Context, intervalMS uint32, sample func() error) error {
 	tick := time.NewTicker(interval(intervalMS))
 	defer tick.Stop()
@@ -149,15 +147,15 @@ func interval(ms uint32) time.Duration {
 	return time.Duration(max(ms, 100)) * time.Millisecond
 }
 
-// WorkloadStream is the server's side of WatchWorkloadMetrics.
+// WorkloadStream is the server side of WatchWorkloadMetrics.
 type WorkloadStream interface {
 	Context() context.Context
 	Recv() (*pb.WorkloadSet, error)
 	Send(*pb.WorkloadSample) error
 }
 
-// ServeWorkloads answers a WatchWorkloadMetrics stream: it measures the set
-// received last, at once and at its interval.
+// ServeWorkloads serves a WatchWorkloadMetrics stream: it measures the latest received set at once
+// and at its interval.
 func ServeWorkloads(stream WorkloadStream, measure func(*pb.WorkloadSet) *pb.WorkloadSample) error {
 	sets := make(chan *pb.WorkloadSet)
 	go func() { // ends with the stream

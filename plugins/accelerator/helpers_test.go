@@ -39,7 +39,7 @@ func TestFeed(t *testing.T) {
 	if n := next(); n != 1 {
 		t.Errorf("first revision %d", n)
 	}
-	feed.Set(good()) // the same: no one is woken, the number stays
+	feed.Set(good()) // equal: no watcher is notified and the number does not change
 	changed := good()
 	changed.Devices[0].Health = pb.Health_HEALTH_DEGRADED
 	feed.Set(changed)
@@ -80,7 +80,7 @@ func TestFeedHealth(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	// a is healthy and not mentioned; b and a/1 have said nothing about theirs.
+	// a is healthy and not reported. b and a/1 have no health.
 	expect(map[string]pb.Health{"b": pb.Health_HEALTH_UNKNOWN, "a/1": pb.Health_HEALTH_UNKNOWN})
 	s := good()
 	s.Devices = s.Devices[1:]

@@ -13,20 +13,20 @@ const (
 	prepareTimeout = 60 * time.Second
 )
 
-// ErrChecksum is in Launch's error when the program is not the one expected.
+// ErrChecksum is in Launch's error if the program has the wrong checksum.
 var ErrChecksum = process.ErrChecksum
 
-// Options say which program to start and how.
+// Options describe the program to start.
 type Options = process.Options
 
-// Client is a running plugin. Its unary calls carry the contract's deadlines
-// unless the caller's context has a nearer one.
+// Client is a running plugin. Its unary calls have the contract's deadlines, unless the caller's
+// context has an earlier one.
 type Client struct {
 	acceleratorpb.AcceleratorClient
 	*process.Described[*acceleratorpb.DescribeResponse]
 }
 
-// deadline of a call.
+// deadline returns the timeout of a call.
 func deadline(method string) time.Duration {
 	if method == acceleratorpb.Accelerator_Prepare_FullMethodName {
 		return prepareTimeout
@@ -34,8 +34,8 @@ func deadline(method string) time.Duration {
 	return callTimeout
 }
 
-// Launch starts a plugin, says who asks and checks the answer. The caller closes
-// the client.
+// Launch starts a plugin, sends it the description of the caller and validates its description. The
+// caller must close the client.
 func Launch(ctx context.Context, o Options, who *acceleratorpb.DescribeRequest) (*Client, error) {
 	a, p, err := process.Launch(ctx, Contract(), o, acceleratorpb.NewAcceleratorClient, who, ValidateDescription)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-var mock string // the real plugin's binary
+var mock string // the path of the mock plugin
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv("TEST_BE_HOST"); path != "" {
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// beHost launches a plugin, prints its process id and waits to be killed.
+// beHost launches a plugin, prints its pid and waits to be killed.
 func beHost(path string) {
 	c, err := accelerator.Launch(context.Background(), accelerator.Options{Path: path}, &pb.DescribeRequest{})
 	if err != nil {
@@ -75,7 +75,7 @@ func launch(t *testing.T, o accelerator.Options) *accelerator.Client {
 	return c
 }
 
-// gone waits until a process is neither running nor a zombie of ours.
+// gone waits until a process is neither running nor our zombie.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	wait.For(t, func() error {
@@ -190,7 +190,7 @@ func TestPluginDiesWithKilledHost(t *testing.T) {
 func TestPluginOutlivesItsLauncherThread(t *testing.T) {
 	launched := make(chan *accelerator.Client)
 	go func() {
-		runtime.LockOSThread() // the thread ends with this function
+		runtime.LockOSThread() // never unlocked: the thread ends with this function
 		c, err := accelerator.Launch(context.Background(), accelerator.Options{Path: mock}, &pb.DescribeRequest{})
 		if err != nil {
 			t.Error(err)
@@ -221,8 +221,8 @@ func TestCrashClosesDone(t *testing.T) {
 	}
 }
 
-// frozen reports whether every thread of a process has stopped; the signal is
-// taken by one after the other.
+// frozen reports whether every thread of a process has stopped. The threads receive the signal one
+// after the other.
 func frozen(t *testing.T, pid int) bool {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
@@ -289,7 +289,7 @@ func TestChildrenEndWithThePlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The child holds the plugin's pipes open; that must not hide the end.
+	// The child has the plugin's pipes open, which must not hide the exit.
 	if err := syscall.Kill(c.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestPluginLogsReachSlog(t *testing.T) {
 }
 
 func TestCancelledLaunch(t *testing.T) {
-	silent := filepath.Join(t.TempDir(), "plugin") // never says its line
+	silent := filepath.Join(t.TempDir(), "plugin") // never prints its handshake line
 	write(t, silent, "#!/bin/sh\nsleep 600\n")
 	if err := os.Chmod(silent, 0o755); err != nil {
 		t.Fatal(err)

@@ -12,22 +12,22 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Ledger remembers the allocations of this life of a plugin, so that Prepare
-// can be repeated. It is a convenience, not an authority: Restore fills it
-// again after a restart. The zero value is empty and ready.
+// Ledger records the allocations of this plugin process, so that Prepare can be repeated. The host
+// is the authority: Restore fills the ledger again after a restart. The zero value is empty and
+// ready to use.
 type Ledger struct {
 	mu      sync.Mutex
 	entries map[string]*entry
 }
 
 type entry struct {
-	mu     sync.Mutex // one Prepare per allocation at a time
+	mu     sync.Mutex // serializes Prepare calls for one allocation
 	allocs []*pb.Allocation
 	answer *pb.PrepareResponse
 }
 
-// Prepare answers a repeated request as the first time, refuses an id that
-// stands for other devices, and else calls prepare, whose failure is forgotten.
+// Prepare returns the first response again if a request is repeated, and an error if its id was
+// used with other devices. Otherwise it calls prepare, whose error is not recorded.
 func (l *Ledger) Prepare(req *pb.PrepareRequest, prepare func() (*pb.PrepareResponse, error)) (*pb.PrepareResponse, error) {
 	id := req.GetAllocationId()
 	if id == "" {
@@ -54,7 +54,7 @@ func (l *Ledger) Prepare(req *pb.PrepareRequest, prepare func() (*pb.PrepareResp
 	return answer, nil
 }
 
-// Holds reports whether an allocation is prepared, in this life or an earlier one.
+// Holds reports whether an allocation is prepared, by this process or an earlier one.
 func (l *Ledger) Holds(id string) bool {
 	l.mu.Lock()
 	e := l.entries[id]
@@ -67,7 +67,7 @@ func (l *Ledger) Holds(id string) bool {
 	return e.allocs != nil
 }
 
-// Restore replaces what the ledger knows by what the host says is alive.
+// Restore replaces the contents of the ledger by the live allocations of the host.
 func (l *Ledger) Restore(live []*pb.LiveAllocation) {
 	entries := make(map[string]*entry, len(live))
 	for _, a := range live {
@@ -78,7 +78,7 @@ func (l *Ledger) Restore(live []*pb.LiveAllocation) {
 	l.entries = entries
 }
 
-// Forget removes an allocation; an unknown one is fine.
+// Forget removes an allocation if it exists.
 func (l *Ledger) Forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,17 +109,17 @@ func sorted(a []*pb.Allocation) []*pb.Allocation {
 
 func same(x, y *pb.Allocation) bool { return proto.Equal(x, y) }
 
-// Grant is one allocation of a request, looked up and understood.
+// Grant is one allocation of a request with its device and parsed amount.
 type Grant struct {
 	Device *pb.Device
 	Slot   *pb.SlotType
 	Amount int64 // in the slot's smallest step
-	// Part of the device's capacity of this slot, in (0, 1].
+	// Part is the fraction of the device's capacity of this slot, in (0, 1].
 	Part float64
 }
 
-// Grants looks a request's allocations up in a snapshot, in a stable order, and
-// answers the errors the contract prescribes.
+// Grants looks up a request's allocations in a snapshot and returns them in a stable order. It
+// returns the errors that the contract prescribes.
 func Grants(s *pb.DeviceSnapshot, allocs []*pb.Allocation) ([]Grant, error) {
 	if s == nil {
 		return nil, errNotConfigured
@@ -146,7 +146,7 @@ func Grants(s *pb.DeviceSnapshot, allocs []*pb.Allocation) ([]Grant, error) {
 	return out, nil
 }
 
-// allowed checks the slots that can only be had in certain numbers.
+// allowed checks slots that can be allocated only in certain amounts.
 func allowed(grants []Grant) error {
 	sum := map[*pb.SlotType]int64{}
 	for _, g := range grants {
@@ -206,8 +206,8 @@ func find[T any](list []*T, name string, of func(*T) string) *T {
 	return nil
 }
 
-// RestoreProblems lists the live allocations that the snapshot no longer
-// covers, for the answer to Restore.
+// RestoreProblems returns the live allocations that the snapshot no longer covers, for the response
+// to Restore.
 func RestoreProblems(s *pb.DeviceSnapshot, live []*pb.LiveAllocation) []*pb.RestoreProblem {
 	var out []*pb.RestoreProblem
 	for _, l := range live {

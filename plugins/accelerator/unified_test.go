@@ -8,13 +8,13 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// unify makes shares and bytes names of one amount.
+// unify makes shares and bytes aliases of one amount.
 func unify(list []*pb.SlotType) { list[1].Unified, list[2].Unified = true, true }
 
 func TestValidateUnified(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(d *pb.DescribeResponse)
-		says  string // empty: it is fine
+		says  string // the error must contain this; empty: no error
 	}{
 		"shares and bytes":     {func(*pb.DescribeResponse) {}, ""},
 		"wholes excluded":      {func(d *pb.DescribeResponse) { d.Slots[1].ExclusiveWith = []string{"x.device", "x.device:*"} }, ""},

@@ -11,8 +11,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Limits of a snapshot: far above any real machine, far below what would hurt
-// the host.
+// Limits of a snapshot: far above any real machine, and low enough to protect the host.
 const (
 	MaxDevices = 1024
 	MaxSlots   = 128
@@ -24,7 +23,7 @@ const (
 
 var deviceForm = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
 
-// issues collects what is wrong with a message.
+// issues collects the errors of a message.
 type issues struct {
 	list []error
 	more int
@@ -57,12 +56,12 @@ func (i *issues) entries(what string, n int) {
 	}
 }
 
-// IsDeviceID reports whether a text can be a device's id: what hardware says of
-// itself need not be.
+// IsDeviceID reports whether a text is a valid device id. Identifiers that hardware reports may not
+// be.
 func IsDeviceID(id string) bool { return deviceForm.MatchString(id) }
 
-// Validate checks a snapshot against the plugin's description. Hosts call it
-// on every snapshot and use none that fails.
+// Validate checks a snapshot against the plugin's description. Hosts call it for every snapshot and
+// discard a snapshot that fails.
 func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
 	var is issues
 	if n := len(s.GetDevices()); n > MaxDevices {
@@ -108,7 +107,7 @@ func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
 	return is.err()
 }
 
-// look checks that a look which is not complete says why.
+// look checks that an incomplete scan has a message.
 func (i *issues) look(l *pb.Look) {
 	i.text("look", l.GetMessage())
 	if _, ok := pb.Look_State_name[int32(l.GetState())]; !ok {
@@ -119,8 +118,8 @@ func (i *issues) look(l *pb.Look) {
 	}
 }
 
-// described reports whether Describe announced the slot, by name or pattern, and as
-// what it is.
+// described reports whether Describe announced the slot, by name or pattern, with the same
+// properties.
 func described(d *pb.DescribeResponse, s *pb.SlotType) bool {
 	for _, k := range d.GetSlots() {
 		if k.GetKind() == s.GetKind() && IsUnified(k) == IsUnified(s) && matches(k.GetName(), s.GetName()) {
@@ -130,8 +129,7 @@ func described(d *pb.DescribeResponse, s *pb.SlotType) bool {
 	return false
 }
 
-// matches reports whether name fits the pattern, in which one * may stand for
-// any run of characters.
+// matches reports whether name matches the pattern, in which one * matches any characters.
 func matches(pattern, name string) bool {
 	before, after, star := strings.Cut(pattern, "*")
 	if !star {
@@ -205,8 +203,8 @@ func (c *check) device(d *pb.Device) {
 	c.consumes(d)
 }
 
-// texts bounds what a device says of itself: a snapshot of MaxDevices has to stay
-// small enough to be sent, kept and shown.
+// texts limits the texts of a device: a snapshot of MaxDevices must stay small enough to be sent,
+// stored and shown.
 func (c *check) texts(d *pb.Device) {
 	where := fmt.Sprintf("device %q: ", d.GetId())
 	list := slices.Concat([]string{d.GetModel(), d.GetSerial(), d.GetPciAddress(), d.GetPcieRoot(), d.GetHealthMessage()}, d.GetRejectReasons(), d.GetGroups())

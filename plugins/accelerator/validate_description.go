@@ -18,7 +18,7 @@ var (
 	vendorForm = regexp.MustCompile(`^[0-9a-f]{4}(/[0-9a-f]{2,6})?$`)
 )
 
-// ValidateDescription checks a plugin's answer to Describe.
+// ValidateDescription checks a plugin's response to Describe.
 func ValidateDescription(d *pb.DescribeResponse) error {
 	var is issues
 	if !keyForm.MatchString(d.GetKey()) {
@@ -100,7 +100,7 @@ func slots(is *issues, d *pb.DescribeResponse, list []*pb.SlotType, patterns boo
 	return known
 }
 
-// apart refuses names of one amount that exclude each other.
+// apart checks that aliases of one amount do not exclude each other.
 func apart(is *issues, known map[string]*pb.SlotType) {
 	for name, s := range known {
 		for _, x := range s.GetExclusiveWith() {
@@ -113,7 +113,7 @@ func apart(is *issues, known map[string]*pb.SlotType) {
 	}
 }
 
-// IsUnified reports whether a slot is a name of its devices' one amount.
+// IsUnified reports whether a slot is an alias of its devices' common amount.
 func IsUnified(s *pb.SlotType) bool {
 	return s.GetUnified() || s.GetKind() == pb.SlotType_UNIFIED
 }
@@ -124,7 +124,7 @@ func owned(d *pb.DescribeResponse, slot string) bool {
 	return first == d.GetKey() || slices.Contains(d.GetFamilies(), first)
 }
 
-// kindOf is the platform's rule: the name tells the scale.
+// kindOf returns the kind that follows from a slot's name, a rule of the whole platform.
 func kindOf(slot string) pb.SlotType_Kind {
 	switch {
 	case strings.HasSuffix(slot, ".shares"):

@@ -12,15 +12,15 @@ import (
 
 var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Limits of one answer to Prepare; 64 devices of 8 nodes each fit.
+// Limits of one response to Prepare, which allow 64 devices with 8 nodes each.
 const (
 	maxEdits = 1024     // nodes and mounts together
 	maxEnv   = 32 << 10 // of one variable
 )
 
-// ValidateEdits checks the form of container edits: clean absolute paths, no
-// target named twice, no mount over the container's root or kernel file
-// systems. What a plugin may ask for beyond that is the host's policy.
+// ValidateEdits checks the form of container edits: clean absolute paths, unique targets, and no
+// mount over the container's root or kernel file systems. The host's policy decides which edits a
+// plugin can request beyond that.
 func ValidateEdits(e *pb.ContainerEdits) error {
 	var is issues
 	if n := len(e.GetDeviceNodes()) + len(e.GetMounts()); n > maxEdits {
@@ -80,7 +80,7 @@ func clean(p string) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p && !strings.ContainsRune(p, 0)
 }
 
-// ValidateMetric checks one number. Hosts drop those that fail.
+// ValidateMetric checks one metric. Hosts drop metrics that fail.
 func ValidateMetric(key string, m *pb.Metric) error {
 	switch {
 	case len(m.GetName()) > 128 || len(m.GetUnit()) > 32:

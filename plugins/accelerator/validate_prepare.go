@@ -8,14 +8,14 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Limits of the lines that an answer to Prepare has for the container.
+// Limits of the lines in a response to Prepare.
 const (
 	maxKey   = 64
 	maxValue = 4 << 10
 )
 
-// ValidatePrepared checks the form of an answer to Prepare: its edits, what it says
-// of the devices, and its lines for the container.
+// ValidatePrepared checks the form of a response to Prepare: its edits, its devices, and its lines
+// for the container.
 func ValidatePrepared(r *pb.PrepareResponse) error {
 	var is issues
 	if err := ValidateEdits(r.GetEdits()); err != nil {
@@ -44,7 +44,7 @@ func ValidatePrepared(r *pb.PrepareResponse) error {
 	return is.err()
 }
 
-// printable reports whether a text is one line that shows as it is.
+// printable reports whether a text is one line of printable characters.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' })
 }

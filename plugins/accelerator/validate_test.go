@@ -53,7 +53,7 @@ func TestValidate(t *testing.T) {
 	minus := int32(-1)
 	for name, tc := range map[string]struct {
 		spoil func(*pb.DeviceSnapshot)
-		names string // what the error must name
+		names string // the error must contain this
 	}{
 		"negative":          {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "-4" }, `"a", x.device`},
 		"not a number":      {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.shares"] = "NaN" }, "NaN"},

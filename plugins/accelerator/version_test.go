@@ -14,10 +14,10 @@ import (
 	"github.com/berthhq/berth/plugins/process"
 )
 
-// speaks makes this test program a plugin that knows these versions, "1,2".
+// speaks makes this test program a plugin that supports these versions, such as "1,2".
 const speaks = "TEST_SPEAKS_VERSIONS"
 
-func init() { // before TestMain, which belongs to the other test package here
+func init() { // runs before TestMain, which belongs to the other test package here
 	if list := os.Getenv(speaks); list != "" {
 		speaking(list).Serve(func(s *grpc.Server) {
 			acceleratorpb.RegisterAcceleratorServer(s, &acceleratorpb.UnimplementedAcceleratorServer{})
@@ -26,7 +26,7 @@ func init() { // before TestMain, which belongs to the other test package here
 	}
 }
 
-// speaking is the contract of a host or plugin that knows more than one version.
+// speaking returns the contract of a host or plugin that supports these versions.
 func speaking(list string) process.Contract {
 	c := Contract()
 	c.Versions = nil
@@ -48,7 +48,7 @@ func TestVersionsAreAgreedOn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		host, plugin string
 		want         int      // 0 = none in common
-		names        []string // what the refusal must name
+		names        []string // the error must contain these
 	}{
 		"same":              {host: "1", plugin: "1", want: 1},
 		"newer host":        {host: "1,2", plugin: "1", want: 1},

@@ -14,11 +14,11 @@ import (
 	"google.golang.org/grpc"
 )
 
-// maxMessage is room for all that a contract allows, described at length, and far
-// from what would hurt.
+// maxMessage limits messages in both directions. It is well above the largest message that a
+// contract allows.
 const maxMessage = 4 << 20
 
-// Config prepares the start of a process that ends at the latest with life.
+// Config prepares a process that ends no later than the context life.
 func Config(life context.Context, c Contract, o Options) (*plugin.ClientConfig, error) {
 	path, err := filepath.Abs(o.Path)
 	if err != nil {
@@ -44,8 +44,8 @@ func Config(life context.Context, c Contract, o Options) (*plugin.ClientConfig, 
 		}
 	}
 	cfg.Cmd.Env = append(cfg.Cmd.Env, o.Env...)
-	// Its own process group: a terminal's Ctrl-C is for the host, and whatever
-	// the plugin leaves behind can be ended with it.
+	// A separate process group keeps a terminal's Ctrl-C from the plugin, and allows the host to
+	// kill the plugin's children with it.
 	cfg.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cfg.Cmd.Cancel = func() error { return syscall.Kill(-cfg.Cmd.Process.Pid, syscall.SIGKILL) }
 	if o.SHA256 != "" {

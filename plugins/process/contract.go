@@ -10,29 +10,28 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Contract is what host and plugins of one kind agree on.
+// Contract describes one kind of plugin to hosts and plugins.
 type Contract struct {
-	Service string // its name
-	// The cookie is in the environment of a plugin that a host has started: a program
-	// that someone starts by hand says so and ends.
+	Service string // full name of the gRPC service
+	// CookieKey and CookieValue are an environment variable that a host sets. A plugin that a
+	// person starts without it prints an explanation and exits.
 	CookieKey, CookieValue string
-	// Versions that this side speaks. Host and plugin agree on the highest that both
-	// have.
+	// Versions are the supported versions. Host and plugin select the highest common one.
 	Versions []int
-	// Deadline of a unary call, by the full name of its method.
+	// Deadline returns the timeout of a unary call by the full name of its method.
 	Deadline func(method string) time.Duration
 }
 
-// Newest is the newest version.
+// Newest returns the highest supported version.
 func (c Contract) Newest() int { return slices.Max(c.Versions) }
 
-// Handshake is what go-plugin calls the cookie.
+// Handshake returns go-plugin's name for the cookie.
 func (c Contract) Handshake() plugin.HandshakeConfig {
 	return plugin.HandshakeConfig{MagicCookieKey: c.CookieKey, MagicCookieValue: c.CookieValue}
 }
 
-// Serve is a plugin's main: it answers the host that started the process with what
-// register adds, and returns when the host lets go.
+// Serve is the main function of a plugin. It serves the services that register adds to the host
+// that started the process, and returns when the host disconnects.
 func (c Contract) Serve(register func(*grpc.Server)) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  c.Handshake(),
@@ -50,17 +49,17 @@ func (c Contract) sets(register func(*grpc.Server)) map[int]plugin.PluginSet {
 	return out
 }
 
-// deadline ends a unary call in time unless the caller's context ends earlier.
+// deadline adds a deadline to a unary call, unless the caller's context ends earlier.
 func (c Contract) deadline(ctx context.Context, method string, req, resp any, cc *grpc.ClientConn, next grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Deadline(method))
 	defer cancel()
 	return next(ctx, method, req, resp, cc, opts...)
 }
 
-// glue tells go-plugin how to offer the service and how to reach it.
+// glue implements go-plugin's interface for both sides of the service.
 type glue struct {
 	plugin.NetRPCUnsupportedPlugin
-	register func(*grpc.Server) // nil on the host's side
+	register func(*grpc.Server) // nil on the host
 }
 
 func (g *glue) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
@@ -75,7 +74,7 @@ func (g *glue) GRPCClient(ctx context.Context, _ *plugin.GRPCBroker, conn *grpc.
 	return &link{conn: conn, exited: ctx.Done()}, nil
 }
 
-// link is a connection to a plugin; exited closes when its process has ended.
+// link is a connection to a plugin. exited is closed when its process has exited.
 type link struct {
 	conn   *grpc.ClientConn
 	exited <-chan struct{}

@@ -9,24 +9,24 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Described is a plugin that was started and has said what it is.
+// Described is a running plugin with its description.
 type Described[D any] struct {
 	*Process
-	// Description is what it answered to the first call, checked.
+	// Description is the validated response to the plugin's first call.
 	Description D
 
 	again func(context.Context) error
 }
 
-// describer is a contract's client: each has this call, which touches neither hardware
-// nor product.
+// describer is a contract's client. Every contract has this call, which uses neither hardware nor
+// product.
 type describer[Q, D any] interface {
 	Describe(ctx context.Context, q *Q, o ...grpc.CallOption) (D, error)
 }
 
-// Launch starts a program, makes its contract's client and asks it what it is, as who.
-// This is the one real call that shows that both sides understand each other: with TLS
-// on one side only, everything before it succeeds. The caller closes the process.
+// Launch starts a program, creates the client of its contract and calls Describe, passing who as
+// the caller. This is the first call that shows that both sides understand each other: if only one
+// side uses TLS, everything before it succeeds. The caller must close the process.
 func Launch[S describer[Q, D], Q, D any](ctx context.Context, c Contract, o Options, dial func(grpc.ClientConnInterface) S, who *Q, check func(D) error) (client S, p *Described[D], err error) {
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = startTimeout
@@ -58,6 +58,6 @@ func Launch[S describer[Q, D], Q, D any](ctx context.Context, c Contract, o Opti
 	return client, p, nil
 }
 
-// Ping fails when the plugin does not answer in time: the way to notice a process that
-// is alive but stuck.
+// Ping calls the plugin and returns an error if it does not respond in time, which detects a
+// process that hangs.
 func (p *Described[D]) Ping(ctx context.Context) error { return p.again(ctx) }

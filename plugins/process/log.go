@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// stderr is the process's own: plugin.Serve gives os.Stderr another, which hosts
-// throw away.
+// stderr is the original standard error of the process: plugin.Serve replaces os.Stderr by one that
+// hosts discard.
 var stderr = os.Stderr
 
-// Logger writes lines that a host understands to standard error, the only place a
-// plugin may log to.
+// Logger returns a logger to standard error in the format that hosts parse. A plugin must not log
+// anywhere else.
 func Logger() hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{
 		Output:     stderr,
@@ -22,13 +22,12 @@ func Logger() hclog.Logger {
 	})
 }
 
-// bridge hands go-plugin's and the plugin's log lines to slog.
+// bridge forwards log lines of go-plugin and the plugin to slog.
 func bridge(l *slog.Logger) hclog.Logger {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	// The logger itself writes nothing; what counts is the sink, and the level
-	// that lets lines through to it.
+	// The logger itself prints nothing. Its level controls which lines reach the sink.
 	out := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Debug, Output: nowhere{}})
 	out.RegisterSink(sink{l})
 	return out
@@ -51,7 +50,7 @@ func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
 		to = slog.LevelError
 	}
 	if name == "" && to > slog.LevelDebug {
-		to = slog.LevelDebug // go-plugin's own running commentary; errors also come back as values
+		to = slog.LevelDebug // go-plugin's own progress messages; errors are also returned
 	}
 	s.to.Log(context.Background(), to, msg, args...)
 }

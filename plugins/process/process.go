@@ -1,7 +1,6 @@
-// Package process starts the programs of plugins, of any contract, and ends them.
-// A program runs with a private socket, nothing of the host's environment but PATH,
-// LANG and TMPDIR, in a process group of its own, and dies with the host, however
-// that ends.
+// Package process starts and ends the programs of plugins, for any contract. A program runs with a
+// private socket and in its own process group. Of the host's environment it gets only PATH, LANG
+// and TMPDIR. It dies with the host, however the host ends.
 package process
 
 import (
@@ -22,38 +21,38 @@ import (
 
 const (
 	startTimeout = 15 * time.Second // a healthy Go plugin needs 0.1 s, a Python one 0.2 s
-	closeGrace   = 3 * time.Second  // go-plugin itself waits 2 s before it kills
+	closeGrace   = 3 * time.Second  // go-plugin waits 2 s itself before it kills the process
 )
 
-// ErrChecksum is in Launch's error when the program is not the one expected.
+// ErrChecksum is in Launch's error if the program has the wrong checksum.
 var ErrChecksum = plugin.ErrChecksumsDoNotMatch
 
-// Options say which program to start and how.
+// Options describe the program to start.
 type Options struct {
 	Path string
-	// SHA256 of the program in hexadecimal; empty = not checked.
+	// SHA256 of the program in hexadecimal; empty skips the check.
 	SHA256 string
 	// Env is added to PATH, LANG and TMPDIR; nothing else is inherited.
 	Env []string
-	// Plain turns mutual TLS off for plugins that cannot do go-plugin's
-	// variant (Python); the socket's directory is then the only guard.
+	// Plain disables mutual TLS for plugins that do not support go-plugin's variant, such as those
+	// in Python. Then only the permissions of the socket's directory protect the connection.
 	Plain bool
-	// SocketDir holds the directory with the socket; empty = $TMPDIR. Socket
-	// paths are limited to 107 bytes.
+	// SocketDir is the parent of the directory with the socket; empty = $TMPDIR. Socket paths are
+	// limited to 107 bytes.
 	SocketDir string
-	// StartTimeout bounds the time to the first answer; 0 = 15 s.
+	// StartTimeout limits the time to the first response; 0 = 15 s.
 	StartTimeout time.Duration
 	Logger       *slog.Logger // nil = discard
 }
 
-// Process is a started plugin.
+// Process is a running plugin.
 type Process struct {
 	plugin *plugin.Client
 	pid    int
 	dir    string             // of its socket
-	end    context.CancelFunc // kills it and whatever it started
-	gone   chan struct{}      // closed when the kernel has reported the end
-	done   <-chan struct{}    // closed when go-plugin knows of it
+	end    context.CancelFunc // kills it and its children
+	gone   chan struct{}      // closed when the kernel has reported the exit
+	done   <-chan struct{}    // closed when go-plugin has noticed the exit
 
 	once   sync.Once
 	closed error
@@ -68,14 +67,14 @@ func (p *Process) connect(service string) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := made.(*link) // glue makes nothing else
+	l := made.(*link) // glue returns no other type
 	p.done = l.exited
 	return l.conn, nil
 }
 
-// start runs the program. The kernel sends the parent-death signal when the
-// *thread* that forked ends, and Go ends idle threads, so every plugin has a
-// locked thread of its own that forks it and then sleeps until it is gone.
+// start starts the program. The kernel sends the parent-death signal when the *thread* that forked
+// the process exits, and Go ends idle threads. So every plugin has a locked thread that forks it
+// and then blocks until its exit.
 func start(ctx context.Context, c Contract, o Options) (*Process, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	cfg, err := Config(life, c, o)
@@ -102,8 +101,8 @@ func start(ctx context.Context, c Contract, o Options) (*Process, error) {
 		started <- err
 		if err == nil {
 			waitExit(p.pid)
-			// What it started goes with it, also because a child that keeps
-			// the log pipe open would hide the end.
+			// Its children are killed as well: a child that keeps the log pipe open would hide the
+			// exit.
 			_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 		}
 	}()
@@ -123,17 +122,17 @@ func start(ctx context.Context, c Contract, o Options) (*Process, error) {
 	return p, nil
 }
 
-// Pid is the plugin's process id.
+// Pid returns the plugin's process id.
 func (p *Process) Pid() int { return p.pid }
 
-// Version is the contract version both sides agreed on.
+// Version returns the common contract version.
 func (p *Process) Version() int { return p.plugin.NegotiatedVersion() }
 
-// Done is closed when the process has ended, anyone who ended it.
+// Done returns a channel that is closed when the process has exited for any reason.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Close ends the process, politely for 3 s, waits until it is gone and removes its
-// socket. It may be called again.
+// Close asks the process to exit, kills it after 3 s, waits for its exit and removes its socket. It
+// can be called repeatedly.
 func (p *Process) Close() error {
 	p.once.Do(func() { p.closed = p.stop() })
 	return p.closed
@@ -148,7 +147,7 @@ func (p *Process) stop() error {
 	select {
 	case <-ended:
 	case <-time.After(closeGrace):
-		// A stopped or stuck process does not answer the polite request.
+		// A stopped or hanging process does not respond to the request.
 		p.end()
 		<-ended
 	}
@@ -160,8 +159,7 @@ func (p *Process) stop() error {
 	return nil
 }
 
-// waitExit sleeps until the child has ended and leaves it to be reaped by its
-// owner.
+// waitExit blocks until the child has exited, without reaping it: its owner does this.
 func waitExit(pid int) {
 	const pPID, exited, leave = 1, 0x4, 0x1000000 // P_PID, WEXITED, WNOWAIT
 	var info [128]byte

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// maxLog is room for what a check's processes have to say; more is thrown away.
+// maxLog limits the log of a check's processes; the rest is discarded.
 const maxLog = 256 << 10
 
-// Log gathers the lines of a check's processes, which arrive from several goroutines.
+// Log collects the lines of a check's processes, from several goroutines.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -29,7 +29,7 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// Forget empties it.
+// Forget discards all lines.
 func (l *Log) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,17 +20,17 @@ import (
 	"github.com/berthhq/berth/plugins/process"
 )
 
-// Program is one that is to be a plugin of a contract, and that a check starts by hand.
+// Program is a plugin's program that a check starts without the host's code.
 type Program struct {
 	Path     string
 	Env      []string // added to its environment
 	Dir      string   // for its socket
 	Contract process.Contract
-	Timeout  time.Duration // what it gets to start
+	Timeout  time.Duration // limit of its start
 }
 
-// IsProgram reports whether there is one to start, and its absolute path: checks start
-// it elsewhere.
+// IsProgram returns the absolute path of a program, because checks start it in another directory.
+// It returns an error if the file is not executable.
 func IsProgram(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
@@ -42,7 +42,8 @@ func IsProgram(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Cookie: started by hand, the program explains itself and ends with an error.
+// Cookie checks that the program prints an explanation and exits with an error if a person starts
+// it.
 func (p Program) Cookie(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
@@ -62,10 +63,11 @@ func (p Program) Cookie(ctx context.Context) error {
 	return nil
 }
 
-// never is a version that no plugin speaks.
+// never is a version that no plugin supports.
 const never = 999
 
-// Version: a host that speaks only another contract is refused, not crashed.
+// Version checks that the program refuses a host that supports only another version, without
+// crashing.
 func (p Program) Version() error {
 	_, err := p.negotiate(never)
 	if err == nil {
@@ -77,7 +79,7 @@ func (p Program) Version() error {
 	return nil
 }
 
-// Negotiation: of several versions that a host offers the common one is taken.
+// Negotiation checks that the common version is selected if a host offers several.
 func (p Program) Negotiation() error {
 	want := p.Contract.Newest()
 	got, err := p.negotiate(want, never)
@@ -87,7 +89,7 @@ func (p Program) Negotiation() error {
 	return err
 }
 
-// negotiate starts the program as a host that speaks these versions.
+// negotiate starts the program with the environment of a host that supports these versions.
 func (p Program) negotiate(versions ...int) (int, error) {
 	cmd := exec.Command(p.Path)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.Dir}, p.Env...)
@@ -109,7 +111,7 @@ func (p Program) negotiate(versions ...int) (int, error) {
 	return c.NegotiatedVersion(), err
 }
 
-// Stdout: nothing but the handshake line goes to standard output.
+// Stdout checks that only the handshake line is printed to standard output.
 func (p Program) Stdout(ctx context.Context) error {
 	line, rest, err := p.Handshake(ctx)
 	if err != nil {
@@ -124,8 +126,8 @@ func (p Program) Stdout(ctx context.Context) error {
 	return nil
 }
 
-// Handshake starts the program without go-plugin's help, to see the raw output: the
-// first line that it prints, and what it prints in half a second after that.
+// Handshake starts the program without go-plugin, to capture the raw output: the first line, and
+// the output of the half second after it.
 func (p Program) Handshake(ctx context.Context, env ...string) (line, rest string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
@@ -153,8 +155,8 @@ func (p Program) Handshake(ctx context.Context, env ...string) (line, rest strin
 	return strings.TrimSpace(line), string(more), err
 }
 
-// Terminates: SIGTERM ends a plugin's process within the timeout that a check has
-// for the 5 s of the contracts. The error is a Note of how long it took.
+// Terminates checks that SIGTERM ends a plugin's process. The contracts allow 5 s; timeout is the
+// limit of the check. If successful, it returns a Note with the duration.
 func Terminates(p *process.Process, timeout time.Duration) error {
 	began := time.Now()
 	if err := syscall.Kill(p.Pid(), syscall.SIGTERM); err != nil {
@@ -168,10 +170,11 @@ func Terminates(p *process.Process, timeout time.Duration) error {
 	}
 }
 
-// maxResident is what the contracts allow a plugin's process, in MiB.
+// maxResident is the resident memory, in MiB, that the contracts allow.
 const maxResident = 256
 
-// Frugal tells how many MiB a plugin's process has in memory, and when they are too many.
+// Frugal returns the resident memory of a plugin's process in MiB, and an error if it exceeds
+// maxResident.
 func Frugal(p *process.Process) (int, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.Pid()))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package suite is what the conformance suites of all plugin contracts share: what
-// becomes of a check, and the checks of any program that is a plugin. A contract's
-// suite imports it; anyone who writes a plugin imports the suite.
+// Package suite is the common part of the conformance suites of all plugin contracts: the results
+// of checks, and the checks that apply to any plugin program. Only the suites of contracts import
+// it.
 package suite
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Outcome of a check.
+// Outcome is the outcome of a check.
 type Outcome string
 
 // The outcomes.
@@ -21,32 +21,32 @@ const (
 	Skipped Outcome = "skip"
 )
 
-// Check is one promise of a contract.
+// Check is one requirement of a contract.
 type Check struct {
 	Name string
-	Want string // what is promised, one line
+	Want string // the requirement in one line
 }
 
-// Result is what a check found.
+// Result is the result of a check.
 type Result struct {
 	Check
 	Outcome Outcome
-	Detail  string // why it failed or was skipped, or what it measured
+	Detail  string // why it failed or was skipped, or a measurement
 	Log     string // the plugin's log of a failed check
 	Took    time.Duration
 }
 
-// Skip is a check's error when the plugin has nothing for it to look at.
+// Skip is the error of a check that does not apply to the plugin.
 type Skip string
 
 func (s Skip) Error() string { return string(s) }
 
-// Note is a check's error when all is well and there is a figure to tell.
+// Note is the error of a check that passed and reports a measurement.
 type Note string
 
 func (n Note) Error() string { return string(n) }
 
-// Conclude is the result of a check that ended with an error or none.
+// Conclude converts the error of a check, or nil, to its result.
 func Conclude(c Check, err error, took time.Duration, log *Log) Result {
 	r := Result{Check: c, Outcome: Passed, Took: took}
 	var skip Skip
@@ -63,7 +63,7 @@ func Conclude(c Check, err error, took time.Duration, log *Log) Result {
 	return r
 }
 
-// Show makes the result that of a test.
+// Show reports the result as that of a Go test.
 func (r Result) Show(t *testing.T) {
 	t.Helper()
 	switch r.Outcome {
@@ -76,7 +76,7 @@ func (r Result) Show(t *testing.T) {
 	}
 }
 
-// Only is those of all checks that are named, or all.
+// Only returns the named checks, or all if no names are given.
 func Only[C any](all []C, name func(C) string, names []string) ([]C, error) {
 	for _, n := range names {
 		if !slices.ContainsFunc(all, func(c C) bool { return name(c) == n }) {

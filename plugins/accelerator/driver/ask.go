@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// answers are what programs said last, by what was run. A look at the hardware, the
-// node's metrics and the workloads' ask the same, at about the same time.
+// answers caches the latest outputs of programs, by command line. A scan of the hardware, the
+// node's metrics and the workloads' metrics run the same commands at about the same time.
 type answers struct {
 	mu  sync.Mutex
 	all map[string]*answer
 }
 
-// answer is a program's, once done is closed.
+// answer is the output of a program, which is complete once done is closed.
 type answer struct {
 	done chan struct{}
 	at   time.Time
@@ -23,13 +23,13 @@ type answer struct {
 	err  error
 }
 
-// Ask is Run for what only looks: anyone who asks the same while the program runs, or
-// within Fresh of its end, shares the answer, which no one may change. A caller whose
-// context ends leaves, and the program continues for the others, though not for longer
-// than a look may take.
+// Ask is like Run, for commands that only read. Calls with the same command share one output if
+// they arrive while the program runs or within Fresh after its end; callers must not modify it. If
+// the context of a caller ends, the program continues for the others, but no longer than the
+// timeout of a scan.
 func (h *Host) Ask(ctx context.Context, name string, args ...string) ([]byte, error) {
 	if _, err := h.Find(name); err != nil {
-		return nil, err // it may be installed the next moment
+		return nil, err // the program may be installed later
 	}
 	a := h.answer(name, args)
 	select {
@@ -40,7 +40,7 @@ func (h *Host) Ask(ctx context.Context, name string, args ...string) ([]byte, er
 	}
 }
 
-// answer finds the one that is fresh or on its way, or has the program run.
+// answer returns the running or fresh call of the command, or starts the program.
 func (h *Host) answer(name string, args []string) *answer {
 	key := strings.Join(append([]string{name}, args...), "\x00")
 	h.said.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// asked is a machine with acme-smi, which notes in runs that it runs, and ends when
-// there is a file go.
+// asked returns a machine with the program acme-smi. It records its runs and exits once a file "go"
+// exists.
 func asked(t *testing.T, does string) (h *driver.Host, runs func() int, let func()) {
 	t.Helper()
 	dir := tree(t, map[string]string{"acme-smi": "#!/bin/sh\ncd $(dirname $0)\necho run $* >>runs\nwhile [ ! -e go ]; do sleep 0.01; done\n" + does})
@@ -44,7 +44,7 @@ func begun(t *testing.T, runs func() int) {
 func TestWhoAsksTheSameSharesTheAnswer(t *testing.T) {
 	h, runs, let := asked(t, `echo '{"n": 7}'`)
 	h.Fresh = time.Hour
-	// Anyone who comes first leaves before there is an answer.
+	// The first caller leaves before the program has finished.
 	first, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { _, err := h.Ask(first, "acme-smi", "-q"); left <- err }()
@@ -93,7 +93,7 @@ func TestFailuresAreSharedToo(t *testing.T) {
 	}
 }
 
-// A program that hangs is ended, and asked again.
+// A program that hangs is killed and started again.
 func TestHungProgramsAreAskedAgain(t *testing.T) {
 	h, runs, let := asked(t, "echo ok")
 	h.Fresh = 0

@@ -2,7 +2,7 @@ package driver
 
 import pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 
-// Checked is a Checker's finding, in words for either outcome.
+// Checked returns the result of a check, with a message for each outcome.
 func Checked(name string, ok bool, good, bad string) *pb.Check {
 	if ok {
 		return &pb.Check{Name: name, Ok: true, Detail: good}
@@ -10,14 +10,14 @@ func Checked(name string, ok bool, good, bad string) *pb.Check {
 	return &pb.Check{Name: name, Detail: bad}
 }
 
-// Optional marks a finding about a part that the devices work without: a warning at
-// most.
+// Optional turns a failure of a check into a warning, for a component that the devices do not
+// require.
 func Optional(c *pb.Check) *pb.Check {
 	c.Optional = true
 	return c
 }
 
-// Tried is the finding of who tried: good, or the error and what is to be expected.
+// Tried returns the result of an attempt: the message good, or the error and its consequences.
 func Tried(name string, err error, good, then string) *pb.Check {
 	if err == nil {
 		return Checked(name, true, good, "")

@@ -18,39 +18,38 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Driver is one vendor's.
+// Driver is the part of a plugin that is specific to a vendor.
 type Driver interface {
-	// Describe answers the first call; the answer is the same every time.
+	// Describe returns the same description each time.
 	Describe() *pb.DescribeResponse
-	// Open takes settings: config_json, or nothing for the defaults. It does not
-	// look at hardware. Its error is the operator's: it names the setting.
+	// Open parses settings: config_json, or the defaults if it is empty. It does not access
+	// hardware. Its error is for the operator and names the setting.
 	Open(h *Host, config []byte) (Machine, error)
 }
 
-// Machine is one host under one configuration. Scan and Sample may be called at
-// the same time; every call ends with its context.
+// Machine is one host with one configuration. Scan and Sample can be called concurrently. Every
+// call must end when its context ends.
 type Machine interface {
-	// Scan lists the devices, in a stable order. Without hardware or driver the
-	// list is empty and there is no error. With an error nothing new is known:
-	// the devices of the last good look stay visible and are given to no one. The
-	// error is the message of the plugin (DeviceSnapshot.look), also when no look was
-	// good yet. Scan has to end soon after its context: a look that does not keeps
-	// all later ones from starting, and the agent ends the process after a minute.
+	// Scan returns the devices in a stable order. Without hardware or driver it returns no devices
+	// and no error. If it returns an error, the devices of the last successful scan stay visible
+	// but cannot be allocated, and the error becomes the plugin's message (DeviceSnapshot.look),
+	// also if no scan was successful yet. Scan must end soon after its context ends: a scan that
+	// hangs blocks all later ones, and the agent kills the process after a minute.
 	Scan(ctx context.Context) (*pb.DeviceSnapshot, error)
-	// Edit says what a container needs to use what it was given.
+	// Edit returns the container edits for the allocated devices.
 	Edit(ctx context.Context, r *Request) (*pb.PrepareResponse, error)
 }
 
-// Request is a request to prepare, looked up and understood.
+// Request is a validated request to prepare devices.
 type Request struct {
 	*pb.PrepareRequest
 	Grants   []accelerator.Grant // in a stable order
-	Snapshot *pb.DeviceSnapshot  // of which the grants are; not to be changed
+	Snapshot *pb.DeviceSnapshot  // with the devices of the grants; must not be modified
 }
 
-// What a Machine may do beside. Capabilities say so in Describe.
+// Optional interfaces of a Machine. Describe must announce their capabilities.
 
-// Checker looks at driver, device nodes and programs, for Preflight.
+// Checker checks driver, device nodes and programs for Preflight.
 type Checker interface {
 	Check(ctx context.Context) []*pb.Check
 }
@@ -60,25 +59,25 @@ type Sampler interface {
 	Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 }
 
-// WorkloadSampler measures what containers use.
+// WorkloadSampler measures the usage of containers.
 type WorkloadSampler interface {
 	SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics
 }
 
-// Undoer takes back what Edit changed on the host beyond the request's work_dir.
+// Undoer undoes changes that Edit made on the host outside the request's work_dir.
 type Undoer interface {
-	// Undo may be called for what was never prepared, or is undone already.
+	// Undo can be called for an allocation that was never prepared or is undone already.
 	Undo(ctx context.Context, allocation string, state []byte) error
-	// Sweep undoes whatever belongs to none of the live allocations, and says what.
+	// Sweep undoes everything that does not belong to a live allocation, and describes it.
 	Sweep(ctx context.Context, live []*pb.LiveAllocation) ([]string, error)
 }
 
-// Resumer takes up what live allocations use beside their devices, such as a server
-// that is started for them. It is asked before an Undoer's Sweep, which ends the
-// others', and says what could not be taken up.
+// Resumer resumes resources of live allocations other than devices, such as a server process. It is
+// called before an Undoer's Sweep, which ends the resources of others, and returns the allocations
+// that could not be resumed.
 type Resumer interface {
 	Resume(ctx context.Context, live []*pb.LiveAllocation) []*pb.RestoreProblem
 }
 
-// Serve is the main of a plugin.
+// Serve is the main function of a plugin.
 func Serve(d Driver) { accelerator.Serve(New(d)) }

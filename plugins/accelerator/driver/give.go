@@ -10,8 +10,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Give adds device files of the host to a container's edits, each once, and the
-// groups that own them.
+// Give adds device files of the host and the groups that own them to a container's edits, each
+// once.
 func (h *Host) Give(e *pb.ContainerEdits, names ...string) error {
 	for _, name := range names {
 		n, err := h.Node(name)
@@ -29,25 +29,25 @@ func (h *Host) Give(e *pb.ContainerEdits, names ...string) error {
 	return nil
 }
 
-// Memlock lets programs lock as much memory for a device as they like.
+// Memlock removes the limit on locked memory, which programs need for some devices.
 func Memlock() []*pb.Rlimit {
 	return []*pb.Rlimit{{Name: "memlock", Soft: math.MaxUint64, Hard: math.MaxUint64}}
 }
 
-// Attached is what a workload sees of a device that it has for itself.
+// Attached describes a device that is allocated to one workload exclusively.
 func Attached(d *pb.Device) *pb.AttachedDevice {
 	return &pb.AttachedDevice{DeviceId: d.GetId(), Model: d.GetModel(), MemoryBytes: d.GetMemoryBytes(), ProcessingUnits: d.GetProcessingUnits()}
 }
 
-// InOrder sorts grants by a number among their devices' attributes, for programs
-// that count devices as the host's driver does.
+// InOrder sorts grants by a numeric attribute of their devices, for programs that number devices as
+// the host's driver does.
 func InOrder(grants []accelerator.Grant, attribute string) []accelerator.Grant {
 	return slices.SortedStableFunc(slices.Values(grants), func(a, b accelerator.Grant) int {
 		return cmp.Compare(Number(a.Device, attribute), Number(b.Device, attribute))
 	})
 }
 
-// Number is a device's attribute that is a whole number, 0 when it is none.
+// Number returns an attribute of a device as a whole number, or 0 if it is not one.
 func Number(d *pb.Device, attribute string) int {
 	n, err := strconv.Atoi(d.GetAttributes()[attribute])
 	if err != nil {

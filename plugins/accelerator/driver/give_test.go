@@ -35,7 +35,7 @@ func TestGive(t *testing.T) {
 	}
 }
 
-// A container gets the groups that own its device files, each once, and never root's.
+// A container gets the groups that own its device files, each once, and never group root.
 func TestGiveGroups(t *testing.T) {
 	dir := t.TempDir()
 	for name, group := range map[string]int{"card0": 4242, "card1": 4242, "control": 0} {

@@ -16,19 +16,19 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Host is the machine as the agent lets a plugin see it.
+// Host provides access to the machine below the roots that the agent specifies.
 type Host struct {
 	sys, dev, proc, root, state string
 	path                        []string
-	// Fresh is how long an answer to Ask counts.
+	// Fresh is how long an output of Ask can be reused.
 	Fresh time.Duration
 	said  answers
 }
 
-// fresh is less than the time between two looks at the hardware.
+// fresh is shorter than the interval of scans.
 const fresh = time.Second
 
-// NewHost fills in the usual places.
+// NewHost returns a Host with the usual directories for roots that are empty.
 func NewHost(r *pb.Roots) *Host {
 	h := &Host{
 		sys: cmp.Or(r.GetSys(), "/sys"), dev: cmp.Or(r.GetDev(), "/dev"), proc: cmp.Or(r.GetProc(), "/proc"),
@@ -40,8 +40,8 @@ func NewHost(r *pb.Roots) *Host {
 	return h
 }
 
-// Sys is a path below /sys, Dev below /dev, Proc below /proc, Root below the root
-// of the driver's programs and libraries, State below the plugin's own directory.
+// Sys returns a path below /sys, Dev below /dev, Proc below /proc, Root below the root of the
+// driver's programs and libraries, and State below the plugin's persistent directory.
 func (h *Host) Sys(elem ...string) string { return filepath.Join(append([]string{h.sys}, elem...)...) }
 func (h *Host) Dev(elem ...string) string { return filepath.Join(append([]string{h.dev}, elem...)...) }
 func (h *Host) Proc(elem ...string) string {
@@ -54,13 +54,11 @@ func (h *Host) State(elem ...string) string {
 	return filepath.Join(append([]string{h.state}, elem...)...)
 }
 
-// maxFile bounds what is read of one file: attributes are short, tables are not
-// long.
+// maxFile limits the bytes read from one file: attributes are short, and tables are not long.
 const maxFile = 64 << 10
 
-// Read returns the text of a small file without white space around it. It never
-// opens what is not a regular file: a pipe or a device in an attribute's place would
-// hold it up.
+// Read returns the text of a small file without surrounding white space. It opens regular files
+// only, because a pipe or a device in place of an attribute would block it.
 func Read(elem ...string) (string, error) {
 	path := filepath.Join(elem...)
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
@@ -83,8 +81,8 @@ func Read(elem ...string) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// Text is Read for what may be missing: "" then, and one clean line of at most
-// 100 characters else.
+// Text returns the text of a file as one clean line of at most 100 characters, or "" if it cannot
+// be read.
 func Text(elem ...string) string {
 	s, err := Read(elem...)
 	if err != nil {
@@ -93,7 +91,7 @@ func Text(elem ...string) string {
 	return Clean(s, 100)
 }
 
-// Uint reads a number, decimal or with 0x hexadecimal.
+// Uint reads a number, decimal or hexadecimal with 0x.
 func Uint(elem ...string) (uint64, error) {
 	s, err := Read(elem...)
 	if err != nil {
@@ -106,7 +104,7 @@ func Uint(elem ...string) (uint64, error) {
 	return n, nil
 }
 
-// Float reads a number with decimals.
+// Float reads a decimal fraction.
 func Float(elem ...string) (float64, error) {
 	s, err := Read(elem...)
 	if err != nil {
@@ -119,8 +117,7 @@ func Float(elem ...string) (float64, error) {
 	return n, nil
 }
 
-// Names lists what is in a directory, sorted, at most 4096; nothing when there is
-// no such directory.
+// Names returns the sorted names in a directory, at most 4096, or none if it does not exist.
 func Names(elem ...string) []string {
 	f, err := os.Open(filepath.Join(elem...))
 	if err != nil {
@@ -132,15 +129,15 @@ func Names(elem ...string) []string {
 	return names
 }
 
-// Exists reports whether there is anything at a path.
+// Exists reports whether a path exists.
 func Exists(elem ...string) bool {
 	_, err := os.Stat(filepath.Join(elem...))
 	return err == nil
 }
 
-// Node is the edit that gives a container a device file of the host, under the
-// same name below /dev. Its numbers spare the agent another look, and survive a
-// file that is made again meanwhile.
+// Node returns the edit that gives a container a device file of the host, with the same name below
+// /dev. It includes the device numbers, so that the agent need not look them up and the edit stays
+// valid if the file is recreated.
 func (h *Host) Node(name string) (*pb.DeviceNode, error) {
 	n := &pb.DeviceNode{Path: filepath.Join("/dev", name), HostPath: h.Dev(name), Permissions: "rw"}
 	var st syscall.Stat_t
@@ -155,13 +152,13 @@ func (h *Host) Node(name string) (*pb.DeviceNode, error) {
 	default:
 		return nil, fmt.Errorf("/dev/%s is no device", name)
 	}
-	// The kernel's split of a device number.
+	// These shifts are the kernel's encoding of a device number.
 	n.Major = uint32(st.Rdev>>8&0xfff | st.Rdev>>32&^0xfff)
 	n.Minor = uint32(st.Rdev&0xff | st.Rdev>>12&0xffffff00)
 	return n, nil
 }
 
-// Group is the owning group of a device file, 0 when it is no one's.
+// Group returns the owning group of a device file, or 0 if the file does not exist.
 func (h *Host) Group(name string) uint32 {
 	var st syscall.Stat_t
 	if syscall.Stat(h.Dev(name), &st) != nil {

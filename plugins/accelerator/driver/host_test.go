@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// tree writes files below a new directory.
+// tree creates files below a new directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -104,7 +104,7 @@ func TestNamesAreInNaturalOrder(t *testing.T) {
 	}
 }
 
-// TestRun has programs that fail, print without end, hang, and leave children.
+// TestRun runs programs that fail, print without end, hang, and leave children.
 func TestRun(t *testing.T) {
 	left := filepath.Join(t.TempDir(), "pid")
 	dir := tree(t, map[string]string{
@@ -136,7 +136,7 @@ func TestRun(t *testing.T) {
 	}
 	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 		if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); strings.Contains(string(state), ") Z ") {
-			break // dead; anyone who adopted it has yet to collect it
+			break // dead, but not reaped yet
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("a child of the program lives on")

@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 )
 
-// sensors are the kernel's units: thousandths of degrees, millionths of watts.
+// sensors are the divisors of the kernel's units: thousandths of degrees, millionths of watts.
 var sensors = map[string]float64{"temp": 1000, "power": 1_000_000}
 
-// Sensor reads the first temperature ("temp", in celsius) or power ("power", in watt)
-// that the kernel's hwmon shows of the device in a directory of sysfs, and its limit: the
-// critical one, else the largest, 0 when there is none.
+// Sensor reads the first temperature ("temp", in celsius) or power ("power", in watt) from the
+// kernel's hwmon directory of a device, and its limit: the critical one, else the maximum, or 0 if
+// there is none.
 func Sensor(dir, kind string) (value, limit float64, err error) {
 	err = fs.ErrNotExist
 	for _, name := range Names(dir, "hwmon") {

@@ -6,22 +6,22 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// ranges are the values that a chip in use can have, by unit. What lies outside was
-// told in another unit, or by a sensor that is broken; 0 is outside for a temperature,
-// which many drivers report for a sensor that does not exist.
+// ranges are the possible values of a device in use, by unit. Other values come from a faulty
+// sensor or have another unit. A temperature of 0 is excluded, because many drivers report it for a
+// missing sensor.
 var ranges = map[string]struct{ least, most float64 }{
 	"celsius": {1, 200},
 	"watt":    {0.01, 20_000},
 	"mhz":     {0, 100_000},
 }
 
-// beyond is how far a value may pass its capacity: power and temperature pass their
-// limits for a moment, parts and bytes do not pass the whole.
+// beyond is the factor by which a value may exceed its capacity: power and temperature exceed their
+// limits for a moment, percentages and bytes cannot.
 var beyond = map[string]float64{"watt": 10, "celsius": 2, "percent": 1, "bytes": 1}
 
-// Gauge is a measurement; with an error, or with a value that cannot be true, it says
-// that there is none: it is never made to fit. A capacity of 0 is unknown. Name begins
-// with the plugin's key.
+// Gauge returns a measurement, or one marked as unavailable if there is an error or the value is
+// impossible; values are never adjusted. A capacity of 0 is unknown. name must begin with the
+// plugin's key.
 func Gauge(name, device, unit string, value, capacity float64, err error) *pb.Metric {
 	m := &pb.Metric{Name: name, DeviceId: device, Unit: unit, Kind: pb.Metric_GAUGE, Quality: pb.Metric_UNAVAILABLE}
 	if math.IsNaN(capacity) || math.IsInf(capacity, 0) {
@@ -38,7 +38,7 @@ func Gauge(name, device, unit string, value, capacity float64, err error) *pb.Me
 	return m
 }
 
-// plausible reports whether a value can be true.
+// plausible reports whether a value is possible.
 func plausible(unit string, value, capacity float64) bool {
 	if math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
 		return false
@@ -50,7 +50,7 @@ func plausible(unit string, value, capacity float64) bool {
 	return !bounded || capacity <= 0 || value <= capacity*times
 }
 
-// Derived says that a gauge was not measured as such.
+// Derived marks a gauge as calculated rather than measured.
 func Derived(m *pb.Metric) *pb.Metric {
 	if m.Quality == pb.Metric_MEASURED {
 		m.Quality = pb.Metric_ESTIMATED
@@ -58,7 +58,7 @@ func Derived(m *pb.Metric) *pb.Metric {
 	return m
 }
 
-// Attributed says that a gauge is a device's figure, of which a workload has a part.
+// Attributed marks a gauge as a workload's part of a device's value.
 func Attributed(m *pb.Metric) *pb.Metric {
 	if m.Quality == pb.Metric_MEASURED {
 		m.Quality = pb.Metric_ATTRIBUTED
@@ -66,7 +66,7 @@ func Attributed(m *pb.Metric) *pb.Metric {
 	return m
 }
 
-// Count is a counter, which only grows.
+// Count returns a counter, which only grows.
 func Count(name, device, unit string, value float64, err error) *pb.Metric {
 	m := Gauge(name, device, unit, value, 0, err)
 	m.Kind = pb.Metric_COUNTER

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// What cannot be true is not a measurement, and is never made to fit.
+// An impossible value is not reported as a measurement and is never adjusted.
 func TestNonsenseIsNotMeasured(t *testing.T) {
 	for _, row := range []struct {
 		unit            string

@@ -12,23 +12,22 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// PCI is a function on the bus. Numbers are four lower-case hexadecimal digits
-// without 0x.
+// PCI is a PCI function. Ids are four lower-case hexadecimal digits without 0x.
 type PCI struct {
 	Address            string // 0000:3b:00.0
 	Vendor, Device     string
 	SubVendor, SubName string // of the subsystem
 	Class              string // six digits
-	Driver             string // name of the kernel's, "" without
+	Driver             string // kernel driver, "" without
 	Group              string // IOMMU group, "" without
 	Root               string // of the bus: pci0000:00
-	NUMA               int32  // -1 when unknown
-	Dir                string // in sysfs, links resolved
+	NUMA               int32  // -1 if unknown
+	Dir                string // in sysfs, with links resolved
 }
 
 var pciForm = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 
-// PCI lists the functions of the vendors, by address.
+// PCI returns the functions of the vendors, sorted by address.
 func (h *Host) PCI(vendors ...string) []PCI {
 	var out []PCI
 	for _, address := range Names(h.Sys("bus/pci/devices")) {
@@ -43,14 +42,13 @@ func (h *Host) PCI(vendors ...string) []PCI {
 	return out
 }
 
-// ByAddress compares functions as PCI lists them, where the hexadecimal 23 comes
-// before 2a.
+// ByAddress orders functions like PCI: by the hexadecimal numbers of their addresses.
 func ByAddress(a, b PCI) int {
 	return cmp.Or(cmp.Compare(len(a.Address), len(b.Address)), cmp.Compare(a.Address, b.Address))
 }
 
-// Address writes a PCI address as the kernel does: programs leave out the domain,
-// or give it eight digits, or write in capitals.
+// Address converts a PCI address to the kernel's format. Some programs omit the domain, print it
+// with eight digits, or use capitals.
 func Address(s string) string {
 	s = strings.ToLower(s)
 	switch strings.Count(s, ":") {
@@ -64,7 +62,7 @@ func Address(s string) string {
 	return s
 }
 
-// PCIAt reads the function at an address.
+// PCIAt returns the function at an address.
 func (h *Host) PCIAt(address string) (PCI, bool) {
 	link := h.Sys("bus/pci/devices", address)
 	if !pciForm.MatchString(address) || !Exists(link) {
@@ -92,7 +90,7 @@ func (h *Host) PCIAt(address string) (PCI, bool) {
 	return d, true
 }
 
-// Place says of a device where on the bus it is.
+// Place sets the bus location of a device.
 func (d PCI) Place(to *pb.Device) {
 	to.PciAddress, to.PcieRoot = d.Address, d.Root
 	if d.NUMA >= 0 {
@@ -100,7 +98,7 @@ func (d PCI) Place(to *pb.Device) {
 	}
 }
 
-// hexID is the number in a file, "" when there is none.
+// hexID returns the number in a file, or "" if there is none.
 func hexID(elem ...string) string {
 	s := strings.ToLower(strings.TrimPrefix(Text(elem...), "0x"))
 	if _, err := strconv.ParseUint(s, 16, 32); err != nil {
@@ -117,7 +115,7 @@ func linked(elem ...string) string {
 	return filepath.Base(to)
 }
 
-// natural sorts names so that card10 comes after card9.
+// natural sorts names so that card10 follows card9.
 func natural(names []string) {
 	slices.SortFunc(names, func(a, b string) int {
 		i := 0
@@ -137,7 +135,7 @@ func natural(names []string) {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// number is the decimal number a text begins with, without zeros before it.
+// number returns the decimal number at the beginning of a text, without leading zeros.
 func number(s string) string {
 	n := 0
 	for n < len(s) && digit(s[n]) {

@@ -15,39 +15,39 @@ import (
 )
 
 const (
-	// scanEvery keeps changes within the contract's 5 seconds.
+	// scanEvery keeps the detection of changes within the contract's 5 s.
 	scanEvery = 2 * time.Second
-	// timeout is how long one look at the hardware may take.
+	// timeout limits one scan of the hardware.
 	timeout = 4 * time.Second
-	// firstTimeout is longer, for drivers that wake the hardware when they are
-	// opened, and less than the call's 10 seconds.
+	// firstTimeout is longer, for drivers that wake the hardware when they are opened, and shorter
+	// than the call's 10 s.
 	firstTimeout = 8 * time.Second
 )
 
-// errHanging is a look at the hardware that does not heed its context.
+// errHanging is the error of a scan that ignores its context.
 var errHanging = errors.New("it cannot be interrupted")
 
-// Plugin serves the contract for a Driver. Make it with New.
+// Plugin implements the contract with a Driver. Create it with New.
 type Plugin struct {
 	pb.UnimplementedAcceleratorServer
 	driver Driver
 	feed   accelerator.Feed
 	ledger accelerator.Ledger
 	follow sync.Once
-	scans  chan struct{} // one look at a time
+	scans  chan struct{} // serializes scans
 
 	mu   sync.Mutex
 	now  *opened
-	good *pb.DeviceSnapshot // what was last seen
+	good *pb.DeviceSnapshot // the last successful snapshot
 }
 
-// opened is a machine under one configuration.
+// opened is a machine with one configuration.
 type opened struct {
 	Machine
 	mask []string
 }
 
-// New returns a plugin of a driver.
+// New returns a plugin for a driver.
 func New(d Driver) *Plugin { return &Plugin{driver: d, scans: make(chan struct{}, 1)} }
 
 func (p *Plugin) machine() *opened {
@@ -56,7 +56,7 @@ func (p *Plugin) machine() *opened {
 	return p.now
 }
 
-// ready returns the machine and what is known of it.
+// ready returns the machine and its current snapshot.
 func (p *Plugin) ready() (*opened, *pb.DeviceSnapshot, error) {
 	s, err := p.feed.Ready()
 	return p.machine(), s, err
@@ -90,8 +90,8 @@ func (p *Plugin) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 	return &pb.ConfigureResponse{}, nil
 }
 
-// scan looks at the machine once. A look that does not end in time counts as
-// failed, and there is no other until it has ended.
+// scan scans the machine once. A scan that does not end in time counts as failed, and blocks
+// further scans until it has ended.
 func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 	m := p.machine()
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -115,11 +115,11 @@ func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 	var f found
 	select {
 	case f = <-looked:
-	case <-time.After(within + 500*time.Millisecond): // a read that knows no context
+	case <-time.After(within + 500*time.Millisecond): // a read that ignores the context
 		f.err = fmt.Errorf("looking at the hardware takes more than %s: %w", within, errHanging)
 	}
 	if m != p.machine() {
-		return // configured again meanwhile, and looked at since
+		return // configured again and scanned since
 	}
 	if f.err != nil {
 		p.feed.Set(unsure(p.driver.Describe(), p.seen(nil), f.err))
@@ -128,7 +128,7 @@ func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 	p.feed.Set(p.seen(Tidy(p.driver.Describe(), masked(p.driver.Describe(), f.s, m.mask))))
 }
 
-// seen keeps what is seen now, if anything is, and returns what was last.
+// seen stores the snapshot, unless it is nil, and returns the last successful one.
 func (p *Plugin) seen(now *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +138,7 @@ func (p *Plugin) seen(now *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 	return p.good
 }
 
-// look turns a panic, which some unexpected file may cause, into an error.
+// look converts a panic, which an unexpected file could cause, to an error.
 func look(ctx context.Context, m Machine) (s *pb.DeviceSnapshot, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -160,7 +160,7 @@ func (p *Plugin) Preflight(ctx context.Context, _ *pb.PreflightRequest) (*pb.Pre
 		out.Checks = append(out.Checks, Checked("look", false, "", l.GetMessage()))
 	}
 	if c, ok := m.Machine.(Checker); ok {
-		ctx, cancel := context.WithTimeout(ctx, timeout) // less than the call's deadline, so that there is an answer
+		ctx, cancel := context.WithTimeout(ctx, timeout) // shorter than the call's deadline, so that a response is sent
 		out.Checks = append(out.Checks, c.Check(ctx)...)
 		cancel()
 	}
@@ -198,7 +198,7 @@ func (p *Plugin) Prepare(ctx context.Context, req *pb.PrepareRequest) (*pb.Prepa
 		}
 		out, err := m.Edit(ctx, &Request{req, grants, s})
 		if err != nil {
-			if u, ok := m.Machine.(Undoer); ok && !live { // half done is not done
+			if u, ok := m.Machine.(Undoer); ok && !live { // an incomplete preparation is undone
 				if undone := u.Undo(ctx, req.GetAllocationId(), nil); undone != nil {
 					accelerator.Logger().Warn("undo what failed", "allocation", req.GetAllocationId(), "error", undone)
 				}

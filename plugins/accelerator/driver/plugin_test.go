@@ -19,14 +19,14 @@ import (
 
 var slot = &pb.SlotType{Name: "acme.device", Kind: pb.SlotType_COUNT, DisplayName: "ACME", Unit: "card"}
 
-// acme is a driver whose machine does what the test says.
+// acme is a driver whose machine the test controls.
 type acme struct {
 	mu    sync.Mutex
 	scan  func() (*pb.DeviceSnapshot, error)
 	edit  func() error
 	undo  []string
 	swept bool
-	taken int // up again
+	taken int // number of resumed allocations
 }
 
 func (a *acme) Describe() *pb.DescribeResponse {
@@ -78,7 +78,7 @@ func cards(ids ...string) func() (*pb.DeviceSnapshot, error) {
 	}
 }
 
-// watcher takes the first snapshot.
+// watcher receives the first snapshot.
 type watcher struct {
 	pb.Accelerator_WatchDevicesServer
 	ctx  context.Context
@@ -93,7 +93,7 @@ func (w *watcher) Send(s *pb.DeviceSnapshot) error {
 	return nil
 }
 
-// shown configures the plugin again and returns what it shows then.
+// shown configures the plugin again and returns its next snapshot.
 func shown(t *testing.T, p *driver.Plugin, req *pb.ConfigureRequest) *pb.DeviceSnapshot {
 	t.Helper()
 	if _, err := p.Configure(t.Context(), req); err != nil {
@@ -167,7 +167,7 @@ func TestWhenNobodyCanLookNothingIsGivenAway(t *testing.T) {
 	}
 }
 
-// A first look that fails has no device to carry the reason.
+// If the first scan fails, there is no device to report the reason with.
 func TestAFirstLookThatFailsSaysWhy(t *testing.T) {
 	a := &acme{scan: func() (*pb.DeviceSnapshot, error) { return nil, errors.New("acme-smi prints no JSON") }}
 	p := driver.New(a)
@@ -208,7 +208,7 @@ func TestDevicesBeyondTheLimitAreSaid(t *testing.T) {
 	}
 }
 
-// An event that a device is ill says nothing to a person without a reason.
+// A health event without a reason would be useless to people.
 func TestWhatIsNotHealthySaysWhy(t *testing.T) {
 	scan := func() (*pb.DeviceSnapshot, error) {
 		s, _ := cards("a", "b")()

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// maxOutput bounds what is taken of a program's output.
+// maxOutput limits the bytes read from a program's output.
 const maxOutput = 2 << 20
 
-// ErrNoProgram is the ordinary state of a machine without the vendor's tools.
+// ErrNoProgram is normal on a machine without the vendor's tools.
 var ErrNoProgram = errors.New("not installed")
 
 // Find returns the path of a vendor's program.
@@ -31,10 +31,9 @@ func (h *Host) Find(name string) (string, error) {
 	return "", fmt.Errorf("%s: %w", name, ErrNoProgram)
 }
 
-// Run runs a vendor's program and returns what it prints to standard output. Its
-// error says in one line what went wrong: the program is missing (ErrNoProgram),
-// does not end in time, fails, or prints more than 2 MiB. The program and what it
-// started are gone when Run returns.
+// Run runs a vendor's program and returns its standard output. Its error is one line with the
+// reason: the program is missing (ErrNoProgram), does not end in time, fails, or prints more than 2
+// MiB. The program and its children have ended when Run returns.
 func (h *Host) Run(ctx context.Context, name string, args ...string) ([]byte, error) {
 	path, err := h.Find(name)
 	if err != nil {
@@ -51,7 +50,7 @@ func (h *Host) Run(ctx context.Context, name string, args ...string) ([]byte, er
 	out.full = func() { _ = end() }
 	err = cmd.Run()
 	if cmd.Process != nil {
-		_ = end() // children that it left behind
+		_ = end() // its remaining children
 	}
 	switch {
 	case out.over:
@@ -80,11 +79,10 @@ func unmarshal(raw []byte, v any, name string) error {
 	return nil
 }
 
-// Loose is a JSON value that some versions of a program print as a string and
-// others as a number.
+// Loose is a JSON value that some versions of a program print as a string and others as a number.
 type Loose string
 
-// UnmarshalJSON takes strings, numbers, booleans and null.
+// UnmarshalJSON accepts strings, numbers, booleans and null.
 func (l *Loose) UnmarshalJSON(raw []byte) error {
 	switch raw[0] {
 	case '"':
@@ -103,8 +101,8 @@ func (l *Loose) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// capped keeps the beginning of what is written to it. It is not a bytes.Buffer, whose
-// ReadFrom would take everything.
+// capped stores the beginning of the data. It is not a bytes.Buffer, whose ReadFrom would store
+// everything.
 type capped struct {
 	text  bytes.Buffer
 	limit int

@@ -15,8 +15,8 @@ var (
 	}
 )
 
-// Quantity reads what vendors' programs print for people: "37C", "19.5 W", "15.7GiB",
-// 12. It is in a metric's unit: bytes, watt, celsius, percent or mhz.
+// Quantity parses values that programs print for people, such as "37C", "19.5 W", "15.7GiB" and 12,
+// and converts them to a metric's unit: bytes, watt, celsius, percent or mhz.
 func Quantity(text Loose) (float64, error) {
 	found := quantityForm.FindStringSubmatch(strings.TrimSpace(string(text)))
 	if found == nil {

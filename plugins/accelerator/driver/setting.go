@@ -17,7 +17,7 @@ const (
 	maxIDs  = 64
 )
 
-// PathSetting refuses what is no place on the host, naming the setting.
+// PathSetting returns an error that names the setting if p is not a clean absolute path.
 func PathSetting(field, p string) error {
 	if len(p) > maxPath || !strings.HasPrefix(p, "/") || path.Clean(p) != p || p == "/" {
 		return fmt.Errorf("config_json: %s: %.80q: want an absolute path without .. of at most %d bytes", field, p, maxPath)
@@ -27,7 +27,7 @@ func PathSetting(field, p string) error {
 
 var deviceForm = regexp.MustCompile(`^[0-9a-f]{4}$`)
 
-// DeviceIDsSetting refuses what are no PCI device ids, naming the setting.
+// DeviceIDsSetting returns an error that names the setting if an id is not a valid PCI device id.
 func DeviceIDsSetting(field string, ids []string) error {
 	if n := len(ids); n > maxIDs {
 		return fmt.Errorf("config_json: %s: %d, want at most %d", field, n, maxIDs)
@@ -40,8 +40,8 @@ func DeviceIDsSetting(field string, ids []string) error {
 	return nil
 }
 
-// Dir makes a directory below the one that the agent keeps for the allocation, and
-// removes with it.
+// Dir creates a directory below the one that the agent provides for the allocation and removes with
+// it.
 func (r *Request) Dir(elem ...string) (string, error) {
 	if work := r.GetWorkDir(); !filepath.IsAbs(work) {
 		return "", status.Errorf(codes.InvalidArgument, "work_dir: %.200q is not absolute", work)

@@ -16,7 +16,7 @@ import (
 func TestSettingsNameTheField(t *testing.T) {
 	for name, row := range map[string]struct {
 		err  error
-		want string // "" = taken
+		want string // "" = accepted
 	}{
 		"a path":          {driver.PathSetting("runtime", "/opt/acme"), ""},
 		"longest path":    {driver.PathSetting("runtime", "/"+strings.Repeat("x", 255)), ""},
@@ -40,7 +40,7 @@ func TestSettingsNameTheField(t *testing.T) {
 func TestDirIsTheAllocationsOwn(t *testing.T) {
 	work := filepath.Join(t.TempDir(), "work")
 	r := &driver.Request{PrepareRequest: &pb.PrepareRequest{WorkDir: work}}
-	for range 2 { // a request may be repeated
+	for range 2 { // a request can be repeated
 		dir, err := r.Dir("logs")
 		if err != nil || dir != filepath.Join(work, "logs") {
 			t.Fatalf("%q, %v", dir, err)

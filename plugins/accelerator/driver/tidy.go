@@ -13,10 +13,9 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// unsure returns the devices known so far, none of them allocatable, with the reason
-// why the hardware cannot be looked at: in each device and, for a plugin that knows
-// no device yet, in the snapshot. Such a plugin has the slots that it describes, so
-// that sessions wait for them instead of being refused.
+// unsure returns the known devices, none of them allocatable, with the reason why the scan failed:
+// in each device and in the snapshot, because there may be no devices yet. Without known devices it
+// has the slots of the description, so that sessions wait for them instead of being rejected.
 func unsure(d *pb.DescribeResponse, known *pb.DeviceSnapshot, err error) *pb.DeviceSnapshot {
 	s := &pb.DeviceSnapshot{}
 	for _, slot := range d.GetSlots() {
@@ -39,11 +38,11 @@ func unsure(d *pb.DescribeResponse, known *pb.DeviceSnapshot, err error) *pb.Dev
 	return s
 }
 
-// NotReported is the value of an attribute whose source exists in a form that the
-// plugin does not know, or should exist and does not: nothing was read, good or bad.
+// NotReported is the value of an attribute whose source is missing although it should exist, or has
+// an unknown format. It does not mean good or bad.
 const NotReported = "not reported"
 
-// Reject keeps a device visible that cannot be given away, and says why.
+// Reject marks a visible device as not allocatable, with the reason.
 func Reject(d *pb.Device, format string, args ...any) {
 	d.Allocatable = false
 	if why := Clean(fmt.Sprintf(format, args...), 200); !slices.Contains(d.RejectReasons, why) {
@@ -51,8 +50,8 @@ func Reject(d *pb.Device, format string, args ...any) {
 	}
 }
 
-// Clean makes a text that was read somewhere fit to be shown: valid, printable,
-// on one line and not long.
+// Clean makes a text from the machine fit for display: valid UTF-8, printable, on one line and
+// short.
 func Clean(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < ' ' || r == 0x7f {
@@ -69,8 +68,7 @@ func Clean(s string, limit int) string {
 	return s
 }
 
-// masked leaves out devices, what was cut from them, and counters and slots that
-// only those had.
+// masked removes devices, the partitions of them, and counters and slots that only these had.
 func masked(d *pb.DescribeResponse, s *pb.DeviceSnapshot, mask []string) *pb.DeviceSnapshot {
 	if len(mask) == 0 {
 		return s
@@ -94,9 +92,9 @@ func masked(d *pb.DescribeResponse, s *pb.DeviceSnapshot, mask []string) *pb.Dev
 	return s
 }
 
-// Tidy makes a snapshot keep the contract's rules: a device that breaks one is
-// kept visible without what it said, and with the reason; two of the same name
-// cannot be told apart, and both are rejected. What is not healthy says why.
+// Tidy makes a snapshot conform to the contract. A device that violates a rule stays visible
+// without its own data and with the reason. Two devices with the same id cannot be distinguished,
+// so both are rejected. Every device that is not healthy gets a reason.
 func Tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 	if len(s.Devices) > accelerator.MaxDevices {
 		s.Look = &pb.Look{State: pb.Look_PARTIAL, Message: fmt.Sprintf("%d devices, of which the first %d are shown", len(s.Devices), accelerator.MaxDevices)}
@@ -135,7 +133,7 @@ func Tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 			dev.ParentId = ""
 		}
 		if dev.GetHealth() != pb.Health_HEALTH_HEALTHY && dev.GetHealthMessage() == "" && len(dev.GetRejectReasons()) > 0 {
-			dev.HealthMessage = dev.GetRejectReasons()[0] // an event of it would say nothing
+			dev.HealthMessage = dev.GetRejectReasons()[0] // its health event would have no message otherwise
 		}
 	}
 	s.Links = slices.DeleteFunc(s.Links, func(l *pb.Link) bool { return !here[l.GetA()] || !here[l.GetB()] || l.GetA() == l.GetB() })

@@ -2,7 +2,7 @@ package driver
 
 import pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 
-// ByID finds the devices of a snapshot.
+// ByID returns the devices of a snapshot by id.
 func ByID(s *pb.DeviceSnapshot) map[string]*pb.Device {
 	all := map[string]*pb.Device{}
 	for _, d := range s.GetDevices() {
@@ -20,8 +20,8 @@ func Each(s *pb.DeviceSnapshot, measure func(*pb.Device) []*pb.Metric) []*pb.Met
 	return all
 }
 
-// Whole measures workloads that have their devices to themselves: what is measured
-// of a device is attributed to who holds it.
+// Whole measures workloads with exclusive devices: the metrics of a device are attributed to its
+// workload.
 func Whole(s *pb.DeviceSnapshot, set *pb.WorkloadSet, measure func(*pb.Device) []*pb.Metric) []*pb.WorkloadMetrics {
 	devices := ByID(s)
 	var out []*pb.WorkloadMetrics

@@ -80,7 +80,7 @@ func TestMeasurements(t *testing.T) {
 		"acme_mem 0000:00:00.0": "1.2582912e+08 of 8.589934592e+09 MEASURED", "acme_temperature 0000:00:00.0": "41 MEASURED",
 		"acme_util 0000:00:00.0": "0 UNAVAILABLE", "acme_mem 0000:02:00.0": "0 UNAVAILABLE",
 	})
-	// What a workload holds works for it; a device that no one knows is left out.
+	// A device works for the workload it is allocated to. Unknown devices are omitted.
 	w := m.SampleWorkloads(t.Context(), s, &pb.WorkloadSet{Workloads: []*pb.Workload{
 		{AllocationId: "a", Allocations: []*pb.Allocation{{DeviceId: "0000:00:00.0"}, {DeviceId: "gone"}}},
 	}})
@@ -92,8 +92,8 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
-// TestADeviceThatGoesLeavesTheOthersTheirs pulls the first of two cards, with its
-// file and without.
+// TestADeviceThatGoesLeavesTheOthersTheirs removes the first of two cards, with its file and
+// without.
 func TestADeviceThatGoesLeavesTheOthersTheirs(t *testing.T) {
 	spec, err := Parse([]byte("key: acme\nvendor: ACME\nproducts: [{slot: acme.device, name: One, pci: [\"ac3e:0001\"]}]\nnodes: [{glob: \"acme/card[0-9]\"}]\n"))
 	if err != nil {
@@ -105,7 +105,7 @@ func TestADeviceThatGoesLeavesTheOthersTheirs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	remove("dev/acme/card2") // of the product that is none here
+	remove("dev/acme/card2") // of another product
 	m, err := New(spec).Open(driver.NewHost(tree.Roots()), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestADeviceThatGoesLeavesTheOthersTheirs(t *testing.T) {
 			t.Errorf("without %q: %s, want %s", step.gone, got, step.want)
 		}
 	}
-	for _, name := range []string{"3", "4", "5"} { // more than there are devices
+	for _, name := range []string{"3", "4", "5"} { // more files than devices
 		if err := tree.Write("dev/acme/card"+name, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestADeviceThatGoesLeavesTheOthersTheirs(t *testing.T) {
 	}
 }
 
-// A device at the limit that the program tells is not given away.
+// A device at the temperature limit that the program reports is not allocatable.
 func TestTooHot(t *testing.T) {
 	m := &machine{Spec: &Spec{Program: &Program{
 		Run: []string{"acme-stat"}, By: "index", Fields: map[string]Field{"temperature": {From: "now"}, "temperature_max": {From: "most"}},
@@ -163,14 +163,14 @@ func TestTooHot(t *testing.T) {
 	}
 }
 
-// What contradicts itself says nothing: no device is given away on its word.
+// If the output contradicts itself, none of it is used, and no device is allocatable.
 func TestAProgramThatListsADeviceTwice(t *testing.T) {
 	p := &Program{Run: []string{"acme-stat"}, Format: "lines", Line: `^card(?P<card>\d+)`, Match: "card", By: "index"}
 	if err := p.check(); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "acme-stat"), []byte("#!/bin/sh\necho card0\necho card1\necho card0\n"), 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(filepath.Join(dir, "acme-stat"), []byte("#!/bin/sh\necho card0\necho card1\necho card0\n"), 0o700); err != nil { //nolint:gosec // must be executable
 		t.Fatal(err)
 	}
 	m := &machine{Spec: &Spec{Program: p}, Host: driver.NewHost(&pb.Roots{Path: []string{dir}})}

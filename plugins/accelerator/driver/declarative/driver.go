@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// settings are the plugin's section of the agent's configuration: what of a
-// description differs between sites.
+// settings are the plugin's section of the agent's configuration: the parts of a description that
+// differ between sites.
 type settings struct {
 	PCI     map[string][]string `json:"pci"` // of products, by slot
 	Nodes   []Node              `json:"nodes"`
@@ -30,7 +30,7 @@ const schema = `{
   }
 }`
 
-// New returns the driver of what a description describes.
+// New returns the driver of the described devices.
 func New(s *Spec) driver.Driver { return vendor{s} }
 
 type vendor struct{ *Spec }
@@ -47,7 +47,7 @@ func (v vendor) Open(h *driver.Host, raw []byte) (driver.Machine, error) {
 	spec := *v.Spec
 	spec.Nodes, spec.Mounts, spec.Program = own.Nodes, own.Mounts, own.Program
 	if len(own.Nodes) > 0 && !slices.Equal(own.Nodes, v.Nodes) {
-		spec.Experimental = "" // the site says what it has
+		spec.Experimental = "" // the operator has confirmed the ids
 	}
 	spec.Products = slices.Clone(v.Products)
 	for slot, ids := range own.PCI {
@@ -69,5 +69,5 @@ type machine struct {
 	*Spec
 
 	mu   sync.Mutex
-	seen []string // addresses, by index: one that has gone leaves its place empty
+	seen []string // addresses by index; a device that disappeared keeps its index
 }

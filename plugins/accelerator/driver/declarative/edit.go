@@ -13,12 +13,12 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// fill writes a device's numbers into a text.
+// fill replaces the placeholders in a text by a device's numbers.
 func fill(text string, index, number int, pci string) string {
 	return strings.NewReplacer("{index}", strconv.Itoa(index), "{number}", strconv.Itoa(number), "{pci}", pci).Replace(text)
 }
 
-// files are those of a device, or of all.
+// files returns the files of a device, or the shared ones.
 func (m *machine) files(list []Node, index, number int, pci string) ([]*pb.DeviceNode, error) {
 	var out []*pb.DeviceNode
 	for _, n := range list {
@@ -47,14 +47,14 @@ func (m *machine) files(list []Node, index, number int, pci string) ([]*pb.Devic
 	return out, nil
 }
 
-// whose is the file of a device among those that fit a pattern: there are as many
-// as devices have been seen, or as are there now, in the same order.
+// whose returns the file of a device among those that match a pattern. There must be as many files
+// as devices, either present or ever seen, in the same order.
 func (m *machine) whose(pattern string, index int, pci string) (string, error) {
 	all := m.glob(pattern)
 	m.mu.Lock()
 	seen := slices.Clone(m.seen)
 	m.mu.Unlock()
-	if pci == "" && len(all) > 0 { // of all devices
+	if pci == "" && len(all) > 0 { // a shared file
 		return all[0], nil
 	}
 	if len(all) == len(seen) {
@@ -67,8 +67,7 @@ func (m *machine) whose(pattern string, index int, pci string) (string, error) {
 	return "", fmt.Errorf("%d files /dev/%s for %d devices: which is whose cannot be told", len(all), pattern, len(here))
 }
 
-// glob lists the files below /dev that fit a pattern, in the order of their
-// numbers.
+// glob returns the files below /dev that match a pattern, ordered by their numbers.
 func (m *machine) glob(pattern string) []string {
 	dir, base := filepath.Split(pattern)
 	var out []string

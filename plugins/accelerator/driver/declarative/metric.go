@@ -17,8 +17,8 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 	return out
 }
 
-// SampleWorkloads implements driver.WorkloadSampler. A device is one workload's at
-// a time, so what it does it does for that.
+// SampleWorkloads implements driver.WorkloadSampler. A device is allocated to one workload at a
+// time, so its metrics are attributed to that one.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	byDevice := map[string][]*pb.Metric{}
 	for i, list := range m.measure(ctx, s) {
@@ -27,7 +27,8 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 	return driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return byDevice[d.GetId()] })
 }
 
-// measure asks once for all devices of a snapshot, in its order.
+// measure runs the program once for all devices of a snapshot and returns their metrics in its
+// order.
 func (m *machine) measure(ctx context.Context, s *pb.DeviceSnapshot) [][]*pb.Metric {
 	said, silence := m.ask(ctx)
 	out := make([][]*pb.Metric, len(s.GetDevices()))

@@ -12,13 +12,13 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// says is what the program tells of one device, by path or group.
+// says has the values that the program printed for one device, by path or group.
 type says map[string]string
 
-// report is what it tells of all, by what it calls them.
+// report has the values of all devices, by the names that the program uses.
 type report map[string]says
 
-// ask runs the program. Nothing is described to run: nothing is said.
+// ask runs the program. Without a program it returns nothing.
 func (m *machine) ask(ctx context.Context) (report, error) {
 	p := m.Program
 	if p == nil {
@@ -94,7 +94,7 @@ func (p *Program) json(raw []byte) ([]says, error) {
 	return out, nil
 }
 
-// flatten writes nested values under paths with dots.
+// flatten stores nested values under paths with dots.
 func flatten(to says, path string, v any, depth int) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -123,7 +123,7 @@ func (s says) text(p *Program, field string) string {
 
 var errUntold = errors.New("the program does not tell")
 
-// number reads a value, with whatever unit behind it left out.
+// number parses a value and ignores its unit.
 func (s says) number(p *Program, field string) (float64, error) {
 	f, ok := p.Fields[field]
 	text := s[f.From]

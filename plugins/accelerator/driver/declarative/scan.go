@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// found is a function on the bus that a product is described for.
+// found is a PCI function and its product.
 type found struct {
 	driver.PCI
 	*Product
@@ -33,8 +33,8 @@ func (m *machine) found() []found {
 	return out
 }
 
-// index is a device's number for as long as this configuration is: that another
-// device has gone does not change it.
+// index returns the index of a device, which does not change for this configuration, even if other
+// devices disappear.
 func (m *machine) index(pci string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,15 +46,15 @@ func (m *machine) index(pci string) int {
 	return i
 }
 
-// covers reports whether an id with wildcards is that of a function.
+// covers reports whether an id with wildcards matches a function.
 func covers(id string, at driver.PCI) bool {
 	id, class, _ := strings.Cut(id, "/")
 	vendor, device, _ := strings.Cut(id, ":")
 	return vendor == at.Vendor && (device == "*" || device == at.Device) && strings.HasPrefix(at.Class, class)
 }
 
-// Scan implements driver.Machine. What the program says is added to what the bus
-// says; when it fails, devices whose state it would tell are not given away.
+// Scan implements driver.Machine. It adds the values of the program to those of the bus. If the
+// program fails, devices whose status it would report are not allocatable.
 func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 	s := &pb.DeviceSnapshot{Slots: m.slots(), DriverInfo: map[string]string{}}
 	all := m.found()
@@ -87,7 +87,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 	return s, nil
 }
 
-// complete adds what the program says of a device.
+// complete adds the program's values to a device.
 func (m *machine) complete(d *pb.Device, f found, said report, silence error) {
 	if m.Program == nil || errors.Is(silence, driver.ErrNoProgram) {
 		return
@@ -129,7 +129,7 @@ func (m *machine) complete(d *pb.Device, f found, said report, silence error) {
 	}
 }
 
-// subject is how the program names a device.
+// subject returns the program's name of a device.
 func (m *machine) subject(f found) string {
 	if m.Program.By == "index" {
 		return strconv.Itoa(f.index)

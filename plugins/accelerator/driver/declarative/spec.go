@@ -1,7 +1,7 @@
-// Package declarative is a driver for accelerators that are described rather than
-// programmed: which PCI functions are devices, which files a container needs,
-// which program says how they are. The plugins declarative, for whatever vendor an
-// operator has a description of, and sapeon are made of it.
+// Package declarative is a driver for accelerators that are described in YAML instead of
+// programmed: which PCI functions are devices, which files a container needs, and which program
+// reports their state. The plugins declarative, for any vendor that an operator describes, and
+// sapeon use it.
 package declarative
 
 import (
@@ -17,22 +17,22 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Spec describes a vendor's accelerators. In Nodes, Mounts and Env of it {index} is
-// the number of a device on the host, from 0 by PCI address, {number} that in the
-// container, and {pci} the address.
+// Spec describes a vendor's accelerators. In its Nodes, Mounts and Env, {index} is the number of a
+// device on the host, from 0 by PCI address, {number} is its number in the container, and {pci} its
+// address.
 type Spec struct {
 	Key       string     `yaml:"key" json:"key"`
 	Vendor    string     `yaml:"vendor" json:"vendor"`
 	Products  []Product  `yaml:"products" json:"products"`
 	Nodes     []Node     `yaml:"nodes" json:"nodes"`
-	Shared    []Node     `yaml:"shared_nodes" json:"shared_nodes"` // of all devices; no placeholders
+	Shared    []Node     `yaml:"shared_nodes" json:"shared_nodes"` // for all devices; without placeholders
 	Mounts    []Mount    `yaml:"mounts" json:"mounts"`
 	Env       []Variable `yaml:"env" json:"env"`
-	Memlock   bool       `yaml:"memlock" json:"memlock"` // no limit on locked memory
+	Memlock   bool       `yaml:"memlock" json:"memlock"` // removes the limit on locked memory
 	Syscalls  []string   `yaml:"syscalls" json:"syscalls"`
 	Abilities []string   `yaml:"capabilities" json:"capabilities"`
 	Program   *Program   `yaml:"program" json:"program"`
-	// Experimental says what of the description is assumed; the preflight warns of it.
+	// Experimental lists the assumptions of the description. The preflight shows them as a warning.
 	Experimental string `yaml:"experimental" json:"experimental"`
 }
 
@@ -43,14 +43,14 @@ type Product struct {
 	Unit        string   `yaml:"unit" json:"unit"`
 	Description string   `yaml:"description" json:"description"`
 	Icon        string   `yaml:"icon" json:"icon"`
-	PCI         []string `yaml:"pci" json:"pci"` // vendor:device, vendor:* for any; a class after a slash; the first product that fits counts
+	PCI         []string `yaml:"pci" json:"pci"` // vendor:device, or vendor:* for any; a class after a slash; the first product that matches counts
 	Memory      uint64   `yaml:"memory_bytes" json:"memory_bytes"`
 	Units       uint32   `yaml:"processing_units" json:"processing_units"`
-	Reject      string   `yaml:"reject" json:"reject"` // shown, and not given away: why
+	Reject      string   `yaml:"reject" json:"reject"` // the devices are shown but not allocatable, for this reason
 }
 
-// Node is a file below /dev of a device: of its own name, or, where as many fit
-// a pattern as there are devices, the one in its place.
+// Node is a file of a device below /dev. It is found by its name or, if a pattern matches as many
+// files as there are devices, by its position.
 type Node struct {
 	Path     string `yaml:"path" json:"path"`
 	Glob     string `yaml:"glob" json:"glob"`
@@ -58,7 +58,7 @@ type Node struct {
 	Optional bool   `yaml:"optional" json:"optional"`
 }
 
-// Mount is a directory or file of the driver's root that the container gets.
+// Mount is a directory or file of the driver's root to mount in the container.
 type Mount struct {
 	Source   string `yaml:"source" json:"source"`
 	Target   string `yaml:"target" json:"target"` // empty = the same
@@ -66,33 +66,33 @@ type Mount struct {
 	Optional bool   `yaml:"optional" json:"optional"`
 }
 
-// Variable of the environment; what the devices say is joined.
+// Variable is an environment variable; the values of several devices are joined.
 type Variable struct {
 	Name  string `yaml:"name" json:"name"`
 	Value string `yaml:"value" json:"value"`
 	Join  string `yaml:"join" json:"join"` // between devices; empty = a comma
 }
 
-// Program says how devices are.
+// Program reports the state of devices.
 type Program struct {
 	Run    []string         `yaml:"run" json:"run"`
 	Format string           `yaml:"format" json:"format"` // json or lines
 	List   string           `yaml:"list" json:"list"`     // json: path to the list of devices, with dots
 	Line   string           `yaml:"line" json:"line"`     // lines: a regular expression with named groups
-	Match  string           `yaml:"match" json:"match"`   // field that is the PCI address, else {index}
+	Match  string           `yaml:"match" json:"match"`   // field with the PCI address, or else {index}
 	By     string           `yaml:"by" json:"by"`         // pci or index
-	Fields map[string]Field `yaml:"fields" json:"fields"` // what the plugin wants to know
+	Fields map[string]Field `yaml:"fields" json:"fields"` // the values that the plugin uses
 	line   *regexp.Regexp
 }
 
-// Field is a value that the program tells.
+// Field is a value in the program's output.
 type Field struct {
 	From    string   `yaml:"from" json:"from"` // path with dots, or name of a group
 	Scale   float64  `yaml:"scale" json:"scale"`
-	Healthy []string `yaml:"healthy" json:"healthy"` // of status: the good ones
+	Healthy []string `yaml:"healthy" json:"healthy"` // of status: the healthy values
 }
 
-// What Fields may name.
+// fields are the allowed names in Program.Fields.
 var fields = []string{"serial", "uuid", "model", "firmware", "status", "memory_total", "memory_used", "util", "power", "power_max", "temperature", "temperature_max"}
 
 var (
@@ -104,7 +104,7 @@ var (
 
 const maxList = 64
 
-// Parse reads a description. Its error names the field.
+// Parse parses a description. Its error names the field.
 func Parse(text []byte) (*Spec, error) {
 	s := &Spec{}
 	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict()); err != nil {

@@ -1,5 +1,5 @@
-// Package drivertest asks a vendor's driver directly, without a process between,
-// for what the vendor's tests then look at. Only tests import it.
+// Package drivertest calls a vendor's driver directly, without a plugin process, for the vendor's
+// tests. Only tests import it.
 package drivertest
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Bench is a driver whose machines are M.
+// Bench is a driver whose machines have the type M.
 type Bench[M driver.Machine] struct{ Driver driver.Driver }
 
-// Open opens the machine below roots with settings, which the driver must take. What
-// programs say counts for the moment, so that a test may change it.
+// Open opens the machine below roots with settings, and fails the test if the driver refuses them.
+// Outputs of programs are not cached, so that a test can change them.
 func (b Bench[M]) Open(t testing.TB, roots *pb.Roots, config string) M {
 	t.Helper()
 	h := driver.NewHost(roots)
@@ -28,8 +28,8 @@ func (b Bench[M]) Open(t testing.TB, roots *pb.Roots, config string) M {
 	return m.(M)
 }
 
-// Refuses has the driver refuse settings: a setting is the key, and the value what
-// must stand in the error.
+// Refuses checks that the driver refuses settings. The keys are settings, and the values must be in
+// the errors.
 func (b Bench[M]) Refuses(t testing.TB, settings map[string]string) {
 	t.Helper()
 	for config, why := range settings {
@@ -39,7 +39,7 @@ func (b Bench[M]) Refuses(t testing.TB, settings map[string]string) {
 	}
 }
 
-// Scan looks at the machine, and at whether what is found keeps the contract.
+// Scan scans the machine and checks that the snapshot conforms to the contract.
 func (b Bench[M]) Scan(t testing.TB, m M) *pb.DeviceSnapshot {
 	t.Helper()
 	s, err := m.Scan(t.Context())
@@ -53,13 +53,13 @@ func (b Bench[M]) Scan(t testing.TB, m M) *pb.DeviceSnapshot {
 	return s
 }
 
-// Devices is Scan, by id.
+// Devices returns the devices of Scan by id.
 func (b Bench[M]) Devices(t testing.TB, m M) map[string]*pb.Device {
 	t.Helper()
 	return driver.ByID(b.Scan(t, m))
 }
 
-// Pick finds devices of a snapshot, in the order of the ids.
+// Pick returns devices of a snapshot in the order of the ids.
 func Pick(t testing.TB, s *pb.DeviceSnapshot, ids ...string) []*pb.Device {
 	t.Helper()
 	all := driver.ByID(s)
@@ -73,9 +73,9 @@ func Pick(t testing.TB, s *pb.DeviceSnapshot, ids ...string) []*pb.Device {
 	return out
 }
 
-// Measures samples the machine, which must be a driver.Sampler, and compares: the
-// key is "metric device", the value "1.5 MEASURED" or "1.5 of 8 MEASURED" when the
-// capacity is known, or "" for what must not be there.
+// Measures samples the machine, which must be a driver.Sampler, and compares the metrics: a key is
+// "metric device", a value "1.5 MEASURED", or "1.5 of 8 MEASURED" if the capacity is known, or ""
+// for a metric that must not exist.
 func (b Bench[M]) Measures(t testing.TB, m M, s *pb.DeviceSnapshot, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}

@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
-// acme is a driver with one good card and one bad.
+// acme is a driver with one good and one bad card.
 type acme struct{}
 
 func (acme) Describe() *pb.DescribeResponse {
@@ -50,7 +50,7 @@ func (acme) Sample(context.Context, *pb.DeviceSnapshot) []*pb.Metric {
 	return []*pb.Metric{driver.Gauge("acme_power", "good", "watt", 40, 75, nil), driver.Gauge("acme_clock", "good", "mhz", 7, 0, nil)}
 }
 
-// recorder is a test that notes what it is told, and continues.
+// recorder is a test that records its failures and continues.
 type recorder struct {
 	testing.TB
 	said []string
@@ -99,7 +99,7 @@ func TestWhatDoesNotHoldIsSaid(t *testing.T) {
 	}
 }
 
-// files is a made-up machine of which only this is known.
+// files is a simulated machine with only these files.
 type files map[string]string
 
 func (f files) Write(file, text string) error { f[file] = text; return nil }

@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Whole asks for all that devices hold.
+// Whole returns allocations of the full capacity of devices.
 func Whole(devices ...*pb.Device) []*pb.Allocation {
 	var out []*pb.Allocation
 	for _, d := range devices {
@@ -21,8 +21,8 @@ func Whole(devices ...*pb.Device) []*pb.Allocation {
 	return out
 }
 
-// Request is what a machine is asked to prepare, of a snapshot that was just taken.
-// The test fills in what else its vendor looks at, such as WorkDir.
+// Request returns a request for devices of a snapshot. The test must set other fields that its
+// vendor uses, such as WorkDir.
 func Request(t testing.TB, s *pb.DeviceSnapshot, allocations ...*pb.Allocation) *driver.Request {
 	t.Helper()
 	grants, err := accelerator.Grants(s, allocations)
@@ -32,7 +32,7 @@ func Request(t testing.TB, s *pb.DeviceSnapshot, allocations ...*pb.Allocation) 
 	return &driver.Request{PrepareRequest: &pb.PrepareRequest{Allocations: allocations}, Grants: grants, Snapshot: s}
 }
 
-// Edit prepares, and looks at whether the answer keeps the contract.
+// Edit calls Edit and checks that the response conforms to the contract.
 func Edit(t testing.TB, m driver.Machine, r *driver.Request) *pb.PrepareResponse {
 	t.Helper()
 	out, err := m.Edit(t.Context(), r)
@@ -45,7 +45,7 @@ func Edit(t testing.TB, m driver.Machine, r *driver.Request) *pb.PrepareResponse
 	return out
 }
 
-// Nodes are the device files that a container sees, in the order they were given.
+// Nodes returns the device files that a container sees, in their order.
 func Nodes(r *pb.PrepareResponse) []string {
 	var out []string
 	for _, n := range r.GetEdits().GetDeviceNodes() {

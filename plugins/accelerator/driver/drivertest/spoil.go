@@ -7,8 +7,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Judged compares a device with why it must be rejected; without a reason it must
-// be given away.
+// Judged checks that a device is rejected for a reason, or is allocatable if the reason is empty.
 func Judged(t testing.TB, d *pb.Device, why string) {
 	t.Helper()
 	got := strings.Join(d.GetRejectReasons(), "; ")
@@ -17,13 +16,13 @@ func Judged(t testing.TB, d *pb.Device, why string) {
 	}
 }
 
-// Tree is a machine that is made up: its files can be changed.
+// Tree is a simulated machine whose files can be changed.
 type Tree interface {
 	Write(file, text string) error
 	Remove(file string) error
 }
 
-// Spoil puts text in a file's place; without text the file goes.
+// Spoil replaces the contents of a file, or removes the file if text is empty.
 func Spoil(t testing.TB, tree Tree, file, text string) {
 	t.Helper()
 	var err error
