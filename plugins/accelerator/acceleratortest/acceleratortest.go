@@ -1,6 +1,6 @@
-// Package acceleratortest is the conformance suite of the accelerator contract.
-// It drives a plugin's binary as the agent would. A vendor runs it from a test
-// (Test) or with the command berth-accelerator-conformance; both do the same.
+// Package acceleratortest is the conformance suite of the accelerator contract. It calls a plugin's
+// program as the agent would. Vendors run it from a test (Test) or with the command
+// berth-accelerator-conformance, which are equivalent.
 package acceleratortest
 
 import (
@@ -18,32 +18,33 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// Plugin says what to test.
+// Plugin describes the plugin to test.
 type Plugin struct {
-	Path   string   // the binary
+	Path   string   // the program
 	Config []byte   // config_json; empty = the plugin's defaults
 	Env    []string // added to the plugin's environment
-	// Roots to find hardware in; its State is ignored, every check has its own.
+	// Roots are the directories in which to find hardware. Roots.State is ignored: every check has
+	// its own.
 	Roots *pb.Roots
-	// Fixture is a machine of package fixture, built in or a path. Its tree takes
-	// the place of Roots, its settings that of an empty Config. Without one the
-	// checks that change hardware are skipped.
+	// Fixture is a simulated machine of package fixture, built in or a path. Its tree replaces
+	// Roots, and its settings replace an empty Config. Without a fixture, checks that change
+	// hardware are skipped.
 	Fixture string
 }
 
-// Check is one promise of the contract.
+// Check is one requirement of the contract.
 type Check struct {
 	Name string
-	Want string // what is promised, one line
+	Want string // the requirement in one line
 	run  func(context.Context, *bench) error
 }
 
-// Checks lists the suite in the order it reports.
+// Checks returns all checks in the order of the report.
 func Checks() []Check {
 	return slices.Concat(startChecks, configChecks, deviceChecks, prepareChecks, editChecks, restoreChecks, metricChecks, changeChecks, processChecks)
 }
 
-// launch starts a process that has only been described.
+// launch starts a process and calls only Describe.
 func (b *bench) launch(ctx context.Context) (*accelerator.Client, error) {
 	c, err := accelerator.Launch(ctx, b.options(), asking)
 	if err == nil {
@@ -61,7 +62,7 @@ func (b *bench) request() *pb.ConfigureRequest {
 	return &pb.ConfigureRequest{ConfigJson: b.plugin.Config, Roots: roots}
 }
 
-// ready starts a process and brings it to where an agent would use it.
+// ready starts a process and makes all calls that an agent makes before it uses the plugin.
 func (b *bench) ready(ctx context.Context, live ...*pb.LiveAllocation) (*accelerator.Client, *pb.DeviceSnapshot, error) {
 	c, err := b.launch(ctx)
 	if err != nil {
@@ -77,7 +78,8 @@ func (b *bench) ready(ctx context.Context, live ...*pb.LiveAllocation) (*acceler
 	return c, s, err
 }
 
-// withDevices is ready for checks that need an allocatable device.
+// withDevices is ready for checks that need an allocatable device; it skips the check if there is
+// none.
 func (b *bench) withDevices(ctx context.Context) (*accelerator.Client, *pb.DeviceSnapshot, error) {
 	c, s, err := b.ready(ctx)
 	if err == nil && len(usable(s)) == 0 {
@@ -86,7 +88,7 @@ func (b *bench) withDevices(ctx context.Context) (*accelerator.Client, *pb.Devic
 	return c, s, err
 }
 
-// snapshot returns the first message of WatchDevices, checked.
+// snapshot returns the first message of WatchDevices after validating it.
 func snapshot(ctx context.Context, c *accelerator.Client) (*pb.DeviceSnapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -104,7 +106,7 @@ func snapshot(ctx context.Context, c *accelerator.Client) (*pb.DeviceSnapshot, e
 	return s, nil
 }
 
-// usable lists the allocatable devices.
+// usable returns the allocatable devices.
 func usable(s *pb.DeviceSnapshot) []*pb.Device {
 	var out []*pb.Device
 	for _, d := range s.GetDevices() {
@@ -115,7 +117,7 @@ func usable(s *pb.DeviceSnapshot) []*pb.Device {
 	return out
 }
 
-// all returns the allocation of the whole of a device by its first slot.
+// all returns an allocation of the full capacity of a device's first slot.
 func all(s *pb.DeviceSnapshot, d *pb.Device) *pb.Allocation {
 	for _, slot := range s.GetSlots() {
 		if have := d.GetCapacity()[slot.GetName()]; have != "" {

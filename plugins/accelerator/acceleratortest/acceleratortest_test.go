@@ -17,7 +17,7 @@ var dir string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if testing.Short() { // nothing is run that would have to be built
+	if testing.Short() { // skip tests that would build programs
 		os.Exit(m.Run())
 	}
 	os.Exit(func() int {
@@ -49,8 +49,8 @@ func TestMockWithoutDevices(t *testing.T) {
 	acceleratortest.Test(t, acceleratortest.Plugin{Path: filepath.Join(dir, "mock"), Config: []byte(`{"devices": 0}`)})
 }
 
-// The plugin for NVIDIA must do on a machine without a driver what every
-// plugin does there: nothing, quietly.
+// On a machine without a driver, the plugin for NVIDIA must behave like any other plugin: it shows
+// no devices and reports no error.
 func TestNvidia(t *testing.T) {
 	acceleratortest.Test(t, acceleratortest.Plugin{Path: filepath.Join(dir, "nvidia")})
 }
@@ -59,20 +59,20 @@ func TestTemplate(t *testing.T) {
 	acceleratortest.Test(t, acceleratortest.Plugin{Path: filepath.Join(dir, "template")})
 }
 
-// Cards of the template's invented vendor, which are pulled and spoilt.
+// This runs the template's plugin on a machine with cards of its fictional vendor, which checks
+// remove and corrupt.
 func TestTemplateWithCards(t *testing.T) {
 	acceleratortest.Test(t, acceleratortest.Plugin{Path: filepath.Join(dir, "template"), Fixture: "testdata/acme-3"})
 }
 
-// TestMisdeedsAreCaught proves that the suite can fail: each fault of the mock
-// is found by the checks that look there.
+// TestMisdeedsAreCaught proves that the suite can fail: the checks find each fault of the mock.
 func TestMisdeedsAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")
 	}
 	for name, tc := range map[string]struct {
 		config string
-		env    string // content of a fault file present from the start: name=text
+		env    string // content of a fault file that is present from the start: name=text
 		only   []string
 	}{
 		"negative capacity": {config: `{"faults":{"lie":"negative"}}`, only: []string{"snapshot", "stable", "prepare"}},

@@ -14,14 +14,14 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// site is one run of the suite: the plugin, and the machine that the checks
-// share that only look at it.
+// site is one run of the suite: the plugin, and the machine that is shared by checks that do not
+// change it.
 type site struct {
 	plugin  Plugin
 	machine *fixture.Machine // nil without a fixture
 	dir     string
 	running sync.WaitGroup
-	tree    func() (*fixture.Tree, error) // rendered once
+	tree    func() (*fixture.Tree, error) // created once
 }
 
 func newSite(p Plugin) (*site, error) {
@@ -57,8 +57,7 @@ func (s *site) close() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// bench is the place one check works at: fresh directories, and every process
-// it started.
+// bench is the environment of one check: new directories, and the processes that it started.
 type bench struct {
 	plugin  Plugin
 	site    *site
@@ -66,7 +65,7 @@ type bench struct {
 	log     *suite.Log
 	logger  *slog.Logger
 	clients []*accelerator.Client
-	tree    *fixture.Tree // its own, only after ownMachine
+	tree    *fixture.Tree // the check's own machine, set by ownMachine
 	trees   []*fixture.Tree
 }
 
@@ -84,7 +83,7 @@ func (s *site) bench() (*bench, error) {
 	if s.machine == nil {
 		return b, nil
 	}
-	if remembers(s.machine) { // what one check does there another would see
+	if remembers(s.machine) { // checks could influence each other through the machine's programs
 		return b, b.ownMachine("own")
 	}
 	t, err := s.tree()
@@ -95,7 +94,7 @@ func (s *site) bench() (*bench, error) {
 	return b, nil
 }
 
-// remembers reports whether a machine's programs keep what they are told.
+// remembers reports whether a machine's programs keep state.
 func remembers(m *fixture.Machine) bool {
 	for _, cases := range m.Commands {
 		if slices.ContainsFunc(cases, func(c fixture.Case) bool { return c.Script != "" }) {
@@ -105,7 +104,7 @@ func remembers(m *fixture.Machine) bool {
 	return false
 }
 
-// standAt points the plugin at a machine.
+// standAt points the plugin to the files of a machine.
 func (b *bench) standAt(t *fixture.Tree) {
 	b.plugin.Roots = t.Roots()
 	if len(b.site.plugin.Config) == 0 {
@@ -113,7 +112,7 @@ func (b *bench) standAt(t *fixture.Tree) {
 	}
 }
 
-// ownMachine gives a check that changes hardware a machine of its own.
+// ownMachine creates a separate machine for a check that changes hardware.
 func (b *bench) ownMachine(name string) error {
 	m := b.site.machine
 	if m == nil {
@@ -129,8 +128,8 @@ func (b *bench) ownMachine(name string) error {
 	return nil
 }
 
-// bare reports whether there is no machine whose hardware could be found: then a
-// plugin that shows devices makes them up.
+// bare reports whether there is no machine on which hardware could be found. A plugin that shows
+// devices then simulates them.
 func (b *bench) bare() bool {
 	m := b.site.machine
 	return m == nil || len(m.Files)+len(m.Nodes)+len(m.Commands)+len(m.Servers)+len(m.Libraries) == 0
@@ -152,8 +151,7 @@ func (b *bench) close() error {
 	return errors.Join(errs...)
 }
 
-// options start the plugin without TLS, which is ten times as fast; a check of
-// its own looks at that.
+// options disables TLS, which makes the start ten times faster; a separate check tests TLS.
 func (b *bench) options() accelerator.Options {
 	return accelerator.Options{
 		Path: b.plugin.Path, Env: b.plugin.Env, SocketDir: filepath.Join(b.dir, "run"), Plain: true,
@@ -161,10 +159,10 @@ func (b *bench) options() accelerator.Options {
 	}
 }
 
-// program is the plugin, to be started by hand.
+// program describes the plugin's program for checks that start it themselves.
 func (b *bench) program() suite.Program {
 	return suite.Program{Path: b.plugin.Path, Env: b.plugin.Env, Dir: b.dir, Contract: accelerator.Contract(), Timeout: 2 * timeout}
 }
 
-// asking is who the suite says it is.
+// asking is the suite's description of itself as the host.
 var asking = &pb.DescribeRequest{AgentVersion: "conformance", NodeName: "conformance", Incarnation: "1"}

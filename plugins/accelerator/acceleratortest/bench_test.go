@@ -19,17 +19,16 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// BenchmarkPlugin starts the plugin of every built-in machine, as make build made
-// it, on that machine: the time from the start of the process to the first
-// snapshot, a call that touches nothing, Prepare and Unprepare of one device, the
-// memory of the process.
+// BenchmarkPlugin runs the plugin of every built-in machine, as built by make build, on that
+// machine. It measures the time from the start of the process to the first snapshot, a call without
+// side effects, Prepare and Unprepare of one device, and the memory of the process.
 func BenchmarkPlugin(b *testing.B) {
 	for _, name := range fixture.Names() {
 		b.Run(name, func(b *testing.B) { measure(b, fixturetest.Start(b, name)) })
 	}
 }
 
-// BenchmarkSnapshot64 has the mock plugin show 64 devices, all linked.
+// BenchmarkSnapshot64 uses a mock plugin with 64 devices that are all linked.
 func BenchmarkSnapshot64(b *testing.B) {
 	m, err := fixture.Load("mock-4")
 	if err != nil {
@@ -75,7 +74,7 @@ func measure(b *testing.B, tree *fixture.Tree) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(0, "ns/op") // the sum of several things
+	b.ReportMetric(0, "ns/op") // the sum of several measurements has no meaning
 	b.ReportMetric(ms(starts), "start-ms")
 	b.ReportMetric(ms(pings), "call-p50-ms")
 	b.ReportMetric(ms(prepares), "prepare-p50-ms")
@@ -88,7 +87,7 @@ func start(b *testing.B, tree *fixture.Tree, config []byte) *accelerator.Client 
 	if _, err := os.Stat(path); err != nil {
 		b.Skipf("%v: make build makes it", err)
 	}
-	sockets, err := os.MkdirTemp("", "acc") // a socket's path is short
+	sockets, err := os.MkdirTemp("", "acc") // the path of a socket must be short
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -119,7 +118,7 @@ func first(b *testing.B, c *accelerator.Client) *pb.DeviceSnapshot {
 	return s
 }
 
-// one is the first allocatable device, whole.
+// one returns an allocation of the first allocatable device.
 func one(s *pb.DeviceSnapshot) *pb.Allocation {
 	for _, d := range s.GetDevices() {
 		for _, slot := range s.GetSlots() {

@@ -24,12 +24,12 @@ var changeChecks = []Check{
 	{"program-fails", "a program or server that fails or prints nonsense is survived", programFails},
 }
 
-// unplug applies the fixture's changes after which devices are gone.
+// unplug applies the fixture's changes that remove devices.
 func unplug(ctx context.Context, b *bench) error {
 	return b.changes(ctx, "devices to be gone", func(o fixture.Outcome) bool { return len(o.Gone) > 0 })
 }
 
-// sick applies the fixture's changes after which devices have another health.
+// sick applies the fixture's changes that alter the health of devices.
 func sick(ctx context.Context, b *bench) error {
 	return b.changes(ctx, "devices to have another health", func(o fixture.Outcome) bool { return len(o.Gone) == 0 && len(o.Health) > 0 })
 }
@@ -57,8 +57,8 @@ func (b *bench) changes(ctx context.Context, what string, wanted func(fixture.Ou
 	return suite.Note(fmt.Sprintf("after %.1f s at most", slowest.Seconds()))
 }
 
-// change lets one change happen to a fresh machine and waits for what the
-// plugin has to say of it. It returns how long that took.
+// change applies one change to a new machine and waits until the plugin reports the expected
+// result. It returns the duration.
 func (b *bench) change(ctx context.Context, n int, name string, expect fixture.Outcome) (time.Duration, error) {
 	if err := b.ownMachine(fmt.Sprint("machine ", n)); err != nil {
 		return 0, err
@@ -125,7 +125,7 @@ func awaitSnapshot(c *accelerator.Client, w pb.Accelerator_WatchDevicesClient, e
 	}
 }
 
-// told reports whether a snapshot says all that is expected.
+// told reports whether a snapshot contains everything that is expected.
 func told(s *pb.DeviceSnapshot, expect fixture.Outcome, want map[string]pb.Health) bool {
 	for _, id := range expect.Gone {
 		if device(s, id) != nil {
@@ -158,7 +158,7 @@ func awaitHealth(w pb.Accelerator_WatchHealthClient, want map[string]pb.Health) 
 	return nil
 }
 
-// refused asks for devices that were there when the caller chose them.
+// refused checks that requests for devices that were removed after they were selected are refused.
 func refused(ctx context.Context, b *bench, c *accelerator.Client, before *pb.DeviceSnapshot, gone []string) error {
 	for _, id := range gone {
 		a := all(before, device(before, id))

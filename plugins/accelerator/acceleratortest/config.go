@@ -48,7 +48,7 @@ func badConfig(ctx context.Context, b *bench) error {
 	return equal("refused settings changed the snapshot", before, after)
 }
 
-// schema is the part of JSON Schema that settings need.
+// schema is the part of JSON Schema that settings use.
 type schema struct {
 	Type       string                `json:"type"`
 	Required   []string              `json:"required"`
@@ -56,7 +56,7 @@ type schema struct {
 }
 
 type properties struct {
-	Type    any             `json:"type"` // a name, or a list of names
+	Type    any             `json:"type"` // a name or a list of names
 	Default json.RawMessage `json:"default"`
 }
 
@@ -104,7 +104,7 @@ func configSchema(ctx context.Context, b *bench) error {
 	return want("all defaults", b.try(ctx, c, with), codes.OK)
 }
 
-// try makes a dry run of settings.
+// try calls Configure with a dry run of settings.
 func (b *bench) try(ctx context.Context, c *accelerator.Client, settings map[string]json.RawMessage) error {
 	raw, err := json.Marshal(settings)
 	if err != nil {
@@ -147,7 +147,7 @@ func dryRun(ctx context.Context, b *bench) error {
 	return equal("the dry run changed the snapshot", before, after)
 }
 
-// files lists a tree with sizes.
+// files returns the files of a tree with their sizes.
 func files(dir string) (string, error) {
 	var all strings.Builder
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -163,7 +163,7 @@ func files(dir string) (string, error) {
 	return all.String(), err
 }
 
-// equal compares snapshots without their revision.
+// equal compares snapshots without their revisions.
 func equal(what string, x, y *pb.DeviceSnapshot) error {
 	x, y = proto.Clone(x).(*pb.DeviceSnapshot), proto.Clone(y).(*pb.DeviceSnapshot)
 	x.Revision, y.Revision = 0, 0

@@ -72,8 +72,8 @@ func device(s *pb.DeviceSnapshot, id string) *pb.Device {
 	return nil
 }
 
-// noHardware points every root at an empty directory. Plugins that name no PCI
-// vendor may have devices that do not come from there.
+// noHardware points every root to an empty directory. Plugins without PCI vendors can have devices
+// from other sources, so they are skipped.
 func noHardware(ctx context.Context, b *bench) error {
 	empty := filepath.Join(b.dir, "empty")
 	if err := os.Mkdir(empty, 0o755); err != nil {

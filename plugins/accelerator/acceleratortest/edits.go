@@ -18,10 +18,10 @@ var editChecks = []Check{
 	{"edits-apart", "devices of different boards share no node, but for those that every device has", editsApart},
 }
 
-// maxPrepared bounds how many devices of a large machine are tried.
+// maxPrepared limits how many devices of a large machine are tested.
 const maxPrepared = 16
 
-// prepared tries devices one after the other and tells each answer.
+// prepared prepares devices one after the other and passes each response to the callback.
 func (b *bench) prepared(ctx context.Context, tell func(*accelerator.Client, *pb.Device, *pb.PrepareRequest, *pb.ContainerEdits) error) error {
 	c, s, err := b.withDevices(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (b *bench) prepared(ctx context.Context, tell func(*accelerator.Client, *pb
 	}
 	devices := usable(s)
 	for i := range min(len(devices), maxPrepared) {
-		d := devices[i*len(devices)/min(len(devices), maxPrepared)] // from everywhere
+		d := devices[i*len(devices)/min(len(devices), maxPrepared)] // spread over the whole list
 		req := prepare(fmt.Sprint("device-", i), b.dir, all(s, d))
 		r, err := c.Prepare(ctx, req)
 		if err != nil {
@@ -45,8 +45,8 @@ func (b *bench) prepared(ctx context.Context, tell func(*accelerator.Client, *pb
 	return nil
 }
 
-// editsRoots keeps to the agent's rule, which beyond the roots lets mounts come
-// from where drivers and the plugin itself are installed.
+// editsRoots applies the agent's rule: besides the roots, mounts can come from the directories in
+// which drivers and the plugin itself are installed.
 func editsRoots(ctx context.Context, b *bench) error {
 	r := b.request().GetRoots()
 	program, err := filepath.Abs(b.plugin.Path)
@@ -63,7 +63,8 @@ func editsRoots(ctx context.Context, b *bench) error {
 	}
 	return b.prepared(ctx, func(_ *accelerator.Client, _ *pb.Device, req *pb.PrepareRequest, e *pb.ContainerEdits) error {
 		for _, n := range e.GetDeviceNodes() {
-			// The mock hands out a node of the real machine; a tree has none of its own.
+			// The mock uses a device file of the real machine, because a simulated machine has none
+			// for it.
 			if host := cmp.Or(n.GetHostPath(), n.GetPath()); !below(host, dev) && !(b.bare() && below(host, "/dev")) {
 				return fmt.Errorf("node %s is not below %s", host, dev)
 			}
@@ -90,7 +91,7 @@ func editsApart(ctx context.Context, b *bench) error {
 		return err
 	}
 	board := boards(s)
-	users := map[string][]string{} // node to devices
+	users := map[string][]string{} // device file to devices
 	tried := 0
 	err = b.prepared(ctx, func(_ *accelerator.Client, d *pb.Device, _ *pb.PrepareRequest, e *pb.ContainerEdits) error {
 		tried++
@@ -110,7 +111,7 @@ func editsApart(ctx context.Context, b *bench) error {
 	}
 	for node, ids := range users {
 		if len(ids) == tried {
-			continue // what every set has, such as a control device
+			continue // shared by all devices, such as a control device
 		}
 		for _, id := range ids[1:] {
 			if board[id] != board[ids[0]] {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// expected holds the plugin to what the fixture's file says of the machine.
+// expected compares the plugin's snapshot with the expectations in the fixture's file.
 func expected(ctx context.Context, b *bench) error {
 	m := b.site.machine
 	if m == nil {
@@ -35,7 +35,7 @@ func expected(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// names lists devices, and why they are not given away.
+// names returns the devices and why they are not allocatable.
 func names(s *pb.DeviceSnapshot) []string {
 	var out []string
 	for _, d := range s.GetDevices() {
@@ -48,7 +48,7 @@ func names(s *pb.DeviceSnapshot) []string {
 	return out
 }
 
-// sum is how much of a slot all allocatable devices have.
+// sum returns the total amount of a slot over all allocatable devices.
 func sum(s *pb.DeviceSnapshot, slot string) (string, error) {
 	for _, t := range s.GetSlots() {
 		if t.GetName() != slot {
@@ -69,9 +69,9 @@ func sum(s *pb.DeviceSnapshot, slot string) (string, error) {
 	return "", fmt.Errorf("the machine has no such slot")
 }
 
-// parts gives away as many devices of each counter set as fit, as the manager
-// does. They must not have more memory than what they are cut from, or the
-// counters let two kernels have the same piece.
+// parts allocates as many devices of each counter set as fit, like the manager. Their total memory
+// must not exceed that of the device they are partitioned from; otherwise the counters would let
+// two kernels have the same partition.
 func parts(ctx context.Context, b *bench) error {
 	_, s, err := b.ready(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func parts(ctx context.Context, b *bench) error {
 			}
 		}
 	}
-	used := map[string]uint64{} // memory, by parent
+	used := map[string]uint64{} // memory by parent
 	for _, d := range s.GetDevices() {
 		if d.GetParentId() == "" || !take(left, d) {
 			continue
@@ -104,9 +104,9 @@ func parts(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// take subtracts what a device consumes, if that much is left.
+// take subtracts the counters that a device consumes, if enough is left.
 func take(left map[string]map[string]int64, d *pb.Device) bool {
-	for _, sign := range []int64{0, 1} { // first look, then take
+	for _, sign := range []int64{0, 1} { // check first, then subtract
 		for _, use := range d.GetConsumes() {
 			for k, v := range use.GetAmounts() {
 				n, err := accelerator.ParseAmount(pb.SlotType_COUNT, v)

@@ -12,8 +12,7 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// fractions tries every slot by which a device can be given away in parts, on
-// the first device that has it.
+// fractions tests every slot that can be allocated in parts, on the first device that has it.
 func fractions(ctx context.Context, b *bench) error {
 	c, s, err := b.withDevices(ctx)
 	if err != nil {
@@ -57,7 +56,7 @@ func half(ctx context.Context, b *bench, c *accelerator.Client, slot *pb.SlotTyp
 	}
 	part := n / 2 / step * step
 	if part == 0 {
-		return nil // it cannot be halved
+		return nil // it cannot be divided by two
 	}
 	some, err := ask(part)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// spoilings is how many files are spoilt, chosen by a fixed seed where a machine
-// has more.
+// spoilings is the maximum number of files to corrupt. A fixed seed selects them on a machine with
+// more files.
 const spoilings = 100
 
-// rubbish is what a file may hold that no driver writes.
+// rubbish has corruptions that no driver would cause.
 var rubbish = map[string]func(t *bench, file string) error{
 	"bytes":     writes("\xff\xfe\x00\x01garbage\x80\n"),
 	"empty":     writes(""),
@@ -30,7 +30,7 @@ var rubbish = map[string]func(t *bench, file string) error{
 	"long":      writes(strings.Repeat("A9", 60_000)),
 	"format":    writes("%s%n ../../../etc/passwd \x1b[2J\"'\n{[<&;\n"),
 	"missing":   func(b *bench, file string) error { return b.tree.Remove(file) },
-	"directory": (*bench).makeDirectory, // opens, and cannot be read, not even by root
+	"directory": (*bench).makeDirectory, // can be opened but not read, even by root
 }
 
 var kinds = []string{"bytes", "missing", "huge", "empty", "directory", "negative", "long", "format"}
@@ -79,7 +79,7 @@ func garbage(ctx context.Context, b *bench) error {
 	return suite.Note(fmt.Sprintf("%d times, of %d files", n, len(files)))
 }
 
-// spoil spoils a file, lets the plugin look, and heals it.
+// spoil corrupts a file, waits for a scan and restores the file.
 func (b *bench) spoil(ctx context.Context, c *accelerator.Client, before *pb.DeviceSnapshot, file, kind string, siblings int) (*accelerator.Client, error) {
 	if err := rubbish[kind](b, file); err != nil {
 		return c, fmt.Errorf("spoil: %w", err)
@@ -99,8 +99,8 @@ func (b *bench) spoil(ctx context.Context, c *accelerator.Client, before *pb.Dev
 	return c, b.tree.Write(file, b.site.machine.Files[file])
 }
 
-// again lets the plugin look at the hardware again: it is configured again, or
-// started again if it does not take that.
+// again makes the plugin scan the hardware again, by configuring it or, if it refuses that, by
+// restarting it.
 func (b *bench) again(ctx context.Context, c *accelerator.Client) (*accelerator.Client, *pb.DeviceSnapshot, error) {
 	if !has(c.Description, pb.Capability_CAPABILITY_RECONFIGURE) {
 		if err := c.Close(); err != nil {
@@ -115,9 +115,9 @@ func (b *bench) again(ctx context.Context, c *accelerator.Client) (*accelerator.
 	return c, s, err
 }
 
-// bearable reports a device that suffers from a file that is not its own. Which
-// file is whose only the plugin knows; but when there are as many like it as
-// there are boards, one of them must not cost more than one board.
+// bearable returns an error if a corrupt file affects devices that it does not belong to. Only the
+// plugin knows which file belongs to which device. But if there are as many similar files as
+// boards, one of them must not affect more than one board.
 func bearable(before, after *pb.DeviceSnapshot, siblings int) error {
 	board := boards(before)
 	all, hurt := map[int]bool{}, map[int]bool{}
@@ -143,7 +143,8 @@ func capacity(d *pb.Device) *pb.Device { return &pb.Device{Capacity: d.GetCapaci
 
 var number = regexp.MustCompile(`[0-9a-f]*[0-9][0-9a-f]*`)
 
-// family is a path without its numbers and addresses.
+// family returns a path with its numbers and addresses replaced, which is the same for similar
+// files.
 func family(file string) string { return number.ReplaceAllString(file, "#") }
 
 func families(files []string) map[string]int {

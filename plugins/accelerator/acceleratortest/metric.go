@@ -47,7 +47,7 @@ func nodeMetrics(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// metrics checks numbers, and counters against those seen before.
+// metrics checks metrics, and counters against earlier values.
 func metrics(c *accelerator.Client, s *pb.DeviceSnapshot, list []*pb.Metric, counters map[string]float64) error {
 	seen := map[string]bool{}
 	for _, m := range list {
@@ -81,7 +81,7 @@ func workloadMetrics(ctx context.Context, b *bench) error {
 		return err
 	}
 	set := workloads(s)
-	if err := w.Send(set); err != nil && !errors.Is(err, io.EOF) { // of a stream that is over Recv tells why
+	if err := w.Send(set); err != nil && !errors.Is(err, io.EOF) { // if the stream has ended, Recv returns the reason
 		return err
 	}
 	if !has(c.Description, pb.Capability_CAPABILITY_WORKLOAD_METRICS) {
@@ -113,7 +113,7 @@ func workloadMetrics(ctx context.Context, b *bench) error {
 
 type figure struct{ name, device string }
 
-// nodeFigures takes one sample of the devices' own metrics.
+// nodeFigures takes one sample of the devices' metrics.
 func nodeFigures(ctx context.Context, c *accelerator.Client) (map[figure]float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -134,8 +134,8 @@ func nodeFigures(ctx context.Context, c *accelerator.Client) (map[figure]float64
 	return out, nil
 }
 
-// workloads are two that split the first device that can be split, or one with
-// a whole device.
+// workloads returns two workloads that share the first divisible device, or one workload with a
+// whole device.
 func workloads(s *pb.DeviceSnapshot) *pb.WorkloadSet {
 	set := &pb.WorkloadSet{IntervalMs: 100, PerProcess: true}
 	add := func(id string, a *pb.Allocation) {
@@ -176,8 +176,8 @@ func workloadSample(c *accelerator.Client, s *pb.DeviceSnapshot, set *pb.Workloa
 		if f.name == c.Description.GetKey()+"_mem" && have > 0 && n > float64(have)*1.01 {
 			return fmt.Errorf("workloads use %.0f of the %d bytes of %s", n, have, f.device)
 		}
-		// The three samples are not of the same moment: a tenth is let pass, and
-		// ten of whatever it is.
+		// The three samples are taken at different moments, so a difference of 10 % plus 10 is
+		// accepted.
 		if whole, ok := most[f]; ok && f.name != c.Description.GetKey()+"_temperature" && n > whole*1.1+10 {
 			return fmt.Errorf("workloads have %v of %s on %s, the device itself %v", n, f.name, f.device, whole)
 		}

@@ -51,7 +51,7 @@ func prepareEach(ctx context.Context, b *bench) error {
 	return answer(r, all(s, two[0]), all(s, two[1]))
 }
 
-// once prepares an allocation, looks at the answer and undoes it.
+// once prepares an allocation, checks the response and undoes it.
 func once(ctx context.Context, b *bench, c *accelerator.Client, a *pb.Allocation) (*pb.PrepareResponse, error) {
 	r, err := c.Prepare(ctx, prepare("one", b.dir, a))
 	if err != nil {
@@ -64,7 +64,7 @@ func once(ctx context.Context, b *bench, c *accelerator.Client, a *pb.Allocation
 	return r, err
 }
 
-// answer checks a response to Prepare against what was asked for.
+// answer checks a response to Prepare against the request.
 func answer(r *pb.PrepareResponse, asked ...*pb.Allocation) error {
 	if err := accelerator.ValidatePrepared(r); err != nil {
 		return err
@@ -154,7 +154,7 @@ func prepareUnknown(ctx context.Context, b *bench) error {
 	if err := want("one known device and one unknown", err, codes.NotFound); err != nil {
 		return err
 	}
-	_, err = c.Prepare(ctx, prepare("x", b.dir, a)) // the refusals must not have taken the id
+	_, err = c.Prepare(ctx, prepare("x", b.dir, a)) // refused requests must not have used up the id
 	return err
 }
 
@@ -212,8 +212,7 @@ func prepareMany(ctx context.Context, b *bench) error {
 	errs := make([]error, 100)
 	var wg sync.WaitGroup
 	for i := range errs {
-		// What takes something of the host can be given away once, and is asked
-		// for again and again; the rest is asked for under a hundred ids.
+		// Exclusive devices are requested repeatedly with one id, all others with a hundred ids.
 		id := fmt.Sprintf("many-%d", i)
 		if has(c.Description, pb.Capability_CAPABILITY_SIDE_EFFECTS) {
 			id = fmt.Sprintf("many-%d", i%len(d))

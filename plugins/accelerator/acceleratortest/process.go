@@ -22,7 +22,7 @@ func sigterm(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	w, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{}) // an open stream holds nothing up
+	w, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{}) // an open stream must not delay the exit
 	if err != nil {
 		return err
 	}

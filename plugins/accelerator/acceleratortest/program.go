@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// helpers are the machine's programs and servers.
+// helpers returns the machine's programs and servers.
 func (b *bench) helpers() (programs, both []string, err error) {
 	m := b.site.machine
 	if m == nil {
@@ -66,8 +66,8 @@ func programHangs(ctx context.Context, b *bench) error {
 	return gone(ctx, seen)
 }
 
-// answers makes the calls an agent makes while programs hang. Whatever they
-// answer, they answer before their deadline.
+// answers makes the calls of an agent while programs hang. Each must return, with any result,
+// before its deadline.
 func (b *bench) answers(ctx context.Context, c *accelerator.Client, s *pb.DeviceSnapshot) error {
 	look := make(chan error, 1)
 	go func() {
@@ -131,7 +131,7 @@ func programFails(ctx context.Context, b *bench) error {
 	return b.recovers(ctx, c, before)
 }
 
-// recovers waits until everything is as it was.
+// recovers waits until the snapshot is the same as before.
 func (b *bench) recovers(ctx context.Context, c *accelerator.Client, before *pb.DeviceSnapshot) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
@@ -151,8 +151,8 @@ func (b *bench) recovers(ctx context.Context, c *accelerator.Client, before *pb.
 	}
 }
 
-// follow collects the processes that descend from one until the function it
-// returns is called. A process is its id and when it started.
+// follow collects all descendants of a process until the returned function is called. A process is
+// identified by its pid and start time.
 func follow(pid int) func() map[string]bool {
 	seen := map[string]bool{}
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -189,7 +189,7 @@ func descendants(pid int) map[string]bool {
 	return out
 }
 
-// stat reads a process's id, parent and start; nothing when it has ended.
+// stat returns the pid, parent and start time of a process, or zero values if it has ended.
 func stat(file string) (id, parent int, start string) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -206,7 +206,7 @@ func stat(file string) (id, parent int, start string) {
 	return id, parent, f[19]
 }
 
-// gone waits until none of the processes lives.
+// gone waits until all of the processes have ended.
 func gone(ctx context.Context, seen map[string]bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 
 const example = "../../../examples/accelerator-python"
 
-// python finds an interpreter that has gRPC: Debian's, when another comes first.
+// python returns a Python interpreter that has gRPC; it prefers the first in PATH, then Debian's.
 func python(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
@@ -25,7 +25,7 @@ func python(t *testing.T) string {
 	return ""
 }
 
-// TestPythonExample builds the example as its page says and runs it on its machine.
+// TestPythonExample builds the example as documented and runs the suite on its machine.
 func TestPythonExample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a plugin")

@@ -6,12 +6,11 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// boards tells devices apart by the hardware they are of: those of one parent, one
-// counter set or one group have the same number. A group of all devices joins
-// nothing, for it tells nothing.
+// boards groups devices by their hardware: those with the same parent, counter set or group get the
+// same number. A group that contains all devices is ignored.
 func boards(s *pb.DeviceSnapshot) map[string]int {
 	of := map[string]int{}
-	names := map[string]int{} // of what joins, the board's number
+	names := map[string]int{} // parent, set or group to the number of the board
 	members := map[string]int{}
 	for _, d := range s.GetDevices() {
 		for _, g := range d.GetGroups() {
@@ -56,8 +55,8 @@ func boards(s *pb.DeviceSnapshot) map[string]int {
 	return of
 }
 
-// unrelated lists allocatable devices that can all be in use at the same time:
-// no two of one parent, of one counter set, or one the parent of the other.
+// unrelated returns allocatable devices that can all be in use at the same time: no two have the
+// same parent or counter set, and none is the parent of another.
 func unrelated(s *pb.DeviceSnapshot) []*pb.Device {
 	taken := map[string]bool{}
 	var out []*pb.Device
@@ -80,8 +79,7 @@ func unrelated(s *pb.DeviceSnapshot) []*pb.Device {
 	return out
 }
 
-// together lists n unrelated devices that one kernel may hold, nothing when there
-// are no such.
+// together returns n unrelated devices that one kernel can use, or none if there are too few.
 func together(s *pb.DeviceSnapshot, n int) []*pb.Device {
 	bySlot := map[string][]*pb.Device{}
 	for _, d := range unrelated(s) {

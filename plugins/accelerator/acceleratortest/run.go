@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// checkTimeout ends a check that would otherwise never end.
+	// checkTimeout limits one check.
 	checkTimeout = 90 * time.Second
-	// timeout is what a plugin gets for what the contract promises within 5 s:
-	// the suite also runs on machines that are busy with other things.
+	// timeout is the limit for operations to which the contract allows 5 s, because the suite must
+	// also pass on a busy machine.
 	timeout = 15 * time.Second
-	// atOnce is how many checks run at the same time.
+	// atOnce is the number of concurrent checks.
 	atOnce = 4
 )
 
-// Run runs the checks named, or all, and reports each in the order of Checks.
+// Run runs the named checks, or all, and reports the results in the order of Checks.
 func Run(ctx context.Context, p Plugin, only []string, report func(suite.Result)) error {
 	checks, err := suite.Only(Checks(), func(c Check) string { return c.Name }, only)
 	if err != nil {
@@ -35,8 +35,8 @@ func Run(ctx context.Context, p Plugin, only []string, report func(suite.Result)
 	return errors.Join(ctx.Err(), s.close())
 }
 
-// Test runs the suite as subtests. With -short it does not: the suite takes seconds,
-// and the race detector, for which short runs are, sees nothing of another process.
+// Test runs the suite as subtests. It skips it with -short: the suite takes seconds, and the race
+// detector, for which short runs are made, cannot inspect another process.
 func Test(t *testing.T, p Plugin) {
 	t.Helper()
 	if testing.Short() {
@@ -51,17 +51,17 @@ func Test(t *testing.T, p Plugin) {
 	for i, c := range Checks() {
 		t.Run(c.Name, func(t *testing.T) { (<-results[i]).Show(t) })
 	}
-	cancel() // where -run named some only, the others need not end well
+	cancel() // with -run, results of other checks do not matter
 	if err := s.close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// begin starts the checks, a few at a time, and returns where each result will be.
+// begin starts the checks with limited concurrency, and returns a channel for each result.
 func (s *site) begin(ctx context.Context, checks []Check) []<-chan suite.Result {
 	out := make([]<-chan suite.Result, len(checks))
 	free := make(chan struct{}, atOnce)
-	var last <-chan struct{} // the one before has been let in
+	var last <-chan struct{} // closed when the previous check has started
 	for i, c := range checks {
 		r := make(chan suite.Result, 1)
 		out[i] = r

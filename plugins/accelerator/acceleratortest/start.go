@@ -31,7 +31,7 @@ func version(_ context.Context, b *bench) error { return b.program().Version() }
 func negotiation(_ context.Context, b *bench) error { return b.program().Negotiation() }
 
 func describe(ctx context.Context, b *bench) error {
-	c, err := b.launch(ctx) // checks the description
+	c, err := b.launch(ctx) // validates the description
 	if err != nil {
 		return err
 	}
@@ -45,8 +45,8 @@ func describe(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// display checks what Launch lets pass: it takes a slot without a description,
-// people do not.
+// display checks texts that Launch does not require but people do, such as the descriptions of
+// slots.
 func display(ctx context.Context, b *bench) error {
 	c, err := b.launch(ctx)
 	if err != nil {
@@ -67,8 +67,8 @@ func display(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// overlap reports whether a name that may end in * and one that may have a * in it
-// can mean the same.
+// overlap reports whether a name that may end in * and one that may contain a * can match the same
+// text.
 func overlap(x, y string) bool {
 	x, _, open := strings.Cut(x, "*")
 	y, _, pattern := strings.Cut(y, "*")

@@ -15,9 +15,9 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// mutualTLS offers a certificate. A plugin that answers with its own in the
-// handshake's sixth field has to serve with it; go-plugin's TLS being for Go
-// only, one that does not is for the operator to run without.
+// mutualTLS offers a client certificate. A plugin that responds with its own in the sixth field of
+// the handshake must use TLS with it. A plugin may ignore the offer, because go-plugin's TLS works
+// in Go only; its operator then disables TLS.
 func mutualTLS(ctx context.Context, b *bench) error {
 	cert, err := certificate()
 	if err != nil {

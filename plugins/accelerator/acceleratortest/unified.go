@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// unified gives half of a device to one container under one name of its amount and
-// half to another under the next, on the first device with several names.
+// unified allocates half of a device under one alias of its amount and half under the next, to two
+// containers, on the first device with several aliases.
 func unified(ctx context.Context, b *bench) error {
 	c, s, err := b.withDevices(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func unified(ctx context.Context, b *bench) error {
 	return suite.Skip("no device has two names of one amount that can be halved")
 }
 
-// halvesOf are halves of a device, one under each name of its one amount.
+// halvesOf returns allocations of half of a device, one for each alias of its amount.
 func halvesOf(s *pb.DeviceSnapshot, d *pb.Device) []*pb.Allocation {
 	var out []*pb.Allocation
 	for _, slot := range s.GetSlots() {
@@ -38,7 +38,7 @@ func halvesOf(s *pb.DeviceSnapshot, d *pb.Device) []*pb.Allocation {
 		if have == "" || !accelerator.IsUnified(slot) {
 			continue
 		}
-		n, err := accelerator.ParseAmount(slot.GetKind(), have) // validated
+		n, err := accelerator.ParseAmount(slot.GetKind(), have) // validated before
 		if err != nil {
 			continue
 		}
@@ -53,7 +53,7 @@ func halvesOf(s *pb.DeviceSnapshot, d *pb.Device) []*pb.Allocation {
 	return out
 }
 
-// beside prepares two allocations of a device, both alive at once.
+// beside prepares two allocations of a device that are live at the same time.
 func beside(ctx context.Context, b *bench, c *accelerator.Client, d *pb.Device, list ...*pb.Allocation) error {
 	var memory, units uint64
 	for i, a := range list {

@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// TestBrokenPromisesAreCaught runs a plugin that breaks one promise at a time:
-// the check that looks there fails, and only what follows from it with it.
+// TestBrokenPromisesAreCaught runs a plugin that violates one requirement at a time. Only the check
+// of that requirement, and checks that depend on it, may fail.
 func TestBrokenPromisesAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")
@@ -49,7 +49,7 @@ func TestBrokenPromisesAreCaught(t *testing.T) {
 		"leaves processes behind":          "program-hangs",
 		"crashes when its program fails":   "program-fails",
 	}
-	for deed, check := range deeds { // all at once: most of it is waiting
+	for deed, check := range deeds { // concurrently, because they mostly wait
 		go func() {
 			c := caught{deed: deed}
 			c.err = acceleratortest.Run(t.Context(), plugin(deed), []string{check}, func(r suite.Result) { c.result = r })

@@ -17,7 +17,7 @@ import (
 
 var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
-// bed is a machine that is made up, as the plugin sees it.
+// bed is a simulated machine with the opened driver.
 type bed struct {
 	*testing.T
 	*fixture.Tree
@@ -30,7 +30,7 @@ func newBed(t *testing.T, name, config string) bed {
 	return bed{t, tree, bench.Open(t, tree.Roots(), config)}
 }
 
-// scan returns what is found, and the devices by id.
+// scan returns the snapshot, and its devices by id.
 func (b bed) scan() (*pb.DeviceSnapshot, map[string]*pb.Device) {
 	b.Helper()
 	s := bench.Scan(b.T, b.m)
@@ -57,7 +57,7 @@ func TestMI250XIsTwoDevicesOfOneCard(t *testing.T) {
 	if old.GetAllocatable() || !strings.Contains(strings.Join(old.GetRejectReasons(), " "), "older than the MI250X") || old.NumaNode != nil {
 		t.Errorf("the MI210: %v", old)
 	}
-	a, b := d[1], d[2] // the MI210 is first on the bus
+	a, b := d[1], d[2] // the MI210 is the first on the bus
 	if a.GetSerial() != b.GetSerial() || !slices.Equal(a.GetGroups(), b.GetGroups()) || a.GetId() == b.GetId() {
 		t.Errorf("two dies: %v, %v", a, b)
 	}
@@ -101,7 +101,7 @@ func TestPartitionsShareTheirCard(t *testing.T) {
 func TestContainerCountsFromZero(t *testing.T) {
 	b := newBed(t, "mi300x-cpx", "")
 	s, _ := b.scan()
-	card := s.GetDevices()[9].GetId() // the second
+	card := s.GetDevices()[9].GetId() // the second partition
 	r := b.edit(card+"/3", s.GetDevices()[1].GetId())
 	paths := drivertest.Nodes(r)
 	if !slices.Equal(paths, []string{"/dev/kfd", "/dev/dri/renderD128", "/dev/dri/renderD139"}) {
@@ -163,13 +163,14 @@ func TestOccupancyOfPartitions(t *testing.T) {
 	}
 }
 
-// TestGarbage spoils one file after another: devices may be rejected, others stay.
+// TestGarbage corrupts one file after another. Devices can be rejected, but others must not be
+// affected.
 func TestGarbage(t *testing.T) {
 	b := newBed(t, "mi250x-4", "")
 	files := b.Files()
 	for _, file := range files {
 		if other := strings.Contains(file, "0000:") || strings.Contains(file, "nodes/"); other && !strings.Contains(file, "0000:c1:00.0") && !strings.Contains(file, "nodes/4/") {
-			continue // one device's files stand for all
+			continue // the files of one device represent those of all
 		}
 		old := b.Machine.Files[file]
 		for _, garbage := range []string{"", "\x00\xff", strings.Repeat("9", 70000), "-1", "simd_count 99999999999999999999\nlocation_id x"} {

@@ -15,7 +15,7 @@ type vendor struct{}
 
 var wholeSlot = &pb.SlotType{Name: whole, Kind: pb.SlotType_COUNT, DisplayName: "GPU", Description: "AMD Instinct GPU", Unit: "GPU", Icon: "rocm"}
 
-// partSlot is the slot of partitions in a compute mode: cpx.
+// partSlot returns the slot of partitions in a compute mode, such as cpx.
 func partSlot(mode string) *pb.SlotType {
 	return &pb.SlotType{
 		Name: whole + ":" + mode + "-part", Kind: pb.SlotType_UNIQUE, ExclusiveWith: []string{whole},

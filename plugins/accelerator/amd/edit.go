@@ -13,7 +13,7 @@ import (
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
 	nodes, indices, ids := []string{"kfd"}, []string{}, []string{}
-	for i, g := range driver.InOrder(r.Grants, "kfd_node") { // as programs count
+	for i, g := range driver.InOrder(r.Grants, "kfd_node") { // in the order in which programs number them
 		nodes = append(nodes, g.Device.GetAttributes()["node"])
 		indices, ids = append(indices, strconv.Itoa(i)), append(ids, g.Device.GetId())
 		out.Attached = append(out.Attached, driver.Attached(g.Device))
@@ -21,8 +21,8 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	if err := m.host.Give(out.Edits, nodes...); err != nil {
 		return nil, err
 	}
-	// The kernel shows a container only the GPUs whose render nodes it may open, so
-	// both runtimes count from 0.
+	// The kernel hides GPUs from a container whose render nodes it cannot open, so both runtimes
+	// number the visible ones from 0.
 	visible := strings.Join(indices, ",")
 	out.Edits.Env = map[string]string{"ROCR_VISIBLE_DEVICES": visible, "HIP_VISIBLE_DEVICES": visible}
 	if m.NUMASyscalls {

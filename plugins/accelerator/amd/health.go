@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// diagnose says of a card how healthy it is: its memory's errors, its heat.
+// diagnose sets the health of a card from its memory errors and temperature.
 func (m *machine) diagnose(d *pb.Device, c card) {
 	ill := func(h pb.Health, format string, args ...any) {
 		if d.Health = max(d.Health, h); d.HealthMessage == "" || h == pb.Health_HEALTH_UNHEALTHY {
@@ -34,7 +34,7 @@ func (m *machine) diagnose(d *pb.Device, c card) {
 	}
 }
 
-// count finds "ue: 3", and reports whether there is one.
+// count parses a line such as "ue: 3" and reports whether there is one.
 func count(text, key string) (uint64, bool) {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(line, ":")
@@ -45,7 +45,7 @@ func count(text, key string) (uint64, bool) {
 	return 0, false
 }
 
-// sensors is the directory of a card's sensors, "" without.
+// sensors returns the directory of a card's sensors, or "".
 func sensors(dir string) string {
 	for _, name := range driver.Names(dir, "hwmon") {
 		return filepath.Join(dir, "hwmon", name)
@@ -53,8 +53,8 @@ func sensors(dir string) string {
 	return ""
 }
 
-// heat is the temperature of the hottest place of the chip, else of its edge,
-// and the critical one, in degrees.
+// heat returns the temperature of the chip's hottest spot, or else of its edge, and the critical
+// temperature, in degrees.
 func heat(dir string) (now, limit float64, ok bool) {
 	at := sensors(dir)
 	for _, place := range []string{"junction", "edge"} {

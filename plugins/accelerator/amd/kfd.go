@@ -9,25 +9,24 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// node is a GPU, or a partition of one, as the kernel's compute driver (KFD)
-// lists it.
+// node is a GPU or a partition as listed by the kernel's compute driver (KFD).
 type node struct {
-	number  int    // in the order in which programs count
-	gpuID   uint64 // names it in the statistics of processes; 0 = unknown
+	number  int    // in the order in which programs number them
+	gpuID   uint64 // identifies it in the statistics of processes; 0 = unknown
 	address string // of the PCI function
-	part    uint64 // which partition of the function
+	part    uint64 // number of the partition of the function
 	minor   uint64 // of its render node
 	version uint64 // gfx_target_version
 	units   uint64 // compute units
 	xcc     uint64 // accelerated compute dies
-	hive    uint64 // of GPUs joined by xGMI, 0 = none
+	hive    uint64 // of GPUs connected by xGMI, 0 = none
 	memory  uint64
 	dir     string
 }
 
 func (n node) render() string { return fmt.Sprintf("dri/renderD%d", n.minor) }
 
-// kfd lists the GPUs, and what is wrong with those that cannot be read.
+// kfd returns the GPUs, and the errors of nodes that cannot be read.
 func (m *machine) kfd() (nodes []node, broken map[int]error) {
 	broken = map[int]error{}
 	root := m.host.Sys("class/kfd/kfd/topology/nodes")
@@ -50,7 +49,7 @@ func (m *machine) kfd() (nodes []node, broken map[int]error) {
 	return nodes, broken
 }
 
-// readNode reads a GPU; a processor is nil.
+// readNode reads a GPU. It returns nil for a processor.
 func readNode(dir string) (*node, error) {
 	p, err := properties(dir, "simd_count")
 	if err != nil {
@@ -70,15 +69,15 @@ func readNode(dir string) (*node, error) {
 	at := p["location_id"]
 	return &node{
 		address: fmt.Sprintf("%04x:%02x:%02x.0", p["domain"]&0xffffffff, at>>8&0xff, at>>3&0x1f),
-		// Kernels tell partitions of one function apart in the highest four bits, older
-		// ones in the function's.
+		// Newer kernels number the partitions of a function in the highest four bits, older ones in
+		// the function number.
 		part: at>>28&0xf | at&7, minor: p["drm_render_minor"], version: p["gfx_target_version"],
 		units: p["simd_count"] / p["simd_per_cu"], xcc: max(p["num_xcc"], 1), hive: p["hive_id"],
 		memory: banks(dir), dir: dir,
 	}, nil
 }
 
-// banks sums the memory of a node that is its own.
+// banks returns the total memory of a node itself.
 func banks(dir string) (sum uint64) {
 	for _, bank := range driver.Names(dir, "mem_banks") {
 		p, err := properties(filepath.Join(dir, "mem_banks", bank), "size_in_bytes", "heap_type")
@@ -89,7 +88,8 @@ func banks(dir string) (sum uint64) {
 	return sum
 }
 
-// properties reads lines of a name and a number; those wanted must be there.
+// properties reads lines with a name and a number. It returns an error if one of those in want is
+// missing.
 func properties(dir string, want ...string) (map[string]uint64, error) {
 	text, err := driver.Read(dir, "properties")
 	if err != nil {

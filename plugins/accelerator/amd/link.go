@@ -7,20 +7,20 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Kinds of links in KFD's topology.
+// Types of links in KFD's topology.
 const (
 	linkPCIe = 2
 	linkXGMI = 11
 )
 
-// topology is what joins the GPUs. A machine of 64 partitions has 4000 links in
-// as many files, which change only with KFD's generation.
+// topology caches the links between the GPUs. A machine of 64 partitions has 4000 links in as many
+// files, which change only with KFD's generation number.
 type topology struct {
 	generation string
-	found      map[[2]int]*pb.Link // by numbers of nodes, the smaller first
+	found      map[[2]int]*pb.Link // by the numbers of the two nodes, the smaller first
 }
 
-// links lists what joins the devices shown.
+// links returns the links between the shown devices.
 func (m *machine) links(nodes []node, shown map[int]*pb.Device) []*pb.Link {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -33,7 +33,7 @@ func (m *machine) links(nodes []node, shown map[int]*pb.Device) []*pb.Link {
 		}
 	}
 	var all []*pb.Link
-	for i, a := range nodes { // in the order of nodes: the same each time
+	for i, a := range nodes { // in the order of nodes, for a stable result
 		for _, b := range nodes[i+1:] {
 			l := m.joined.found[[2]int{a.number, b.number}]
 			x, y := shown[a.number], shown[b.number]
@@ -52,9 +52,9 @@ func (t topology) read(n node, kind string) {
 	for _, name := range driver.Names(n.dir, kind) {
 		p, err := properties(filepath.Join(n.dir, kind, name), "type", "node_to")
 		if err != nil || p["node_to"] > 1<<20 {
-			continue // a link that cannot be read joins nothing
+			continue // a link that cannot be read is omitted
 		}
-		l := &pb.Link{Gbps: float64(min(p["max_bandwidth"], 1<<32)) * 8 / 1000, P2P: true} // it says MB/s
+		l := &pb.Link{Gbps: float64(min(p["max_bandwidth"], 1<<32)) * 8 / 1000, P2P: true} // in MB/s
 		switch p["type"] {
 		case linkXGMI:
 			l.Type = pb.Link_XGMI
@@ -73,8 +73,8 @@ func (t topology) read(n node, kind string) {
 	}
 }
 
-// distance weighs a pair as AMD's own scheduler for clusters does: the way, the
-// card and the NUMA node each count.
+// distance weighs a pair like AMD's cluster scheduler: by the type of the link, the card and the
+// NUMA node.
 func distance(way pb.Link_Type, a, b node, x, y *pb.Device) uint32 {
 	d := uint32(40)
 	if way == pb.Link_XGMI {

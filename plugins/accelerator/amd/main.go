@@ -1,5 +1,5 @@
-// Command amd is the accelerator plugin of AMD's Instinct GPUs, MI250X and newer.
-// It needs the kernel's amdgpu driver and nothing else: no library, no program.
+// Command amd is the accelerator plugin for AMD's Instinct GPUs, MI250X and newer. It requires the
+// kernel's amdgpu driver and no libraries or programs.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

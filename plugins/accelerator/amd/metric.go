@@ -21,7 +21,7 @@ func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 		}
 		all = append(all, m.memory(d, dir), m.util(d, dir))
 		if d.GetParentId() != "" {
-			continue // power and heat are the card's
+			continue // power and temperature are measured per card
 		}
 		at := sensors(dir)
 		watts, err := driver.Float(at, "power1_average")
@@ -40,7 +40,7 @@ func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	return all
 }
 
-// dir is the device's PCI function in sysfs, "" when it is gone.
+// dir returns the device's PCI function in sysfs, or "" if it is gone.
 func (m *machine) dir(d *pb.Device) string {
 	p, ok := m.host.PCIAt(d.GetPciAddress())
 	if !ok {
@@ -49,7 +49,7 @@ func (m *machine) dir(d *pb.Device) string {
 	return p.Dir
 }
 
-// memory is what is in use of a device, by whomever.
+// memory returns the used memory of a device, for all users.
 func (m *machine) memory(d *pb.Device, dir string) *pb.Metric {
 	var used uint64
 	var err error
@@ -61,8 +61,8 @@ func (m *machine) memory(d *pb.Device, dir string) *pb.Metric {
 	return driver.Gauge("rocm_mem", d.GetId(), "bytes", float64(used), float64(d.GetMemoryBytes()), err)
 }
 
-// util is how busy a device is. Of a partition the driver tells no such figure,
-// but how many of its compute units each process occupies.
+// util returns the utilization of a device. The driver does not report it for a partition, but it
+// reports how many of its compute units each process occupies.
 func (m *machine) util(d *pb.Device, dir string) *pb.Metric {
 	if d.GetParentId() == "" {
 		busy, err := driver.Float(dir, "gpu_busy_percent")
@@ -77,7 +77,7 @@ func (m *machine) util(d *pb.Device, dir string) *pb.Metric {
 	return m.occupancy(d, pids)
 }
 
-// occupancy estimates how busy processes keep a device.
+// occupancy estimates the utilization of a device from the compute units that processes occupy.
 func (m *machine) occupancy(d *pb.Device, pids []int32) *pb.Metric {
 	if d.GetAttributes()["gpu_id"] == "" || d.GetProcessingUnits() == 0 || !driver.Exists(m.host.Sys("class/kfd/kfd/proc")) {
 		return percent(d, 0, errUnknown)
@@ -87,7 +87,7 @@ func (m *machine) occupancy(d *pb.Device, pids []int32) *pb.Metric {
 		n, _ := driver.Uint(m.host.Sys("class/kfd/kfd/proc", strconv.Itoa(int(pid)), "stats_"+d.GetAttributes()["gpu_id"], "cu_occupancy"))
 		units += min(n, uint64(d.GetProcessingUnits()))
 	}
-	// Processes share compute units, so the sum may pass what there is of them.
+	// Processes share compute units, so the sum can exceed their number.
 	return driver.Derived(percent(d, min(100, float64(units)/float64(d.GetProcessingUnits())*100), nil))
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// models are the Instinct GPUs from MI250X on, by PCI device id.
+// models are the supported Instinct GPUs by PCI device id.
 var models = map[string]string{
 	"7408": "AMD Instinct MI250X", "740c": "AMD Instinct MI250X / MI250",
 	"74a0": "AMD Instinct MI300A",
@@ -16,13 +16,13 @@ var models = map[string]string{
 	"75a3": "AMD Instinct MI355X", "75b3": "AMD Instinct MI355X VF",
 }
 
-// older are models that a cluster may well have beside newer ones.
+// older are unsupported models that may be used beside newer ones.
 var older = map[string]string{
 	"740f": "AMD Instinct MI210", "738c": "AMD Instinct MI100", "738e": "AMD Instinct MI100",
 	"66a1": "AMD Instinct MI50 / MI60", "66a0": "AMD Instinct MI50 / MI60", "6860": "AMD Instinct MI25",
 }
 
-// tooOld says why a model is not given away; "" = it is.
+// tooOld returns why a model is not allocatable, or "".
 func (m *machine) tooOld(device string) string {
 	switch {
 	case models[device] != "" || slices.Contains(m.Additional, device):
@@ -35,13 +35,13 @@ func (m *machine) tooOld(device string) string {
 	return fmt.Sprintf("PCI device %s is no Instinct GPU from MI250X on", device)
 }
 
-// architecture spells KFD's gfx_target_version, two decimal digits each for
-// major, minor and stepping, as compilers do: 90010 is gfx90a.
+// architecture converts KFD's gfx_target_version, with two decimal digits each for major, minor and
+// stepping, to the name that compilers use: 90010 is gfx90a.
 func architecture(version uint64) string {
 	return fmt.Sprintf("gfx%d%x%x", version/10000, version/100%100, version%100)
 }
 
-// supported reports whether an architecture is that of MI250X or newer.
+// supported reports whether an architecture is that of the MI250X or newer.
 func supported(version uint64) bool {
 	return version == 90010 || version >= 90400 && version < 90600
 }

@@ -10,23 +10,22 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// modes are the ways in which the driver cuts a GPU.
+// modes are the driver's partition modes of a GPU.
 var modes = []string{"spx", "dpx", "tpx", "qpx", "cpx"}
 
-// partitioned shows a card that is cut: the card, which is no longer given away,
-// and its partitions.
+// partitioned adds a partitioned card, which is not allocatable itself, and its partitions.
 func (m *machine) partitioned(s *pb.DeviceSnapshot, c card, shown map[int]*pb.Device) {
 	parent := m.device(c)
 	mode := strings.ToLower(parent.Attributes["compute_partition"])
 	known := slices.Contains(modes[1:], mode)
 	if !known {
-		mode = fmt.Sprintf("%dx", len(c.nodes)) // still a name that tells
+		mode = fmt.Sprintf("%dx", len(c.nodes)) // a name for an unknown mode
 	}
 	slot := partSlot(mode)
 	if !slices.ContainsFunc(s.Slots, func(t *pb.SlotType) bool { return t.Name == slot.Name }) {
 		s.Slots = append(s.Slots, slot)
 	}
-	reasons := slices.Clone(parent.RejectReasons) // what is wrong with the card is wrong with all of it
+	reasons := slices.Clone(parent.RejectReasons) // problems of the card apply to its partitions
 	driver.Reject(parent, "it is cut into %d partitions (%s), which are given away instead", len(c.nodes), strings.ToUpper(mode))
 	var xcc, units uint64
 	var parts []*pb.Device
@@ -59,8 +58,8 @@ func (m *machine) partitioned(s *pb.DeviceSnapshot, c card, shown map[int]*pb.De
 	s.Devices = append(append(s.Devices, parent), parts...)
 }
 
-// position numbers a partition: as the driver does, or by order where that does
-// not tell them apart.
+// position returns the number of a partition: the driver's, or its position if the driver's numbers
+// are not unique.
 func position(nodes []node, i int) int {
 	seen := map[uint64]bool{}
 	for _, n := range nodes {

@@ -23,8 +23,8 @@ type machine struct {
 	joined topology
 }
 
-// card is a PCI function, on which MI250X have one die, with the GPU or the
-// partitions that KFD shows of it.
+// card is a PCI function, which is one die of an MI250X, with the GPU or the partitions that KFD
+// lists for it.
 type card struct {
 	driver.PCI
 	nodes []node
@@ -61,7 +61,7 @@ func (m *machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 	return s, nil
 }
 
-// cards joins what the bus and what KFD shows, by address.
+// cards combines PCI functions and KFD nodes by address.
 func (m *machine) cards(nodes []node) []card {
 	var all []card
 	at := map[string]int{}
@@ -70,7 +70,8 @@ func (m *machine) cards(nodes []node) []card {
 		all = append(all, card{PCI: p})
 	}
 	for _, p := range m.host.PCI(pciVendor) {
-		// Display controllers and processing accelerators: not sound, not bridges.
+		// These are display controllers and processing accelerators, but not audio functions and
+		// bridges.
 		if kind := strings.TrimLeft(p.Class, "0"); p.Class == "" || strings.HasPrefix(kind, "3") || strings.HasPrefix(kind, "12") {
 			add(p)
 		}
@@ -88,7 +89,7 @@ func (m *machine) cards(nodes []node) []card {
 	return all
 }
 
-// device is the card itself.
+// device returns the device of a whole card.
 func (m *machine) device(c card) *pb.Device {
 	d := &pb.Device{
 		Id: cmp.Or(idOf(c), c.Address), Allocatable: true, Health: pb.Health_HEALTH_HEALTHY,
@@ -118,7 +119,7 @@ func (m *machine) device(c card) *pb.Device {
 	return d
 }
 
-// idOf is the number that the manufacturer gave the GPU.
+// idOf returns the GPU's serial number from the manufacturer.
 func idOf(c card) string {
 	id := strings.ToLower(driver.Text(c.Dir, "unique_id"))
 	if n, err := strconv.ParseUint(id, 16, 64); err != nil || n == 0 {
@@ -127,7 +128,7 @@ func idOf(c card) string {
 	return id
 }
 
-// give makes a device what a KFD node is.
+// give sets the properties of a KFD node on a device.
 func (m *machine) give(d *pb.Device, n node, slot *pb.SlotType) {
 	d.Capacity[slot.Name] = "1"
 	d.MemoryBytes = cmp.Or(n.memory, d.MemoryBytes)
@@ -151,7 +152,7 @@ func (m *machine) give(d *pb.Device, n node, slot *pb.SlotType) {
 	}
 }
 
-// unseen says why KFD shows nothing of a card.
+// unseen returns why KFD lists no node for a card.
 func (m *machine) unseen(c card, broken map[int]error) string {
 	switch {
 	case c.Driver != "amdgpu":
@@ -166,7 +167,7 @@ func (m *machine) unseen(c card, broken map[int]error) string {
 	return "the kernel's compute driver (KFD) does not show it: " + strings.Join(why, "; ")
 }
 
-// same rejects devices that would hand out one and the same render node.
+// same rejects devices with the same render node.
 func same(nodes []node, shown map[int]*pb.Device) {
 	of := map[uint64][]int{}
 	for _, n := range nodes {
@@ -191,7 +192,7 @@ func (m *machine) driverInfo(devices int) map[string]string {
 	})
 }
 
-// filled leaves out what is unknown.
+// filled removes attributes with empty values.
 func filled(all map[string]string) map[string]string {
 	maps.DeleteFunc(all, func(_, v string) bool { return v == "" })
 	return all

@@ -12,9 +12,9 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// SampleWorkloads implements driver.WorkloadSampler: a container's memory is that
-// of its processes, by the compute driver's account or the graphics driver's,
-// whichever is more. Both see the same buffers, but not always all of them.
+// SampleWorkloads implements driver.WorkloadSampler. A container's memory is that of its processes,
+// according to the compute driver or the graphics driver, whichever reports more. Both count the
+// same buffers, but not always all of them.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	devices := driver.ByID(s)
 	var all []*pb.WorkloadMetrics
@@ -43,11 +43,11 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 	return all
 }
 
-// workload is what processes use of one device, and notes it of each.
+// workload measures the usage of one device by processes, and stores it per process.
 func (m *machine) workload(d *pb.Device, pids []int32, drm map[int32]map[string]uint64, processes map[int32]*pb.ProcessMetrics) []*pb.Metric {
 	dir := m.dir(d)
 	busy := m.occupancy(d, pids)
-	if d.GetParentId() == "" { // no one else has a part of it
+	if d.GetParentId() == "" { // partitions are not measured this way
 		busy = driver.Attributed(m.util(d, dir))
 	}
 	if len(pids) == 0 {
@@ -71,8 +71,8 @@ func (m *machine) workload(d *pb.Device, pids []int32, drm map[int32]map[string]
 	return []*pb.Metric{driver.Gauge("rocm_mem", d.GetId(), "bytes", float64(sum), float64(d.GetMemoryBytes()), nil), busy}
 }
 
-// drm sums a process's memory by render node, from what the kernel tells of its
-// open files. A client that processes share counts once.
+// drm returns a process's memory by render node, from the kernel's information about its open
+// files. A client that processes share is counted once.
 func (m *machine) drm(pid int32, clients map[string]bool) map[string]uint64 {
 	sums := map[string]uint64{}
 	dir := m.host.Proc(strconv.Itoa(int(pid)))

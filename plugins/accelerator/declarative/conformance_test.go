@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
 )
 
-// TestConformance makes the plugin of a vendor out of a description.
+// TestConformance runs the suite on a plugin with a description.
 func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a plugin")
@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 	acceleratortest.Test(t, acceleratortest.Plugin{Path: binary, Roots: tree.Roots(), Config: tree.Config()})
 }
 
-// TestWithoutDescription has a plugin that knows nothing, and is healthy.
+// TestWithoutDescription checks that a plugin without a description has no devices and is healthy.
 func TestWithoutDescription(t *testing.T) {
 	spec, err := read(filepath.Join(t.TempDir(), "none.yaml"))
 	if err != nil || spec.Key != "declarative" {

@@ -1,6 +1,6 @@
-// Command declarative is the accelerator plugin for vendors that have none: it
-// reads a description of their products from the YAML file beside it that has its
-// name. A link of another name is another vendor:
+// Command declarative is an accelerator plugin for vendors without a plugin. It reads a description
+// of their products from a YAML file with its own name beside it. A symbolic link with another name
+// serves another vendor:
 //
 //	ln -s declarative acme; edit acme.yaml
 package main
@@ -24,7 +24,7 @@ func main() {
 	driver.Serve(declarative.New(spec))
 }
 
-// read returns a description of nothing where there is no file.
+// read parses the description, or returns one without hardware if the file does not exist.
 func read(path string) (*declarative.Spec, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

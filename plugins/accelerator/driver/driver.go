@@ -1,14 +1,14 @@
-// Package driver makes a plugin of what differs between vendors: how hardware is
-// found, what a container needs of it and how busy it is. Everything that is the
-// same for all is here: the order of the calls, looking again and again, masks,
-// repeated requests, what happens when hardware or a vendor's program misbehaves.
+// Package driver implements an accelerator plugin from the parts that differ between vendors: how
+// to find the hardware, what a container needs to use it, and how to measure it. The package
+// itself handles the order of the calls, periodic scans, device masks, repeated requests, and
+// hardware or vendors' programs that fail.
 //
 // A plugin's main is
 //
 //	func main() { driver.Serve(vendor{}) }
 //
-// Host reads the machine below the roots that the agent names, so that the same
-// code runs on a tree made for a test.
+// Host reads the machine below the roots that the agent specifies, so that the same code runs on
+// the file tree of a test.
 package driver
 
 import (

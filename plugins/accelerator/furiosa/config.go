@@ -24,7 +24,7 @@ type config struct {
 	FPGA   bool  `json:"fpga"`
 }
 
-// groupSizes are the numbers of processing elements the driver can fuse below a card.
+// groupSizes are the numbers of processing elements that the driver can fuse, smaller than a card.
 var groupSizes = []int{1, 2, 4}
 
 const schema = `{

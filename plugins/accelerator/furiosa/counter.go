@@ -11,17 +11,17 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// cycles of a processing element since it started: all, and those of work.
+// cycles are counters of a processing element since it started: all cycles, and those with work.
 type cycles struct{ all, busy uint64 }
 
-// work is what two looks in a row saw. Cycles since the start would say how busy an
-// element was in its life, not now.
+// work has the counters of two consecutive scans. The ratio since the start would be a long-term
+// average instead of the current utilization.
 type work struct{ before, now cycles }
 
 var fieldForm = regexp.MustCompile(`([A-Za-z_]+)(?:\s*[:=]\s*|\s+)(0[xX][0-9a-fA-F]+|[0-9a-fA-F]+)\b`)
 
-// fields reads a file of named numbers, whose names are made alike: dram_usage and
-// DramUsage are both dramusage.
+// fields reads a file of named numbers and normalizes the names: dram_usage and DramUsage both
+// become dramusage.
 func fields(base int, elem ...string) (map[string]uint64, error) {
 	text, err := driver.Read(elem...)
 	if err != nil {
@@ -40,12 +40,12 @@ func fields(base int, elem ...string) (map[string]uint64, error) {
 	return out, nil
 }
 
-// element is the directory of one of an RNGD's processing elements.
+// element returns the directory of a processing element of an RNGD.
 func (m *machine) element(d *pb.Device, i int) string {
 	return m.Sys("class/rngd_mgmt", fmt.Sprintf("rngd!npu%spe%d", d.GetAttributes()["number"], i))
 }
 
-// count looks at the cycles of a card's elements.
+// count records the cycles of a card's elements.
 func (m *machine) count(d *pb.Device) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,8 +68,7 @@ func (m *machine) count(d *pb.Device) {
 
 var errUnknown = errors.New("not known")
 
-// busy is how much of the time between two looks a device's elements worked, in
-// percent.
+// busy returns the utilization of a device's elements between two scans, in percent.
 func (m *machine) busy(d *pb.Device) (float64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,14 +77,14 @@ func (m *machine) busy(d *pb.Device) (float64, error) {
 	for i := first; i <= last; i++ {
 		w, ok := m.work[m.element(d, i)]
 		if !ok || w.now.all <= w.before.all || w.now.busy < w.before.busy {
-			return 0, errUnknown // not looked at twice, stopped, or begun again
+			return 0, errUnknown // scanned only once, stopped, or restarted
 		}
 		sum += min(1, float64(w.now.busy-w.before.busy)/float64(w.now.all-w.before.all))
 	}
 	return 100 * sum / float64(last-first+1), nil
 }
 
-// used is how much memory a device's elements have given to programs.
+// used returns the memory of a device's elements that programs have allocated.
 func (m *machine) used(d *pb.Device) (float64, error) {
 	first, last := span(d)
 	sum := 0.0
@@ -96,7 +95,7 @@ func (m *machine) used(d *pb.Device) (float64, error) {
 			return 0, err
 		}
 		n, ok := f["dramusage"]
-		if !ok && driver.Text(dir, "alloc_status") != "" { // empty while no one has it
+		if !ok && driver.Text(dir, "alloc_status") != "" { // empty while unused
 			return 0, errUnknown
 		}
 		sum += float64(n)

@@ -12,11 +12,11 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// nodeForm tells the device files of a card apart, after its name: elements (first and
-// last), what all parts need, and what only a whole card gets.
+// nodeForm classifies the device files of a card by their suffix: elements (first and last), files
+// that all partitions need, and files that only a whole card gets.
 var nodeForm = regexp.MustCompile(`^(?:pe([0-9])(?:-([0-9]))?|(_?mgmt|ch[0-9]{1,2}r?|dmar|)|(_?bar[0-9]))$`)
 
-// nodes are the device files of a card or of a part of it, under /dev.
+// nodes returns the device files of a card or a partition, below /dev.
 func (m *machine) nodes(d *pb.Device) ([]string, error) {
 	card := "npu" + d.GetAttributes()["number"]
 	dir := "rngd"
@@ -38,7 +38,7 @@ func (m *machine) nodes(d *pb.Device) ([]string, error) {
 	if dir == "" {
 		need[0] = card + "_mgmt"
 	} else if !part {
-		need[1] = card + "pe0" // no file stands for all eight
+		need[1] = card + "pe0" // there is no file for all eight elements
 	}
 	for _, name := range need {
 		if name = strings.TrimPrefix(dir+"/"+name, "/"); !slices.Contains(out, name) {
@@ -48,7 +48,7 @@ func (m *machine) nodes(d *pb.Device) ([]string, error) {
 	return out, nil
 }
 
-// inside reports whether a file's elements, if it has any, are all of a range.
+// inside reports whether a file's elements, if it has any, are all in a range.
 func inside(a, b string, first, last int) bool {
 	if a == "" {
 		return true
@@ -61,11 +61,11 @@ func inside(a, b string, first, last int) bool {
 	return from >= first && to <= last
 }
 
-// Edit implements driver.Machine. Files keep the host's names, as with the vendor's own
-// plugin: the runtime finds cards by them, and by what /sys says of them.
+// Edit implements driver.Machine. Files keep the host's names, as with the vendor's own plugin,
+// because the runtime finds cards by them and by /sys.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{
-		// The runtime pins the memory that it gives to the device.
+		// The runtime pins the memory that it transfers to the device.
 		Rlimits: driver.Memlock(),
 	}}
 	for _, g := range driver.InOrder(r.Grants, "number") {
@@ -73,7 +73,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		if err != nil {
 			return nil, err
 		}
-		if err := m.Give(out.Edits, names...); err != nil { // parts of a card share some
+		if err := m.Give(out.Edits, names...); err != nil { // partitions of a card share some files
 			return nil, err
 		}
 		out.Attached = append(out.Attached, driver.Attached(g.Device))

@@ -13,7 +13,7 @@ import (
 
 var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
-// of returns the devices of a card by their elements, "" for the whole.
+// of returns the devices of a card by their elements, "" for the whole card.
 func of(s *pb.DeviceSnapshot, name string) map[string]*pb.Device {
 	out := map[string]*pb.Device{}
 	for _, d := range s.GetDevices() {
@@ -42,7 +42,7 @@ func TestDevicesAreDescribed(t *testing.T) {
 	if len(s.GetLinks()) != 4 || s.GetDriverInfo()["driver"] != "1.4.1, 5f3a912" {
 		t.Errorf("%v, %v", s.GetLinks(), s.GetDriverInfo())
 	}
-	// Without the setting there are no parts.
+	// Without the setting there are no partitions.
 	if s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "rngd-8").Roots(), "")); len(s.GetDevices()) != 9 || len(s.GetCounters()) != 0 || len(s.GetSlots()) != 2 {
 		t.Errorf("%d devices, %v", len(s.GetDevices()), s.GetSlots())
 	}
@@ -71,7 +71,7 @@ func TestGroupsThatOverlapDrawOnTheSameElements(t *testing.T) {
 func TestRejections(t *testing.T) {
 	const mgmt = "sys/devices/virtual/rngd_mgmt/rngd!npu2mgmt/"
 	for name, row := range map[string]struct {
-		file, text string // empty text: the file is removed
+		file, text string // empty text removes the file
 		reason     string
 	}{
 		"platform":       {mgmt + "platform_type", "Other\n", `platform_type is "Other"`},
@@ -94,7 +94,7 @@ func TestRejections(t *testing.T) {
 			}
 		})
 	}
-	// A part whose own file is missing costs the part alone.
+	// If a partition's own file is missing, only this partition is rejected.
 	tree := fixturetest.Start(t, "rngd-8")
 	if err := tree.Remove("dev/rngd/npu2pe4-7"); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestEdits(t *testing.T) {
 	}
 	has("four elements", edit(t, m, s, d["4-7"]), "mgmt pe4 pe7 pe4-5 pe6-7 pe4-7 ch0 dmar", "pe3 pe0-1 pe0-3 bar0 bar2")
 	has("one element", edit(t, m, s, d["2"]), "mgmt pe2 ch2", "pe0 pe3 pe2-3 pe0-3 bar4")
-	both := edit(t, m, s, d["0"], d["2-3"]) // the files that parts share are there once
+	both := edit(t, m, s, d["0"], d["2-3"]) // files that partitions share are added once
 	has("two parts", both, "pe0 pe2 pe3 pe2-3", "pe1 pe0-1")
 
 	m = bench.Open(t, fixturetest.Start(t, "warboy-2").Roots(), "")
@@ -186,7 +186,8 @@ func TestMetricsOfRNGD(t *testing.T) {
 		"furiosa_mem " + id:  "8.589934592e+09 of 5.1539607552e+10 MEASURED", "furiosa_mem " + half: "4.294967296e+09 of 2.5769803776e+10 MEASURED",
 		"furiosa_power " + id: "41 MEASURED", "furiosa_temperature " + id: "36.5 MEASURED",
 	})
-	// In their life the elements worked much; since the last look the upper half did for a quarter.
+	// The elements have worked much since their start; since the last scan the upper half has
+	// worked for a quarter of the time.
 	for pe := range elements {
 		write(pe, 2_000_000_000, 1_900_000_000)
 	}
@@ -196,11 +197,11 @@ func TestMetricsOfRNGD(t *testing.T) {
 	}
 	bench.Scan(t, m)
 	bench.Measures(t, m, s, map[string]string{"furiosa_util " + id: "12.5 of 100 MEASURED", "furiosa_util " + half: "25 of 100 MEASURED", "furiosa_power " + half: ""})
-	write(5, 10, 5) // the counter began again
+	write(5, 10, 5) // the counter has restarted
 	bench.Scan(t, m)
 	bench.Measures(t, m, s, map[string]string{"furiosa_util " + half: "0 UNAVAILABLE"})
 	for pe := range elements {
-		write(pe, 3_000_000_000, 1_000_000_000) // that of work alone did
+		write(pe, 3_000_000_000, 1_000_000_000) // only the counter of work has restarted
 	}
 	bench.Scan(t, m)
 	bench.Measures(t, m, s, map[string]string{"furiosa_util " + id: "0 UNAVAILABLE"})

@@ -1,6 +1,5 @@
-// Command furiosa is the accelerator plugin for FuriosaAI's RNGD and Warboy NPUs. It
-// reads what the kernel drivers say in /sys; furiosa-smi adds power and temperature
-// where it is installed.
+// Command furiosa is the accelerator plugin for FuriosaAI's RNGD and Warboy NPUs. It reads /sys; if
+// furiosa-smi is installed, it also reports power and temperature.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

@@ -13,15 +13,15 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 	return driver.Each(s, func(d *pb.Device) []*pb.Metric { return m.measure(d, told, err) })
 }
 
-// SampleWorkloads implements driver.WorkloadSampler. A card or group of elements
-// belongs to one workload at a time.
+// SampleWorkloads implements driver.WorkloadSampler. A card or group of elements is allocated to
+// one workload at a time.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	told, err := m.smi(ctx)
 	return driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return m.measure(d, told, err) })
 }
 
-// measure is what is known of a device. Power and temperature are a card's; what an
-// RNGD's elements do the driver tells, what a Warboy does furiosa-smi alone.
+// measure returns the metrics of a device. Power and temperature are measured per card. The driver
+// reports the utilization of an RNGD's elements; for a Warboy, only furiosa-smi does.
 func (m *machine) measure(d *pb.Device, told map[string]reading, err error) []*pb.Metric {
 	number := d.GetAttributes()["number"]
 	if number == "" {

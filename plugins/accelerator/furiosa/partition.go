@@ -11,9 +11,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// cut adds the groups of processing elements that a card is also given away as. Each
-// element is a counter of the card, so that groups that overlap are never in use
-// together.
+// cut adds the groups of processing elements as which a card can be allocated. Each element is a
+// counter of the card, so that overlapping groups are never allocated together.
 func (m *machine) cut(s *pb.DeviceSnapshot, whole *pb.Device) {
 	if len(m.config.Groups) == 0 {
 		return
@@ -28,7 +27,7 @@ func (m *machine) cut(s *pb.DeviceSnapshot, whole *pb.Device) {
 	}
 }
 
-// take is one of each element of a range.
+// take returns a consumption of one for each element of a range.
 func take(first, last int) map[string]string {
 	out := map[string]string{}
 	for i := first; i <= last; i++ {
@@ -37,7 +36,7 @@ func take(first, last int) map[string]string {
 	return out
 }
 
-// part is a range of a card's elements.
+// part returns the device for a range of a card's elements.
 func (m *machine) part(whole *pb.Device, set string, first, last int) *pb.Device {
 	d := proto.Clone(whole).(*pb.Device)
 	n := last - first + 1
@@ -57,7 +56,7 @@ func (m *machine) part(whole *pb.Device, set string, first, last int) *pb.Device
 	return d
 }
 
-// fused is how the driver names elements that work as one: pe0, pe4-7.
+// fused returns the driver's name of fused elements: pe0, pe4-7.
 func fused(first, last int) string {
 	if first == last {
 		return fmt.Sprintf("pe%d", first)
@@ -65,7 +64,7 @@ func fused(first, last int) string {
 	return fmt.Sprintf("pe%d-%d", first, last)
 }
 
-// span is the range of elements that a device has: 2-3, or all.
+// span returns the range of a device's elements: 2-3, or all.
 func span(d *pb.Device) (first, last int) {
 	text := d.GetAttributes()["elements"]
 	if text == "" {

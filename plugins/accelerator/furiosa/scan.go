@@ -17,16 +17,16 @@ type machine struct {
 	config config
 
 	mu   sync.Mutex
-	work map[string]work // of processing elements, by their directory
+	work map[string]work // of processing elements, by directory
 }
 
-// card is how one of the two products shows itself.
+// card describes how the driver represents one of the two products.
 type card struct {
-	number string // of npu0
+	number string // number of npu0
 	dir    string // of its attributes
 	slot   string
 	model  string
-	// By the product's data sheet; the drivers do not tell them.
+	// These come from the product's data sheet, because the drivers do not report them.
 	memory   uint64
 	elements uint32
 }
@@ -42,7 +42,7 @@ var (
 	idForm      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{3,63}$`)
 )
 
-// cards lists what the drivers show.
+// cards returns the cards that the drivers list.
 func (m *machine) cards() []card {
 	var out []card
 	for _, entry := range driver.Names(m.Sys("class/rngd_mgmt")) {
@@ -87,7 +87,7 @@ func (m *machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 	return s, nil
 }
 
-// device describes a card.
+// device returns the device of a card.
 func (m *machine) device(c card) *pb.Device {
 	d := &pb.Device{
 		Model: "FuriosaAI " + c.model, Health: pb.Health_HEALTH_HEALTHY, Allocatable: true,
@@ -116,7 +116,7 @@ func (m *machine) device(c card) *pb.Device {
 	if _, err := m.nodes(d); err != nil {
 		driver.Reject(d, "%v", err)
 	}
-	// "1" while the firmware works; drivers without the file do not tell.
+	// The file contains "1" while the firmware works. Some drivers do not have it.
 	if driver.Exists(c.dir, "alive") {
 		if alive := driver.Text(c.dir, "alive"); alive != "1" {
 			d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, fmt.Sprintf("the driver says that it is not alive: %q", alive)
@@ -126,7 +126,7 @@ func (m *machine) device(c card) *pb.Device {
 	return d
 }
 
-// identify names a card by its uuid, else its serial number, else its place.
+// identify sets the id of a card: its uuid, or else its serial number or its address.
 func identify(d *pb.Device, c card) {
 	id := func(file string) string {
 		v := driver.Text(c.dir, file)
@@ -151,7 +151,7 @@ func identify(d *pb.Device, c card) {
 	}
 }
 
-// links joins cards below one root of the bus.
+// links returns links between cards below the same PCI root.
 func links(devices []*pb.Device) []*pb.Link {
 	var out []*pb.Link
 	for i, a := range devices {

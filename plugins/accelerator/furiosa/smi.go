@@ -10,10 +10,10 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// smiTimeout leaves a sample time for what the drivers say.
+// smiTimeout is short enough that a sample still contains the drivers' values.
 const smiTimeout = 1500 * time.Millisecond
 
-// reading is what furiosa-smi tells of a card.
+// reading is the output of furiosa-smi for a card.
 type reading struct {
 	Name        driver.Loose `json:"dev_name"`
 	UUID        driver.Loose `json:"device_uuid"`
@@ -27,7 +27,7 @@ type reading struct {
 	Elements []json.RawMessage `json:"pe_utilizations"`
 }
 
-// busy is the mean of the elements, which are numbers or objects with one.
+// busy returns the mean utilization of the elements, which are numbers or objects with a number.
 func (r reading) busy() (float64, error) {
 	if len(r.Elements) == 0 {
 		return 0, errUnknown
@@ -59,8 +59,8 @@ func (r reading) busy() (float64, error) {
 	return sum / float64(len(r.Elements)), nil
 }
 
-// smi asks furiosa-smi, by card name. Its two reports add to each other; older versions
-// want the format under another name.
+// smi runs furiosa-smi and returns the merged output of its two reports, by card name. Older
+// versions have another name for the format option.
 func (m *machine) smi(ctx context.Context) (map[string]reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, smiTimeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (m *machine) smi(ctx context.Context) (map[string]reading, error) {
 				continue
 			}
 			merged := out[string(who.Name)]
-			if json.Unmarshal(one, &merged) == nil { // what this report does not say stays
+			if json.Unmarshal(one, &merged) == nil { // values that this report lacks stay
 				out[string(who.Name)] = merged
 			}
 		}

@@ -10,11 +10,11 @@ const pciVendor = "1da3"
 
 type vendor struct{}
 
-// product is a generation, with what its data sheet says and the driver does not.
+// product is a generation, with data of its data sheet that the driver does not report.
 type product struct {
 	slot, model   string
 	memory, cores uint64 // cores are tensor processor cores
-	ports         int    // of its network, inner ones too
+	ports         int    // network ports, including internal ones
 }
 
 var (
@@ -28,7 +28,7 @@ var products = map[string]*product{
 	"1030": gaudi3, "1060": gaudi3, "1061": gaudi3, "1062": gaudi3, "1063": gaudi3,
 }
 
-// firstGaudi is the generation that is too old.
+// firstGaudi are the device ids of the first generation, which is not supported.
 var firstGaudi = map[string]bool{"1000": true, "1001": true, "1010": true, "1011": true}
 
 func slot(p *product) *pb.SlotType {

@@ -48,9 +48,8 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	return out, nil
 }
 
-// network writes what the vendor's communication library looks for in
-// /etc/habanalabs. It goes through the allocation's own directory: the host's
-// /etc is not handed out.
+// network creates the files that the vendor's communication library expects in /etc/habanalabs.
+// They are in the allocation's own directory, so that the host's /etc is not mounted.
 func (m *machine) network(r *driver.Request, grants []accelerator.Grant, e *pb.ContainerEdits) error {
 	files := map[string][]byte{"macAddrInfo.json": m.addresses(grants), "gaudinet.json": nil}
 	if text, err := m.gaudinet(); err == nil {

@@ -38,7 +38,7 @@ const (
 func TestDevicesAndWhatTheyAreNot(t *testing.T) {
 	tests := map[string]struct {
 		file, content string
-		want          string // reason, "" = given away
+		want          string // reason, "" = allocatable
 	}{
 		"as it is":         {"numa_node", "0\n", ""},
 		"gaudi 2":          {"device", "0x1020\n", ""},

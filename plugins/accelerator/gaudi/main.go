@@ -1,5 +1,5 @@
-// Command gaudi is the accelerator plugin of Intel's Gaudi 2 and Gaudi 3. It needs
-// the kernel's habanalabs driver, and hl-smi to measure.
+// Command gaudi is the accelerator plugin for Intel's Gaudi 2 and Gaudi 3. It requires the kernel's
+// habanalabs driver, and hl-smi for metrics.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

@@ -18,7 +18,7 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 	})
 }
 
-// faulty is how many memory errors hl-smi counts since the driver was loaded.
+// faulty returns the memory errors since the driver was loaded, as counted by hl-smi.
 func faulty(d *pb.Device, r reading, err error) []*pb.Metric {
 	count := func(name, of string) *pb.Metric {
 		n, unread := r.number(of)
@@ -27,8 +27,8 @@ func faulty(d *pb.Device, r reading, err error) []*pb.Metric {
 	return []*pb.Metric{count("gaudi_ecc_uncorrected", errorQuery[1]), count("gaudi_ecc_corrected", errorQuery[2])}
 }
 
-// ports is how many of a device's network ports have a link, of those that the kernel
-// shows; nothing for a device without.
+// ports returns the number of a device's network ports with a link, of those that the kernel lists,
+// or nothing for a device without ports.
 func (m *machine) ports(d *pb.Device) []*pb.Metric {
 	p, ok := m.host.PCIAt(d.GetPciAddress())
 	if !ok {
@@ -50,9 +50,8 @@ func (m *machine) ports(d *pb.Device) []*pb.Metric {
 	return []*pb.Metric{driver.Gauge("gaudi_links", d.GetId(), "count", float64(up), float64(all), nil)}
 }
 
-// SampleWorkloads implements driver.WorkloadSampler. A device is only ever given
-// away whole, so what is used of it is its container's, with the little that the
-// firmware keeps for itself.
+// SampleWorkloads implements driver.WorkloadSampler. A device is always allocated as a whole, so
+// its usage is attributed to its container, including the small part of the firmware.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	rows, err := m.smi(ctx, query)
 	return driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return measure(d, rows[d.GetPciAddress()], err) })

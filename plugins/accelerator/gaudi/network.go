@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// inner stands for a port that leads to another device of the same box.
+// inner marks a port that is connected to another device in the same machine.
 const inner = "ff:ff:ff:ff:ff:ff"
 
 // ports is an entry of macAddrInfo.json.
@@ -18,8 +18,7 @@ type ports struct {
 	MACs    []string `json:"MAC_ADDR_LIST"`
 }
 
-// addresses is the table of the ports that lead out of the box; nil when no
-// device has one.
+// addresses returns the table of the external ports, or nil if no device has one.
 func (m *machine) addresses(grants []accelerator.Grant) []byte {
 	var table struct {
 		Info []ports `json:"MAC_ADDR_INFO"`
@@ -45,7 +44,7 @@ func (m *machine) addresses(grants []accelerator.Grant) []byte {
 	}
 	text, err := json.MarshalIndent(table, "", "  ")
 	if err != nil {
-		panic(err) // strings alone
+		panic(err) // impossible: it contains only strings
 	}
 	return text
 }
@@ -62,7 +61,7 @@ func (p *product) portCount() int {
 	return p.ports
 }
 
-// gaudinet is the operator's table of addresses for networks with routers.
+// gaudinet returns the operator's table of addresses for routed networks.
 func (m *machine) gaudinet() ([]byte, error) {
 	text, err := driver.Read(m.host.Root("etc/habanalabs/gaudinet.json"))
 	switch {

@@ -17,8 +17,8 @@ type machine struct {
 	settings
 }
 
-// Scan implements driver.Machine. It reads files alone: whether hl-smi answers
-// decides over measurements, not over devices.
+// Scan implements driver.Machine. It only reads files: if hl-smi fails, metrics are missing, but
+// the devices stay allocatable.
 func (m *machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 	s := &pb.DeviceSnapshot{Slots: []*pb.SlotType{slot(gaudi2), slot(gaudi3)}}
 	for _, p := range m.host.PCI(pciVendor) {
@@ -64,7 +64,7 @@ func (m *machine) device(p driver.PCI) *pb.Device {
 	return d
 }
 
-// nodes finds the device's files: one to work with, one to ask, and its network's.
+// nodes finds the device's files: for work, for control, and of its network.
 func (m *machine) nodes(d *pb.Device, p driver.PCI) {
 	number := ""
 	for _, name := range driver.Names(p.Dir, "accel") {
@@ -94,10 +94,10 @@ func (m *machine) nodes(d *pb.Device, p driver.PCI) {
 	}
 }
 
-// judge takes the driver's own word for it.
+// judge sets the health that the driver reports.
 func judge(d *pb.Device, says string) {
 	switch lower := strings.ToLower(says); {
-	case says == "": // older drivers say nothing
+	case says == "": // older drivers do not report a status
 		d.Attributes["status"] = driver.NotReported
 		return
 	case lower == "operational":
@@ -113,7 +113,7 @@ func judge(d *pb.Device, says string) {
 	driver.Reject(d, "%s", d.HealthMessage)
 }
 
-// same rejects devices that say the same of what each has for itself.
+// same rejects devices with the same value of an attribute that must be unique.
 func same(all []*pb.Device, attribute, what string) {
 	count := map[string]int{}
 	for _, d := range all {
@@ -126,8 +126,8 @@ func same(all []*pb.Device, attribute, what string) {
 	}
 }
 
-// links joins the modules of a baseboard, which reach each other over their own
-// network ports.
+// links returns links between the modules of a baseboard, which are connected by their own network
+// ports.
 func links(all []*pb.Device) []*pb.Link {
 	var out []*pb.Link
 	for i, a := range all {

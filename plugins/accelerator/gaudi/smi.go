@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// timeout of one run, which takes half a second for eight devices.
+// timeout limits one run, which takes half a second for eight devices.
 const timeout = 2 * time.Second
 
 var (
@@ -19,14 +19,14 @@ var (
 	errNoRow = errors.New("hl-smi does not tell of it")
 )
 
-// errorQuery is asked for alone: versions of hl-smi that do not know it would say nothing
-// else either.
+// errorQuery is a separate query: versions of hl-smi that do not support its fields would fail the
+// whole query.
 var errorQuery = []string{"bus_id", "ecc.errors.uncorrected.volatile.total", "ecc.errors.corrected.volatile.total"}
 
-// reading is what hl-smi says of a device, by the names of the query.
+// reading is the output of hl-smi for a device, by field.
 type reading map[string]string
 
-// number reads "131072 MiB", in the unit of metrics.
+// number parses a value such as "131072 MiB" and converts it to the unit of metrics.
 func (r reading) number(name string) (float64, error) {
 	if r == nil {
 		return 0, errNoRow
@@ -38,7 +38,7 @@ func (r reading) number(name string) (float64, error) {
 	return n, nil
 }
 
-// smi asks hl-smi, and returns what it says by address.
+// smi runs hl-smi and returns its output by address.
 func (m *machine) smi(ctx context.Context, query []string) (map[string]reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	inside = "/etc/ipuof.conf.d" // where the vendor's library looks in a container
+	inside = "/etc/ipuof.conf.d" // where the vendor's library looks for it in a container
 	file   = "berth.conf"
 )
 
@@ -48,7 +48,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	return out, nil
 }
 
-// network gives a container the way to its IPUs of IPU-Machines.
+// network adds the files that a container needs to reach its IPUs in IPU-Machines.
 func (m *machine) network(r *driver.Request, devices []*pb.Device, e *pb.ContainerEdits) error {
 	text, err := m.filtered(devices)
 	if err != nil {
@@ -71,8 +71,8 @@ func (m *machine) network(r *driver.Request, devices []*pb.Device, e *pb.Contain
 
 var rdmaForm = regexp.MustCompile(`^(uverbs[0-9]{1,4}|rdma_cm)$`)
 
-// rdma are the host's devices that IPU-Machines are reached by. Those that manage
-// the network (umad, issm) stay where they are.
+// rdma returns the host's RDMA devices, which connect it to IPU-Machines, without those that manage
+// the network (umad, issm).
 func (m *machine) rdma() []string {
 	var out []string
 	for _, name := range driver.Names(m.Dev("infiniband")) {

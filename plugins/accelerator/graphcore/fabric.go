@@ -14,11 +14,11 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// ipuof is the host's IPUoF file: which IPUs of which IPU-Machines it may use.
-// What is not known here is handed on as it is.
+// ipuof is the host's IPUoF file: the IPUs of IPU-Machines that it can use. Unknown fields are
+// copied unchanged.
 type ipuof map[string]json.RawMessage
 
-// entry is an IPU of it.
+// entry is an IPU in the file.
 type entry struct {
 	raw json.RawMessage
 	ip  string
@@ -67,7 +67,7 @@ func (m *machine) readIPUoF() (ipuof, []entry, error) {
 	return all, out, nil
 }
 
-// fabric is what is known of IPUs that are reached over the network.
+// fabric has the information about IPUs that are reached over the network.
 type fabric struct {
 	hosts   map[int]string
 	entries []entry
@@ -83,7 +83,7 @@ func (m *machine) fabric(ctx context.Context) fabric {
 	return f
 }
 
-// place finds the entry of an IPU: that of its IPU-Machine and its number in there.
+// place finds the entry of an IPU by its IPU-Machine and its number there.
 func (f fabric) place(d *pb.Device, one ipu) {
 	if f.doubt != nil {
 		driver.Reject(d, "%v", f.doubt)
@@ -105,7 +105,7 @@ func (f fabric) place(d *pb.Device, one ipu) {
 	driver.Reject(d, "the IPUoF file has no entry of IPU %d of %s", index, host)
 }
 
-// filtered is an IPUoF file with nothing but the devices of a workload, in their order.
+// filtered returns an IPUoF file with only the devices of a workload, in their order.
 func (m *machine) filtered(devices []*pb.Device) ([]byte, error) {
 	all, entries, err := m.readIPUoF()
 	if err != nil {

@@ -50,7 +50,7 @@ func TestDevicesAreDescribed(t *testing.T) {
 			t.Errorf("%s: %v", id, d)
 		}
 	}
-	if len(s.GetLinks()) != 6 { // of four IPUs, each pair
+	if len(s.GetLinks()) != 6 { // one for each pair of four IPUs
 		t.Errorf("%v", s.GetLinks())
 	}
 	if all := bench.Devices(t, bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), `{"first_generation": true}`)); !all["0011.0002.1234/0"].GetAllocatable() {
@@ -65,7 +65,7 @@ func TestWhatBreaksCostsItsOwn(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		spoil                 func(*fixture.Tree) error
-		remoteWhy, localWhy   string // "" = still given away
+		remoteWhy, localWhy   string // "" = still allocatable
 		neighbourStillAllowed bool
 	}{
 		"no IPUoF file": {func(t *fixture.Tree) error { return t.Remove(conf) }, "IPUoF file", "", false},
@@ -96,7 +96,7 @@ func TestWhatBreaksCostsItsOwn(t *testing.T) {
 	}
 }
 
-// TestWithoutPrograms shows what is on the bus, and gives nothing away.
+// TestWithoutPrograms checks that devices on the bus are shown but not allocatable.
 func TestWithoutPrograms(t *testing.T) {
 	tree := fixturetest.Start(t, "ipu-pod4")
 	if err := os.Remove(filepath.Join(tree.Roots().GetPath()[0], "gc-inventory")); err != nil {
@@ -109,7 +109,7 @@ func TestWithoutPrograms(t *testing.T) {
 	}
 }
 
-// TestNonsenseIsBounded: groups that no machine has get no links.
+// TestNonsenseIsBounded checks that groups that are larger than any machine get no links.
 func TestNonsenseIsBounded(t *testing.T) {
 	var all []*pb.Device
 	for i := range accelerator.MaxDevices {
@@ -165,7 +165,7 @@ func TestRemoteIPUs(t *testing.T) {
 	}
 }
 
-// Two IPU-Machines number their IPUs alike.
+// Two IPU-Machines use the same numbers for their IPUs.
 func TestTheOtherMachinesIPUIsNotGiven(t *testing.T) {
 	tree := fixturetest.Start(t, "ipu-pod4")
 	const conf = `{"devices": [{"ip": "10.1.5.11", "device_id": 1, "port": 1}, {"ip": "10.1.5.10", "device_id": 1, "port": 2}]}`
@@ -214,7 +214,7 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
-// More than everything is not a measurement.
+// A value above the maximum is not reported as a measurement.
 func TestBusierThanPossible(t *testing.T) {
 	r := readings{ipus: map[string]ipu{"a": {"ipu utilisation": "104.2%"}}}
 	if m := r.measure(&pb.Device{Id: "a"})[0]; m.GetName() != "ipu_util" || m.GetValue() != 0 || m.GetQuality() != pb.Metric_UNAVAILABLE {
@@ -222,7 +222,7 @@ func TestBusierThanPossible(t *testing.T) {
 	}
 }
 
-// TestWhoseItIs: the process that gc-inventory names is the workload's, or is not.
+// TestWhoseItIs checks the attribution by the process that gc-inventory reports.
 func TestWhoseItIs(t *testing.T) {
 	m := bench.Open(t, fixturetest.Start(t, "ipu-pod4").Roots(), "")
 	s := bench.Scan(t, m)

@@ -13,8 +13,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// ipu is what gc-inventory says of one: names in words, such as "board type", and
-// values with units.
+// ipu is the output of gc-inventory for one IPU: names such as "board type", and values with units.
 type ipu map[string]driver.Loose
 
 func (i ipu) text(name string) string {
@@ -34,7 +33,7 @@ func (i ipu) number(name string) (float64, error) {
 	return driver.Quantity(i[name])
 }
 
-// whole is a number without unit, -1 when there is none.
+// whole returns a number without its unit, or -1 if there is none.
 func (i ipu) whole(name string) int {
 	n, err := strconv.Atoi(i.text(name))
 	if err != nil || n < 0 {
@@ -46,7 +45,7 @@ func (i ipu) whole(name string) int {
 // fabric reports whether the IPU is reached over the network.
 func (i ipu) fabric() bool { return strings.EqualFold(i.text("target"), "fabric") }
 
-// inventory lists the IPUs in the order of their numbers.
+// inventory returns the IPUs in the order of their numbers.
 func (m *machine) inventory(ctx context.Context) ([]ipu, error) {
 	var all struct {
 		Devices []ipu `json:"devices"`
@@ -66,7 +65,7 @@ func (m *machine) inventory(ctx context.Context) ([]ipu, error) {
 	return all.Devices, nil
 }
 
-// hosts are the addresses of the IPU-Machines by the number of an IPU.
+// hosts returns the addresses of the IPU-Machines by the number of an IPU.
 func (m *machine) hosts(ctx context.Context) (map[int]string, error) {
 	var all struct {
 		Cards []struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// readings are what gc-inventory says of the IPUs at one moment, by device.
+// readings has the output of gc-inventory by device.
 type readings struct {
 	ipus map[string]ipu
 	err  error
@@ -48,9 +48,9 @@ func (r readings) measure(d *pb.Device) []*pb.Metric {
 	}
 }
 
-// SampleWorkloads implements driver.WorkloadSampler. An IPU belongs to one process at
-// a time, and gc-inventory names it: where that is one of the workload's, its figures
-// are measured rather than attributed.
+// SampleWorkloads implements driver.WorkloadSampler. An IPU is used by one process at a time, which
+// gc-inventory reports. If that process belongs to the workload, its values are measured rather
+// than attributed.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	r := m.look(ctx)
 	out := driver.Whole(s, set, r.measure)

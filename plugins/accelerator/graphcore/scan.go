@@ -15,15 +15,15 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// machine is a host with IPUs, or near some.
+// machine is a host with local IPUs or access to remote ones.
 type machine struct {
 	*driver.Host
 	config config
 }
 
-// board is a product; memory and tiles of one IPU are its data sheet's.
+// board is a product; memory and tiles of one IPU come from its data sheet.
 type board struct {
-	name   string // in what gc-inventory calls it
+	name   string // a part of gc-inventory's name of it
 	model  string
 	memory uint64
 	tiles  uint32
@@ -38,7 +38,7 @@ var boards = []board{
 
 const first = "C2" // of the first generation
 
-// known are the attributes that are shown of an IPU.
+// known are the displayed attributes of an IPU.
 var known = map[string]string{
 	"id": "number", "target": "target", "board type": "board", "board variant": "variant", "board ipu index": "board_index",
 	"firmware version": "firmware", "driver version": "driver", "ipu architecture": "architecture", "link speed": "link_speed", "link width": "link_width",
@@ -85,7 +85,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 	return s, nil
 }
 
-// device is what an IPU is, wherever it is.
+// device returns the properties that local and remote IPUs have in common.
 func (m *machine) device(one ipu) *pb.Device {
 	d := &pb.Device{
 		Id: fmt.Sprintf("ipu-%d", one.whole("id")), Model: "IPU", Health: pb.Health_HEALTH_HEALTHY,
@@ -103,7 +103,7 @@ func (m *machine) device(one ipu) *pb.Device {
 	if serial := one.text("board serial number"); serial != "" {
 		d.Serial, d.Groups = serial, []string{"board-" + serial}
 		if id := fmt.Sprintf("%s/%d", serial, one.whole("board ipu index")); one.whole("board ipu index") >= 0 && accelerator.IsDeviceID(id) {
-			d.Id = id // a board has several
+			d.Id = id // a board has several IPUs
 		}
 	}
 	m.offer(d, one)
@@ -127,7 +127,7 @@ func (m *machine) offer(d *pb.Device, one ipu) {
 	}
 }
 
-// place finds a card's function on the bus and its device files.
+// place finds a card's PCI function and its device files.
 func (m *machine) place(d *pb.Device, one ipu) {
 	address := driver.Address(one.text("pci id"))
 	p, ok := m.PCIAt(address)
@@ -143,8 +143,8 @@ func (m *machine) place(d *pb.Device, one ipu) {
 
 var nodeForm = regexp.MustCompile(`^ipu([0-9]{1,4})(_[a-z0-9]{1,16})?$`)
 
-// nodes are the device files of a card's IPU: ipu0, ipu0_ex and whatever else the
-// driver makes for it.
+// nodes returns the device files of a card's IPU: ipu0, ipu0_ex and others that the driver creates
+// for it.
 func (m *machine) nodes(number int) ([]string, error) {
 	var out []string
 	for _, name := range driver.Names(m.Dev()) {
@@ -162,10 +162,10 @@ func (m *machine) nodes(number int) ([]string, error) {
 	return out, nil
 }
 
-// maxGroup is more than any machine has; what claims more says nonsense.
+// maxGroup is larger than any machine, so a larger group is an error.
 const maxGroup = 64
 
-// links join the IPUs of a board, or of an IPU-Machine.
+// links returns links between the IPUs of a board or an IPU-Machine.
 func links(devices []*pb.Device) []*pb.Link {
 	groups := map[string][]string{}
 	for _, d := range devices {

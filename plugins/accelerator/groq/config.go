@@ -15,7 +15,7 @@ const (
 
 // config is the plugin's section of the agent's configuration.
 type config struct {
-	Runtime    string `json:"runtime"` // directory of the host's runtime; empty = the image brings it
+	Runtime    string `json:"runtime"` // directory of the host's runtime; empty = the image contains it
 	Hugepages  bool   `json:"hugepages"`
 	OtherCards bool   `json:"other_cards"`
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Edit implements driver.Machine. A card keeps its number in the container: the
-// vendor's runtime takes the cards whose files it finds.
+// Edit implements driver.Machine. A card keeps its number in the container, because the vendor's
+// runtime uses the cards whose files it finds.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	e := &pb.ContainerEdits{Rlimits: driver.Memlock()}
 	out := &pb.PrepareResponse{Edits: e}

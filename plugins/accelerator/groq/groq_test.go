@@ -75,7 +75,7 @@ func TestCardsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutClass has a driver that does not say which file is whose.
+// TestFilesWithoutClass simulates a driver that does not associate files with cards.
 func TestFilesWithoutClass(t *testing.T) {
 	tree := fixturetest.Start(t, "groqnode-8")
 	if err := tree.Remove("sys/bus/pci/devices/0000:c3:00.0"); err != nil {
@@ -147,7 +147,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestMeasurements has tsp-ctl first, then the sensors alone.
+// TestMeasurements measures with tsp-ctl, then with the sensors only.
 func TestMeasurements(t *testing.T) {
 	tree := fixturetest.Start(t, "groqnode-8")
 	m := bench.Open(t, tree.Roots(), "")

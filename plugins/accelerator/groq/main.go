@@ -1,5 +1,5 @@
-// Command groq is the accelerator plugin for GroqCards. It finds them on the PCI
-// bus, and asks the vendor's program tsp-ctl, where there is one, how they are.
+// Command groq is the accelerator plugin for GroqCards. It finds them on the PCI bus, and reads
+// their state with the vendor's program tsp-ctl if it is installed.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// readings are what is known of the cards at one moment.
+// readings has the state of the cards at one moment.
 type readings struct {
 	cards   map[string]card // by address
 	monitor report
@@ -20,7 +20,7 @@ func (m *machine) look(ctx context.Context) readings {
 	for _, c := range m.cards() {
 		r.cards[c.Address] = c
 	}
-	if len(r.cards) > 0 { // what tsp-ctl does not tell, the sensors may
+	if len(r.cards) > 0 { // the sensors may have values that tsp-ctl lacks
 		r.monitor, _ = m.ask(ctx, "monitor")
 		r.status, _ = m.ask(ctx, "status")
 	}
@@ -33,8 +33,8 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 	return driver.Each(s, r.measure)
 }
 
-// SampleWorkloads implements driver.WorkloadSampler. One process locks a card for
-// itself, so what it does it does for one workload.
+// SampleWorkloads implements driver.WorkloadSampler. A process locks a card for itself, so a card's
+// metrics are attributed to one workload.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	return driver.Whole(s, set, m.look(ctx).measure)
 }

@@ -18,25 +18,25 @@ type machine struct {
 	config config
 }
 
-// sram of a chip; there is no other memory on a card.
+// sram is the memory of a chip; a card has no other memory.
 const sram = 220 << 20
 
-// groqCards are the PCI subsystems of GroqCards.
+// groqCards are the PCI subsystem ids of GroqCards.
 var groqCards = []string{"c005", "c006", "c007"}
 
 var nodeForm = regexp.MustCompile(`^groqA?([0-9]{1,3})(\.pci)?$`)
 
-// card is a function on the bus with the device file that belongs to it.
+// card is a PCI function with its device file.
 type card struct {
 	driver.PCI
-	node   string // "" when unknown
-	number int    // in the node's name
-	doubt  error  // why there is none
+	node   string // "" if unknown
+	number int    // in the name of node
+	doubt  error  // why node is unknown
 }
 
-// cards lists what is on the bus. A card's device file is the one that the kernel
-// shows below it; where the driver publishes none, files and cards are counted off
-// in order, which is only sound when there are as many.
+// cards returns the cards on the bus. A card's device file is the one that the kernel lists below
+// it. If the driver lists none, files and cards are matched by their order, which is correct only
+// if their numbers are equal.
 func (m *machine) cards() []card {
 	var out []card
 	var nodes []string
@@ -69,7 +69,7 @@ func (m *machine) cards() []card {
 	return out
 }
 
-// published is the device file that the kernel shows in a class below a function.
+// published returns the device file that the kernel lists in a class directory below a function.
 func published(p driver.PCI) string {
 	for _, class := range driver.Names(p.Dir) {
 		for _, name := range driver.Names(p.Dir, class) {

@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// says is what tsp-ctl tells of a card. Its output is made for people, and changes
-// between versions: what is not recognised is left out.
+// says is the output of tsp-ctl for a card. The output is made for people and differs between
+// versions, so unknown parts are ignored.
 type says struct {
 	status      string
 	locked      *bool
@@ -20,7 +20,7 @@ type says struct {
 	power       *float64
 }
 
-// report is by what tsp-ctl calls a card: its number, or its address on the bus.
+// report has the output by tsp-ctl's name of a card: its number or its PCI address.
 type report map[string]*says
 
 var (
@@ -42,7 +42,7 @@ func (m *machine) ask(ctx context.Context, verb string) (report, error) {
 	return read(string(out)), nil
 }
 
-// read goes through the text: what follows a card's name is said of that card.
+// read parses the text: lines after a card's name belong to that card.
 func read(text string) report {
 	r := report{}
 	var now *says
@@ -66,7 +66,7 @@ func read(text string) report {
 	return r
 }
 
-// note takes of a line what is not known yet.
+// note parses a line and stores values that are not set yet.
 func (s *says) note(line string) {
 	if v := group(statusForm.FindStringSubmatch(line)); v != "" && s.status == "" {
 		s.status = strings.ToLower(v)
@@ -82,7 +82,7 @@ func (s *says) note(line string) {
 	}
 }
 
-// group is the first that matched.
+// group returns the first group that matched.
 func group(found []string) string {
 	for _, g := range found[min(1, len(found)):] {
 		if g != "" {
@@ -92,7 +92,7 @@ func group(found []string) string {
 	return ""
 }
 
-// of is what is said of a card.
+// of returns the output for a card.
 func (r report) of(c card) *says {
 	if s := r[c.Address]; s != nil {
 		return s
@@ -106,8 +106,8 @@ func (r report) of(c card) *says {
 // bad are the states in which a card cannot work.
 var bad = []string{"down", "error", "failed", "failure", "fault", "faulty", "offline", "dead", "hung"}
 
-// judge sets a device's health by tsp-ctl and the kernel's sensors. A program that
-// does not answer costs no card: the sensors still watch it.
+// judge sets a device's health from tsp-ctl and the kernel's sensors. If tsp-ctl does not respond,
+// the card stays healthy, because the sensors still monitor it.
 func (m *machine) judge(d *pb.Device, c card, said report, silence error) {
 	unhealthy := func(format string, args ...any) {
 		d.Health = pb.Health_HEALTH_UNHEALTHY

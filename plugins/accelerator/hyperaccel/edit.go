@@ -7,8 +7,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Edit implements driver.Machine. Files keep their names: the vendor's runtime
-// looks for them by their numbers.
+// Edit implements driver.Machine. Files keep their names, because the vendor's runtime finds them
+// by their numbers.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	e := &pb.ContainerEdits{
 		Rlimits: driver.Memlock(), HostIpc: m.config.HostIPC,

@@ -47,7 +47,8 @@ func TestNumberOfAPlace(t *testing.T) {
 	}
 }
 
-// TestOtherCardsAreNone: without the vendor's runtime a Xilinx card is just that.
+// TestOtherCardsAreNone checks that Xilinx cards are not devices if the vendor's runtime is not
+// installed.
 func TestOtherCardsAreNone(t *testing.T) {
 	tree := fixturetest.Start(t, "lpu-2")
 	if s := bench.Scan(t, bench.Open(t, tree.Roots(), `{"device_ids": ["5001"]}`)); len(s.GetDevices()) != 0 {
@@ -70,7 +71,7 @@ func TestOtherCardsAreNone(t *testing.T) {
 
 func TestRejections(t *testing.T) {
 	const dir = "sys/devices/pci0000:10/0000:3b:00."
-	for name, row := range map[string]struct{ file, text, reason string }{ // without text the file is removed
+	for name, row := range map[string]struct{ file, text, reason string }{ // empty text removes the file
 		"no user function": {"sys/bus/pci/devices/0000:3b:00.1", "", "is missing"},
 		"not Xilinx":       {dir + "1/vendor", "0x1234\n", "is missing"},
 		"no render node":   {"dev/dri/renderD129", "", "no such file"},

@@ -1,6 +1,5 @@
-// Command hyperaccel is the accelerator plugin for HyperAccel's LPU, a Xilinx card
-// that the drivers xclmgmt and xocl serve. It reads what they publish in /sys; no
-// library or program of the vendor is needed.
+// Command hyperaccel is the accelerator plugin for HyperAccel's LPU, a Xilinx card with the drivers
+// xclmgmt and xocl. It reads /sys and requires no library or program of the vendor.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

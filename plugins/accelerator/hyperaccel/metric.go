@@ -17,7 +17,7 @@ func (m *machine) SampleWorkloads(_ context.Context, s *pb.DeviceSnapshot, set *
 	return driver.Whole(s, set, m.measure)
 }
 
-// measure reads the card's sensors. How busy it is the drivers do not tell.
+// measure reads the card's sensors. The drivers do not report its utilization.
 func (m *machine) measure(d *pb.Device) []*pb.Metric {
 	dir := m.Sys("bus/pci/devices", d.GetPciAddress())
 	hot, tooHot, noHeat := driver.Sensor(dir, "temp")

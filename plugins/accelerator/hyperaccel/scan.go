@@ -18,8 +18,8 @@ type machine struct {
 	config config
 }
 
-// memory of the cards that an LPU is built on, by the name of their shell: the
-// drivers tell the name alone.
+// memory is the memory of the cards that contain an LPU, by the name of their shell, because the
+// drivers report only that name.
 var memory = map[string]uint64{"u55c": 16 << 30, "u280": 8 << 30, "u50": 8 << 30}
 
 var (
@@ -27,8 +27,8 @@ var (
 	serialForm = regexp.MustCompile(`^[0-9A-Za-z]{6,32}$`)
 )
 
-// cards lists the management functions. Another Xilinx card looks the same, so
-// there are none where HyperAccel's runtime is not installed.
+// cards returns the management functions. Other Xilinx cards look the same, so it returns none if
+// HyperAccel's runtime is not installed.
 func (m *machine) cards() []driver.PCI {
 	if !driver.Exists(m.Root(m.config.Runtime)) {
 		return nil
@@ -80,8 +80,8 @@ func (m *machine) device(p driver.PCI) *pb.Device {
 	return d
 }
 
-// board tells what the card's controllers say: the shell of the FPGA and the
-// serial number. A number that is none is not used as a name.
+// board reads the shell of the FPGA and the serial number from the card's controllers. An invalid
+// serial number is not used as the id.
 func (m *machine) board(d *pb.Device, p driver.PCI) {
 	for _, part := range driver.Names(p.Dir) {
 		switch {
@@ -104,8 +104,8 @@ func (m *machine) board(d *pb.Device, p driver.PCI) {
 	}
 }
 
-// nodes finds the two device files: the management function's, whose number is
-// its place on the bus, and the render node of the user function beside it.
+// nodes finds the two device files: that of the management function, whose number is derived from
+// its address, and the render node of the user function beside it.
 func (m *machine) nodes(d *pb.Device, p driver.PCI) error {
 	number, err := place(p.Address)
 	if err != nil {
@@ -131,8 +131,8 @@ func (m *machine) nodes(d *pb.Device, p driver.PCI) error {
 	return fmt.Errorf("the driver xocl does not serve the user function %s", beside)
 }
 
-// place is the number that the drivers make of an address, 0000:3b:00.0: domain, bus,
-// slot and function.
+// place returns the number that the drivers derive from an address 0000:3b:00.0: domain, bus, slot
+// and function.
 func place(address string) (uint64, error) {
 	domain, rest, _ := strings.Cut(address, ":")
 	bus, rest, _ := strings.Cut(rest, ":")

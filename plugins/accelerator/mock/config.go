@@ -28,8 +28,8 @@ type config struct {
 	Fractions   bool              `json:"fractions"`
 	Quantum     string            `json:"quantum"`        // smallest share
 	Counts      []uint32          `json:"allowed_counts"` // of mock.device; none = any
-	DeviceNodes bool              `json:"device_nodes"`   // hand out /dev/zero as /dev/mockN
-	Load        string            `json:"load"`           // how busy devices are, of patterns
+	DeviceNodes bool              `json:"device_nodes"`   // provide /dev/zero as /dev/mockN
+	Load        string            `json:"load"`           // pattern of the devices' utilization
 	Faults      map[string]string `json:"faults"`
 }
 
@@ -120,8 +120,8 @@ func (m *mock) Configure(_ context.Context, req *pb.ConfigureRequest) (*pb.Confi
 	return &pb.ConfigureResponse{}, nil
 }
 
-// faultDir is where faults are ordered: on a machine that is made up, which has a
-// driver's root, there.
+// faultDir returns the directory of fault files: on a simulated machine with a driver root, it is
+// there.
 func faultDir(r *pb.Roots) string {
 	switch driver, state := r.GetDriver(), r.GetState(); {
 	case driver != "" && driver != "/":
@@ -132,7 +132,7 @@ func faultDir(r *pb.Roots) string {
 	return ""
 }
 
-// follow turns fault files into new snapshots for the life of the process.
+// follow applies fault files to new snapshots for the life of the process.
 func (m *mock) follow() {
 	for range time.Tick(100 * time.Millisecond) {
 		m.faults.crash()

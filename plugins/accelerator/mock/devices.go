@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// The three ways to give away one device: whole, by thousandths, by bytes.
+// The three slots of one device: whole, by thousandths, by bytes.
 const (
 	whole  = "mock.device"
 	shares = "mock.shares"
@@ -48,8 +48,7 @@ func slots(c config) []*pb.SlotType {
 	})
 }
 
-// refresh renders the configured machine as the faults leave it, unless neither
-// has changed.
+// refresh creates a snapshot from the configuration and the faults, unless neither has changed.
 func (m *mock) refresh(reconfigured bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +61,7 @@ func (m *mock) refresh(reconfigured bool) {
 	unplugged := m.faults.unplugged()
 	n := m.cfg.Devices
 	if m.cfg.DeviceNodes && !driver.Exists(m.dev, "zero") {
-		n = 0 // every device is that file
+		n = 0 // the same file for every device
 	}
 	if s.Look = m.faults.look(); s.Look.GetState() > pb.Look_PARTIAL {
 		n = 0

@@ -43,7 +43,7 @@ func checkFaults(m map[string]string) error {
 	return nil
 }
 
-// configure takes the presets; a directory given in the environment stays.
+// configure sets the configured faults. A directory from the environment has precedence.
 func (f *faults) configure(dir string, preset map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +66,7 @@ func (f *faults) get(name string) (text, file string, on bool) {
 	return text, "", on
 }
 
-// of returns what is asked for by these names, for comparison.
+// of returns the values of these faults, for comparison.
 func (f *faults) of(names ...string) string {
 	var all strings.Builder
 	for _, n := range names {
@@ -76,8 +76,8 @@ func (f *faults) of(names ...string) string {
 	return all.String()
 }
 
-// strike crashes or hangs a call when that is asked for. It does not look at
-// the call's context: a plugin that hangs does not either.
+// strike crashes or blocks a call on request. It ignores the call's context, as a plugin that hangs
+// does.
 func (f *faults) strike(call string) {
 	f.crash()
 	for {
@@ -111,7 +111,7 @@ func (f *faults) unplugged() []int {
 	return out
 }
 
-// look returns how the look at the hardware goes, nil when nothing is asked for.
+// look returns the requested result of scans, or nil.
 func (f *faults) look() *pb.Look {
 	text, _, on := f.get("look")
 	state, message, _ := strings.Cut(text, " ")
@@ -140,7 +140,7 @@ func (f *faults) ail(d *pb.Device) {
 	}
 }
 
-// lie spoils a snapshot in the way asked for.
+// lie corrupts a snapshot in the requested way.
 func (f *faults) lie(s *pb.DeviceSnapshot) {
 	kind, _, on := f.get("lie")
 	if !on {

@@ -1,7 +1,6 @@
-// Command mock is an accelerator plugin for hardware that does not exist. Its
-// devices, measurements and failures follow from its configuration and from
-// files that a test drops into its state directory; the contract is the real
-// one, and so is the process.
+// Command mock is an accelerator plugin without hardware. Its configuration and files that a test
+// creates in its state directory determine its devices, metrics and failures. The contract and the
+// process are real.
 package main
 
 import (

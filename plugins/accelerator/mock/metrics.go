@@ -10,8 +10,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// patterns of load, in [0, 1]: a walk of seeded levels, nothing, nearly everything,
-// up and down in ten minutes, and ten seconds of work in each minute.
+// patterns of utilization in [0, 1]: random levels from a seed, idle, almost full, a cycle of ten
+// minutes, and ten seconds of work in each minute.
 var patterns = map[string]func(c *config, id string, at time.Time) float64{
 	"walk": walk,
 	"idle": func(*config, string, time.Time) float64 { return 0 },
@@ -27,8 +27,8 @@ var patterns = map[string]func(c *config, id string, at time.Time) float64{
 	},
 }
 
-// walk is the same for every caller, because it depends on nothing but its
-// arguments. It moves between one random level a minute and the next.
+// walk depends only on its arguments, so all callers get the same value. It interpolates between
+// one random level per minute and the next.
 func walk(c *config, id string, at time.Time) float64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
@@ -44,7 +44,7 @@ func gauge(name, id, unit string, value, limit float64, q pb.Metric_Quality) *pb
 	return &pb.Metric{Name: "mock_" + name, DeviceId: id, Unit: unit, Value: value, Capacity: &limit, Kind: pb.Metric_GAUGE, Quality: q}
 }
 
-// load is how busy a device is at a moment.
+// load returns the utilization of a device at a time.
 func (m *mock) load(id string, at time.Time) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,13 +89,13 @@ func (m *mock) WatchWorkloadMetrics(stream pb.Accelerator_WatchWorkloadMetricsSe
 	})
 }
 
-// workload charges a container with its part of what its devices do, so that
-// all containers together never use more than the device.
+// workload attributes a part of its devices' usage to a container. The containers together never
+// use more than the device.
 func (m *mock) workload(s *pb.DeviceSnapshot, w *pb.Workload, each bool) *pb.WorkloadMetrics {
 	out := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
 	grants, err := accelerator.Grants(s, w.GetAllocations())
 	if err != nil {
-		return out // the device is gone; so are its figures
+		return out // the device is gone
 	}
 	for _, g := range grants {
 		id, mem := g.Device.GetId(), float64(g.Device.GetMemoryBytes())

@@ -8,11 +8,11 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// What keeps a container to its part of a GPU.
+// The mechanisms that enforce a container's share of a GPU.
 const (
-	advisory = "advisory" // nothing: the program is told
-	limited  = "limit"    // the library: memory
-	mps      = "mps"      // NVIDIA's Multi-Process Service: memory and processors
+	advisory = "advisory" // none: the program only knows its share
+	limited  = "limit"    // the library limits memory
+	mps      = "mps"      // NVIDIA's Multi-Process Service limits memory and processors
 )
 
 // config is the plugin's section of the agent's configuration.
@@ -21,7 +21,7 @@ type config struct {
 	Fractions            bool   `json:"fractions"`
 	Quantum              string `json:"quantum"`
 	Enforcement          string `json:"enforcement"`
-	// What one share is; 0 = one share is the whole GPU.
+	// UnitMem and UnitCompute define one share; 0 = one share is the whole GPU.
 	UnitMem int64 `json:"unit_mem"`
 	UnitSM  int64 `json:"unit_sm"`
 
@@ -42,7 +42,7 @@ const schema = `{
   }
 }`
 
-// parse takes settings; library is "" where the limit's library is not installed.
+// parse parses settings. library is "" if the library of the limit is not installed.
 func parse(raw []byte, library string) (config, error) {
 	c := config{MinComputeCapability: "7.5", Fractions: true, Quantum: "0.01"}
 	if err := accelerator.DecodeConfig(raw, &c); err != nil {

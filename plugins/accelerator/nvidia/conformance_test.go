@@ -10,16 +10,16 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
 )
 
-// hgx is the machine of package fixture. Its NVML is a shared library that is
-// loaded as the driver's is, so that every call's layout is proven too.
+// hgx is a machine of package fixture. Its NVML is a shared library that is loaded like the
+// driver's, so that the layout of every call is tested.
 const hgx = "hgx-h100-8"
 
 func TestConformance(t *testing.T) {
 	acceleratortest.Test(t, acceleratortest.Plugin{Path: install(t), Fixture: hgx})
 }
 
-// TestConformanceOfLevels does without changes of the machine, in every way to
-// enforce parts of a GPU.
+// TestConformanceOfLevels runs the suite without changes of the machine, for every enforcement
+// mechanism.
 func TestConformanceOfLevels(t *testing.T) {
 	binary := install(t)
 	for _, how := range []string{"", limited, mps} {
@@ -42,7 +42,7 @@ func TestConformanceOfLevels(t *testing.T) {
 	}
 }
 
-// install builds the plugin with the limit's library, as they lie when installed.
+// install builds the plugin and the library of the limit in the layout of an installation.
 func install(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

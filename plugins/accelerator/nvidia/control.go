@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// mpsControl is NVIDIA's program that starts a GPU's server and speaks to it.
+	// mpsControl is NVIDIA's program that starts and controls a GPU's server.
 	mpsControl = "nvidia-cuda-mps-control"
-	// mpsTimeout is a quarter of what Prepare may take.
+	// mpsTimeout is a quarter of Prepare's deadline.
 	mpsTimeout = 15 * time.Second
 )
 
-// control starts, asks and ends the MPS server of one GPU.
+// control starts, queries and stops the MPS server of one GPU.
 type control struct {
 	host                *driver.Host
 	gpu                 string
 	dir, pipe, log, shm string
 }
 
-// findControl finds NVIDIA's program on the path, or below the driver's root.
+// findControl finds NVIDIA's program in PATH or below the driver's root.
 func findControl(h *driver.Host) (string, error) {
 	file, err := h.Find(mpsControl)
 	if own := h.Root("usr/bin", mpsControl); err != nil && driver.Exists(own) {
@@ -39,7 +39,7 @@ func findControl(h *driver.Host) (string, error) {
 	return file, err
 }
 
-// command runs with the programs beside NVIDIA's within reach: it starts one.
+// command adds the directory of NVIDIA's programs to PATH, because the program starts another one.
 func (c control) command(ctx context.Context, program, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = []string{
@@ -50,8 +50,8 @@ func (c control) command(ctx context.Context, program, name string, args ...stri
 	return cmd
 }
 
-// start has the server see its own /dev/shm, which it shares with its programs
-// and with nothing else of the host.
+// start starts the server with its own /dev/shm, which it shares with its clients but not with the
+// rest of the host.
 func (c control) start(ctx context.Context) error {
 	program, err := findControl(c.host)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c control) start(ctx context.Context) error {
 	defer cancel()
 	cmd := c.command(ctx, program, "unshare", "--mount", "--propagation", "private", "sh", "-c",
 		`mount --bind "$1" /dev/shm && exec "$2" -d`, "sh", c.shm, program)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the plugin, as its programs do
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it must outlive the plugin, as its clients do
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s -d: %w", mpsControl, err)
 	}
@@ -86,8 +86,8 @@ func (c control) start(ctx context.Context) error {
 	return nil
 }
 
-// share makes the directory that takes the place of /dev/shm. Others on the host
-// may have put something in its way.
+// share creates the directory that replaces /dev/shm. It returns an error if another user has
+// created something at its path.
 func (c control) share() error {
 	if err := os.MkdirAll(c.shm, 0o700); err != nil {
 		return err
@@ -99,10 +99,10 @@ func (c control) share() error {
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s is somebody else's", c.shm)
 	}
-	return os.Chmod(c.shm, 0o777|os.ModeSticky) // as /dev/shm is, whatever the umask
+	return os.Chmod(c.shm, 0o777|os.ModeSticky) // the mode of /dev/shm, regardless of the umask
 }
 
-// tell gives the server an order.
+// tell sends a command to the server.
 func (c control) tell(ctx context.Context, order string) error {
 	program, err := findControl(c.host)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c control) tell(ctx context.Context, order string) error {
 
 func (c control) alive(ctx context.Context) bool { return c.tell(ctx, "get_server_list") == nil }
 
-// end ends the server, politely first, and removes what it had.
+// end stops the server, kills it if it does not exit, and removes its files.
 func (c control) end(ctx context.Context) error {
 	if pid := c.pid(); pid > 0 {
 		_ = c.tell(ctx, "quit")
@@ -135,7 +135,7 @@ func (c control) end(ctx context.Context) error {
 	return errors.Join(os.RemoveAll(c.shm), os.RemoveAll(c.dir))
 }
 
-// gone waits for the server to end.
+// gone waits until the server has exited.
 func (c control) gone(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, mpsTimeout/3)
 	defer cancel()
@@ -149,8 +149,8 @@ func (c control) gone(ctx context.Context) bool {
 	return true
 }
 
-// pid of the server's control process, 0 when there is none. The number in the
-// file may be another process's by now.
+// pid returns the pid of the server's control process, or 0. The pid in the file may have been
+// reused by another process.
 func (c control) pid() int {
 	text, err := os.ReadFile(filepath.Join(c.pipe, mpsControl+".pid"))
 	if err != nil {

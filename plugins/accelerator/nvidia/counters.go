@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// counters are a whole GPU's memory errors since the driver was loaded, its clocks, and
-// what goes over its NVLinks.
+// counters returns a whole GPU's memory errors since the driver was loaded, its clock rates, and
+// its NVLink traffic.
 func (m *machine) counters(g *gpu) []*pb.Metric {
 	out := []*pb.Metric{
 		g.errors("ecc_uncorrected", nvml.MEMORY_ERROR_TYPE_UNCORRECTED),
@@ -35,17 +35,17 @@ func (g *gpu) clock(name string, kind nvml.ClockType) *pb.Metric {
 	return gauge(name, g.id, "mhz", float64(n), 0, ret)
 }
 
-// linkBytes are what NVML counted of a GPU's NVLinks, over all of them, when it was read.
+// linkBytes has NVML's counters of all NVLinks of a GPU and the time of the read.
 type linkBytes struct {
 	sent, received uint64
 	at             time.Time
 }
 
-// allLinks is the scope of a field of all NVLinks together.
+// allLinks is the scope of a field that covers all NVLinks.
 const allLinks = math.MaxUint32
 
-// traffic is what went over a GPU's NVLinks in a second, since it was read last; nothing
-// for a GPU without NVLink.
+// traffic returns the rate of a GPU's NVLink traffic since the previous read, or nothing for a GPU
+// without NVLink.
 func (m *machine) traffic(g *gpu) []*pb.Metric {
 	fields := []nvml.FieldValue{
 		{FieldId: nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, ScopeId: allLinks},
@@ -70,7 +70,7 @@ func (m *machine) traffic(g *gpu) []*pb.Metric {
 	m.wires[g.id] = now
 	m.mu.Unlock()
 	took := now.at.Sub(was.at).Seconds()
-	if was.at.IsZero() || took <= 0 || now.sent < was.sent || now.received < was.received { // it takes two reads
+	if was.at.IsZero() || took <= 0 || now.sent < was.sent || now.received < was.received { // a rate requires two reads
 		ret = nvml.ERROR_NOT_READY
 	}
 	rate := func(name string, n uint64) *pb.Metric {
@@ -81,8 +81,8 @@ func (m *machine) traffic(g *gpu) []*pb.Metric {
 	return []*pb.Metric{rate("nvlink_tx", now.sent-was.sent), rate("nvlink_rx", now.received-was.received)}
 }
 
-// fabric checks the manager of a machine's NVSwitches, without which CUDA does not
-// start on any of its GPUs; nil on a machine without switches.
+// fabric checks the manager of a machine's NVSwitches, which CUDA requires on all of its GPUs. It
+// returns nil for a machine without switches.
 func (m *machine) fabric() *pb.Check {
 	switches := 0
 	for _, name := range driver.Names(m.Dev()) {
@@ -93,7 +93,7 @@ func (m *machine) fabric() *pb.Check {
 	if switches == 0 {
 		return nil
 	}
-	const name = "nv-fabricmanage" // the kernel keeps 15 characters of nv-fabricmanager
+	const name = "nv-fabricmanage" // the kernel truncates nv-fabricmanager to 15 characters
 	running := false
 	for _, pid := range driver.Names(m.Proc()) {
 		if strings.Trim(pid, "0123456789") == "" && driver.Text(m.Proc(pid, "comm")) == name {

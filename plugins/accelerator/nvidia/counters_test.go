@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver/drivertest"
 )
 
-// A driver and a library of different versions: a machine that was upgraded and not
-// restarted.
+// The driver and the library have different versions, as on a machine that was upgraded and not
+// rebooted.
 func TestADriverThatCannotBeUsedSaysWhy(t *testing.T) {
 	m := newHost(t, h100)
 	p := m.start(t, "")
@@ -29,7 +29,7 @@ func TestADriverThatCannotBeUsedSaysWhy(t *testing.T) {
 	}
 }
 
-// Without the file that all GPUs share no container can use one.
+// Without the file that all GPUs share, no container can use a GPU.
 func TestSharedDeviceFileIsMissing(t *testing.T) {
 	m := newHost(t, h100, h100)
 	p := m.start(t, "")
@@ -57,7 +57,7 @@ func TestCounters(t *testing.T) {
 	drivertest.Bench[*machine]{Driver: p.vendor}.Measures(t, p.machine, p.now, map[string]string{
 		"cuda_ecc_corrected " + id: "3 MEASURED", "cuda_ecc_uncorrected " + id: "0 MEASURED",
 		"cuda_clock " + id: "1001 MEASURED", "cuda_memory_clock " + id: "1002 MEASURED",
-		"cuda_nvlink_tx " + id: "", // it has none
+		"cuda_nvlink_tx " + id: "", // it has no NVLink
 	})
 	kib := uint64(1000)
 	m.gpu(0).GetFieldValuesFunc = func(f []nvml.FieldValue) nvml.Return {

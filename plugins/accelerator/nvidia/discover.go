@@ -12,12 +12,12 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// gpu is what NVML and sysfs tell about one GPU or one MIG instance.
+// gpu is a GPU or a MIG instance, from NVML and sysfs.
 type gpu struct {
 	handle nvml.Device
 	id     string // uuid
 	index  int
-	minor  int // of /dev/nvidiaN; a MIG instance has its parent's
+	minor  int // of /dev/nvidiaN; that of its parent for a MIG instance
 	model  string
 	serial string
 	pci    string
@@ -25,23 +25,22 @@ type gpu struct {
 	units  uint32
 	major  int // compute capability
 	lesser int
-	mig    bool // MIG mode is on: only the instances can be given away
+	mig    bool // MIG mode is on: only the instances are allocatable
 	lost   bool
-	hot    bool // beyond where it slows down
+	hot    bool // above the temperature at which it slows down
 
 	parent  *gpu // of a MIG instance
 	profile string
 	gi, ci  int
-	slices  map[string]string // GPU instances; of an instance the one it is in
+	slices  map[string]string // GPU instances; for an instance, the one that contains it
 
 	problems []string // why it cannot be used
 }
 
-// profileForm is what the name of a slot takes.
+// profileForm is the allowed form of a profile in the name of a slot.
 var profileForm = regexp.MustCompile(`^[0-9a-z][0-9a-z.+-]{0,40}$`)
 
-// scan reads the whole machine. A GPU that cannot be read stays in the list
-// with its problems.
+// scan reads the whole machine. A GPU that cannot be read is in the list with its problems.
 func (d *management) scan() ([]*gpu, error) {
 	n, ret := d.lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
@@ -101,7 +100,7 @@ func (d *management) read(i int) *gpu {
 	if p, ret := h.GetPciInfo(); need("PCI address", ret) {
 		g.pci = driver.Clean(address(p.BusId), 40)
 	}
-	// What follows not every product has.
+	// Not every product supports the following calls.
 	if s, ret := h.GetSerial(); ret == nvml.SUCCESS {
 		g.serial = driver.Clean(s, 100)
 	}
@@ -118,8 +117,8 @@ func (d *management) read(i int) *gpu {
 	return g
 }
 
-// cut counts a GPU's instances. Compute instances that share a GPU instance share
-// its memory: only one of them is given away at a time.
+// cut sets the counters of a GPU's instances. Compute instances in the same GPU instance share its
+// memory, so only one of them can be allocated at a time.
 func (g *gpu) cut(parts []*gpu) {
 	g.slices = map[string]string{}
 	for _, m := range parts {
@@ -129,8 +128,7 @@ func (g *gpu) cut(parts []*gpu) {
 	}
 }
 
-// cores avoids a call that drivers before 470 do not have: a missing symbol
-// would end the process.
+// cores avoids a call that drivers before 470 lack: a missing symbol would end the process.
 func (d *management) cores(h nvml.Device) (int, nvml.Return) {
 	if d.lib.Extensions().LookupSymbol("nvmlDeviceGetNumGpuCores") != nil {
 		return 0, nvml.ERROR_FUNCTION_NOT_FOUND
@@ -145,7 +143,7 @@ func coresPerSM(major, minor int) int {
 	return 128
 }
 
-// address turns NVML's 00000000:3B:00.0 into the kernel's 0000:3b:00.0.
+// address converts NVML's 00000000:3B:00.0 to the kernel's 0000:3b:00.0.
 func address(raw [32]int8) string {
 	var b strings.Builder
 	for _, c := range raw {
@@ -157,7 +155,7 @@ func address(raw [32]int8) string {
 	return driver.Address(b.String())
 }
 
-// instances lists a GPU's MIG instances.
+// instances returns a GPU's MIG instances.
 func (g *gpu) instances() []*gpu {
 	n, ret := g.handle.GetMaxMigDeviceCount()
 	if ret != nvml.SUCCESS {
@@ -167,7 +165,7 @@ func (g *gpu) instances() []*gpu {
 	for i := range n {
 		h, ret := g.handle.GetMigDeviceHandleByIndex(i)
 		if ret != nvml.SUCCESS {
-			continue // that place is not in use
+			continue // no instance has this index
 		}
 		out = append(out, g.instance(i, h))
 	}
@@ -194,7 +192,7 @@ func (g *gpu) instance(i int, h nvml.Device) *gpu {
 	if ret == nvml.SUCCESS {
 		m.memory, m.units = a.MemorySizeMB<<20, a.MultiprocessorCount
 	}
-	// "NVIDIA A100-SXM4-40GB MIG 1g.5gb" ends in the profile's public name.
+	// "NVIDIA A100-SXM4-40GB MIG 1g.5gb" ends with the public name of the profile.
 	if name, ret := h.GetName(); ret == nvml.SUCCESS {
 		m.model = cmp.Or(driver.Clean(name, 100), m.model)
 		_, m.profile, _ = strings.Cut(name, " MIG ")

@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/nvidia/limit"
 )
 
-// enforce tells the program its parts of GPUs, and sees that it keeps to them as
-// the configuration wants it.
+// enforce describes the program's shares of GPUs to it, and enforces them by the configured
+// mechanism.
 func (m *machine) enforce(ctx context.Context, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
 	if len(parts) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func (m *machine) enforce(ctx context.Context, req *pb.PrepareRequest, parts []p
 		limits = append(limits, fmt.Sprintf("%s:%d", x.unit.id, x.mem))
 		caps = append(caps, limit.Cap{UUID: x.unit.id, Bytes: x.mem})
 	}
-	// A program may change its environment; what it is told beside that stays.
+	// A program can change its environment, but not this file.
 	out.ResourceData = map[string]string{
 		"BERTH_CUDA_ENFORCEMENT":   how,
 		"BERTH_CUDA_SHARES":        strings.Join(shares, ","),
@@ -41,7 +41,7 @@ func (m *machine) enforce(ctx context.Context, req *pb.PrepareRequest, parts []p
 	case limited:
 		return m.vendor.limit(req.GetWorkDir(), caps, out.Edits)
 	case mps:
-		// The server limits each process; the library all of them together.
+		// The MPS server limits each process; the library limits all processes together.
 		if m.vendor.library != "" {
 			if err := m.vendor.limit(req.GetWorkDir(), caps, out.Edits); err != nil {
 				return err
@@ -62,14 +62,14 @@ func (v *vendor) limit(dir string, caps []limit.Cap, e *pb.ContainerEdits) error
 	return nil
 }
 
-// held is what an allocation under MPS hands back in Restore.
+// held is the state of an allocation under MPS for Restore.
 type held struct {
 	GPU    string `json:"gpu"`
 	Domain string `json:"domain"`
 }
 
-// serve puts a container under the MPS server of its GPU. A program speaks to one
-// server, so it can have a part of one GPU and nothing else.
+// serve connects a container to the MPS server of its GPU. A program can connect to only one
+// server, so it can have a share of only one GPU.
 func (m *machine) serve(ctx context.Context, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
 	if len(parts) != 1 || len(req.GetAllocations()) != 1 {
 		return status.Error(codes.InvalidArgument, "allocations: under MPS a container can have a part of one GPU, and no other GPU beside")

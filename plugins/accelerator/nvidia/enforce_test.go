@@ -13,7 +13,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// ask prepares an allocation of one project; allocations are "card slot amount".
+// ask prepares an allocation of one project; allocations have the form "card slot amount".
 func (m *host) ask(t *testing.T, p *bed, id, project string, allocations ...string) (*pb.PrepareResponse, error) {
 	t.Helper()
 	req := &pb.PrepareRequest{AllocationId: id, TrustDomain: project, WorkDir: filepath.Join(m.root, "work", id)}
@@ -34,7 +34,7 @@ func TestLimit(t *testing.T) {
 	m := newHost(t, h100, h100)
 	m.file(t, "lib/libberthlimit.so", "library")
 	m.library = filepath.Join(m.root, "lib/libberthlimit.so")
-	p := m.start(t, "") // it is the default where the library is
+	p := m.start(t, "") // the default if the library is installed
 	if d := look(t, p).GetDevices()[0]; d.GetAttributes()["enforcement"] != "limit" {
 		t.Errorf("attributes %v", d.GetAttributes())
 	}
@@ -58,7 +58,7 @@ func TestLimit(t *testing.T) {
 	if want := "GPU-00000000-0000-0000-0000-000000000000 1073741824\n"; err != nil || string(limits) != want {
 		t.Errorf("limits %q, %v", limits, err)
 	}
-	// Anyone who the container runs as writes the counter, and no one the limit.
+	// The container's user can write the counter, whoever it is, but not the limit.
 	for name, mode := range map[string]os.FileMode{"usage": 0o666, "limits": 0o644} {
 		if info, err := os.Stat(own[name].GetSource()); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
@@ -107,7 +107,7 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%s: %s shares are %s, want %s", row.config, row.amount, got, row.env)
 		}
 	}
-	p := m.start(t, `{"unit_mem": 109951162777600}`) // no GPU is as large
+	p := m.start(t, `{"unit_mem": 109951162777600}`) // larger than any GPU
 	if c := look(t, p).GetDevices()[0].GetCapacity(); c["cuda.shares"] != "" || c["cuda.device"] != "1" {
 		t.Errorf("capacity %v", c)
 	}
@@ -138,7 +138,7 @@ func TestDirectAccessNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out []string
-		for _, n := range r.GetEdits().GetDeviceNodes()[3:] { // after what every program opens
+		for _, n := range r.GetEdits().GetDeviceNodes()[3:] { // after the files that every program opens
 			out = append(out, n.GetPath())
 		}
 		return out

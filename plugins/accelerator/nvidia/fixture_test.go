@@ -19,12 +19,12 @@ import (
 
 var v100 = gpus.Config{Name: "Tesla V100-SXM2-16GB", CudaMajor: 7, MemoryMB: 16384}
 
-// host is made up: NVML as go-nvml's mock, completed by the calls it
-// lacks, and the trees of files around it.
+// host is a simulated host: go-nvml's mock of NVML with the calls that it lacks, and the file trees
+// of the machine.
 type host struct {
 	*simulated.Server
 	root    string
-	library string // that keeps limits
+	library string // of the limit
 	events  chan nvml.EventData
 }
 
@@ -44,7 +44,7 @@ func newHost(t *testing.T, cards ...gpus.Config) *host {
 				case e := <-m.events:
 					return e, nvml.SUCCESS
 				default:
-					return nvml.EventData{}, nvml.ERROR_UNKNOWN // Wait that fails is survived
+					return nvml.EventData{}, nvml.ERROR_UNKNOWN // a failed Wait must be survived
 				}
 			},
 		}, nvml.SUCCESS
@@ -72,7 +72,7 @@ func newHost(t *testing.T, cards ...gpus.Config) *host {
 
 func (m *host) gpu(i int) *simulated.Device { return m.Devices[i].(*simulated.Device) }
 
-// complete fills in what the mock panics on.
+// complete implements the calls on which the mock panics.
 func (m *host) complete(i int) {
 	d := m.gpu(i)
 	d.UUID = fmt.Sprintf("GPU-%08d-0000-0000-0000-000000000000", i)
@@ -104,7 +104,7 @@ func (m *host) complete(i int) {
 	d.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 60, nvml.SUCCESS }
 	d.GetTemperatureThresholdFunc = func(nvml.TemperatureThresholds) (uint32, nvml.Return) { return 90, nvml.SUCCESS }
 	d.GetTotalEccErrorsFunc = func(kind nvml.MemoryErrorType, _ nvml.EccCounterType) (uint64, nvml.Return) {
-		return 3 * uint64(1-kind), nvml.SUCCESS // corrected ones
+		return 3 * uint64(1-kind), nvml.SUCCESS // corrected errors
 	}
 	d.GetClockInfoFunc = func(kind nvml.ClockType) (uint32, nvml.Return) { return 1000 + uint32(kind), nvml.SUCCESS }
 	d.GetFieldValuesFunc = func(f []nvml.FieldValue) nvml.Return { return nvml.ERROR_NOT_SUPPORTED }
@@ -114,7 +114,7 @@ func (m *host) complete(i int) {
 	}
 }
 
-// partition turns MIG mode on and cuts off instances of 1g.10gb.
+// partition turns MIG mode on and creates instances of 1g.10gb.
 func (m *host) partition(t *testing.T, card, n int) {
 	t.Helper()
 	d := m.gpu(card)
@@ -146,7 +146,7 @@ func (m *host) partition(t *testing.T, card, n int) {
 	}
 }
 
-// nodes makes device files, each /dev/null under another name.
+// nodes creates device files, each a copy of /dev/null.
 func (m *host) nodes(t *testing.T, names ...string) {
 	t.Helper()
 	for _, n := range names {
@@ -176,8 +176,8 @@ func (m *host) roots() *pb.Roots {
 	return &pb.Roots{Sys: at("sys"), Dev: at("dev"), Proc: at("proc"), Driver: at("driver"), State: at("state"), Path: []string{at("bin"), "/usr/bin", "/bin"}}
 }
 
-// bed is the driver on a machine, looked at when the test wants to. What the kit
-// does around a driver is the suite's to prove.
+// bed is the driver on a machine that the test scans explicitly. The suite tests the common code
+// around a driver.
 type bed struct {
 	*machine
 	now *pb.DeviceSnapshot
@@ -199,14 +199,14 @@ func on(t *testing.T, v *vendor, roots *pb.Roots, config string) *bed {
 	return p
 }
 
-// look returns the snapshot of another scan, checked against the contract.
+// look scans the machine again and returns the validated snapshot.
 func look(t *testing.T, p *bed) *pb.DeviceSnapshot {
 	t.Helper()
 	p.now = drivertest.Bench[*machine]{Driver: p.vendor}.Scan(t, p.machine)
 	return p.now
 }
 
-// prepare asks as the kit does.
+// prepare calls the driver like the common code does.
 func (p *bed) prepare(t *testing.T, req *pb.PrepareRequest) (*pb.PrepareResponse, error) {
 	t.Helper()
 	grants, err := accelerator.Grants(p.now, req.GetAllocations())

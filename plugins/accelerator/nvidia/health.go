@@ -11,19 +11,19 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// ill is what an event said about a GPU.
+// ill is the effect of an event on a GPU's health.
 type ill struct {
 	health  pb.Health
 	message string
 }
 
-// ward remembers what events said, by uuid, until it is cleared.
+// ward has the effects of events by uuid, until it is cleared.
 type ward struct {
 	mu   sync.Mutex
 	ills map[string]ill
 }
 
-// note keeps the worst that was heard.
+// note keeps the worst effect.
 func (w *ward) note(uuid string, i ill) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,15 +48,14 @@ func (w *ward) clear() {
 	w.ills = nil
 }
 
-// xids tells what the driver's error numbers mean for the GPU. Those missing
-// here degrade it.
+// xids maps the driver's error numbers to the GPU's health. Other numbers mean degraded.
 var xids = map[uint64]pb.Health{
-	// A program's own fault: the GPU is fine.
+	// These are errors of a program, not of the GPU.
 	13: pb.Health_HEALTH_HEALTHY, 31: pb.Health_HEALTH_HEALTHY, 43: pb.Health_HEALTH_HEALTHY,
 	45: pb.Health_HEALTH_HEALTHY, 68: pb.Health_HEALTH_HEALTHY, 109: pb.Health_HEALTH_HEALTHY,
 	48:  pb.Health_HEALTH_UNHEALTHY,                                  // uncorrectable memory error
 	62:  pb.Health_HEALTH_UNHEALTHY,                                  // internal micro-controller halt
-	63:  pb.Health_HEALTH_DEGRADED,                                   // row remapped, in force after a reset
+	63:  pb.Health_HEALTH_DEGRADED,                                   // row remapped, effective after a reset
 	64:  pb.Health_HEALTH_UNHEALTHY,                                  // row cannot be remapped
 	74:  pb.Health_HEALTH_DEGRADED,                                   // NVLink error
 	79:  pb.Health_HEALTH_LOST,                                       // fallen off the bus
@@ -65,8 +64,8 @@ var xids = map[uint64]pb.Health{
 	119: pb.Health_HEALTH_UNHEALTHY, 120: pb.Health_HEALTH_UNHEALTHY, // system processor
 }
 
-// listen receives error events until the driver is closed. A driver without
-// events (virtual GPUs, WSL) is used without.
+// listen receives error events until the driver is closed. Drivers without events (virtual GPUs,
+// WSL) are supported.
 func (v *vendor) listen(d *management) {
 	set, ret := d.lib.EventSetCreate()
 	if ret != nvml.SUCCESS {
@@ -91,7 +90,7 @@ func (v *vendor) listen(d *management) {
 				v.heard(e)
 			case nvml.ERROR_TIMEOUT:
 			default:
-				select { // a lost GPU makes Wait return at once
+				select { // a lost GPU makes Wait return at once, so this limits the rate
 				case <-d.stop:
 				case <-time.After(500 * time.Millisecond):
 				}
@@ -100,8 +99,8 @@ func (v *vendor) listen(d *management) {
 	})
 }
 
-// heard notes an event; the next scan shows it. It must not wait for NVML's turn:
-// who has it may be waiting in close for the listener to end.
+// heard records an event for the next scan. It must not wait for NVML's lock, whose owner may be in
+// close, waiting for the listener to end.
 func (v *vendor) heard(e nvml.EventData) {
 	uuid, ret := e.Device.GetUUID()
 	if ret != nvml.SUCCESS {
@@ -121,7 +120,7 @@ func (v *vendor) heard(e nvml.EventData) {
 	v.sick.note(uuid, ill{is, text})
 }
 
-// ail applies what is known of a GPU's health.
+// ail applies recorded events to a GPU's health.
 func (v *vendor) ail(d *pb.Device, g *gpu) {
 	card := cmp.Or(g.parent, g)
 	if card.hot {

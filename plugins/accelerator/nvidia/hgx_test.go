@@ -13,8 +13,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// TestHGX runs the plugin on the machine of package fixture, with its library. A
-// process is bound to the first NVML that it loads, so there is one machine.
+// TestHGX runs the plugin on a machine of package fixture with its library. A process is bound to
+// the first NVML that it loads, so there is only one machine.
 func TestHGX(t *testing.T) {
 	tree := fixturetest.Start(t, hgx)
 	v := newVendor(loadNVML)
@@ -32,7 +32,7 @@ func TestHGX(t *testing.T) {
 	t.Run("toolkits stay out", func(t *testing.T) { testToolkits(t, r.GetEdits(), tree.Roots().GetDriver()) })
 }
 
-// byProfile lists the instances of a profile.
+// byProfile returns the instances of a profile.
 func byProfile(s *pb.DeviceSnapshot, profile string) []*pb.Device {
 	return slices.DeleteFunc(slices.Clone(s.GetDevices()), func(d *pb.Device) bool { return d.GetAttributes()["mig_profile"] != profile })
 }
@@ -42,7 +42,8 @@ func testTopology(t *testing.T, s *pb.DeviceSnapshot) {
 	for _, l := range s.GetLinks() {
 		kinds[l.GetType().String()]++
 	}
-	// Seven GPUs through the switches; MIG mode and the old card go without: 7+8.
+	// Seven GPUs are connected through the switches. The one in MIG mode and the old card are not:
+	// 7+8.
 	if diff := cmp.Diff(map[string]int{"NVLINK": 21, "PCIE": 15}, kinds); diff != "" {
 		t.Error(diff)
 	}
@@ -60,7 +61,7 @@ func testNodes(t *testing.T, e *pb.ContainerEdits) {
 	for _, n := range e.GetDeviceNodes() {
 		nodes = append(nodes, n.GetPath())
 	}
-	// Its number is the kernel's, not NVML's.
+	// The number is the kernel's, not NVML's.
 	if diff := cmp.Diff([]string{"/dev/nvidia4", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}, nodes); diff != "" {
 		t.Error(diff)
 	}
@@ -87,9 +88,8 @@ func testOverlap(t *testing.T, s *pb.DeviceSnapshot) {
 	}
 }
 
-// testToolkits proves that images with different toolkits run
-// side by side: a container gets the host's driver, and no library, program or
-// directory of the toolkits that the host has too.
+// testToolkits proves that images with different toolkits can be used on one machine: a container
+// gets the host's driver, but no library, program or directory of the host's toolkits.
 func testToolkits(t *testing.T, e *pb.ContainerEdits, root string) {
 	var got []string
 	for _, m := range e.GetMounts() {

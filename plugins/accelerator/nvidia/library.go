@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// libraryDirs lists where distributions put the driver's libraries.
+// libraryDirs returns the directories in which distributions install the driver's libraries.
 func libraryDirs(h *driver.Host) []string {
 	var dirs []string
 	for _, d := range []string{
@@ -27,8 +27,8 @@ func libraryDirs(h *driver.Host) []string {
 // containerLibs is where CUDA images expect the host's driver.
 const containerLibs = "/usr/local/nvidia/lib64"
 
-// wanted are the driver libraries a compute container needs: the CUDA driver,
-// its compilers, OpenCL and management.
+// wanted are the driver libraries that a compute container needs: the CUDA driver, its compilers,
+// OpenCL and management.
 var wanted = []string{
 	"libcuda.so", "libcudadebugger.so", "libnvidia-ml.so", "libnvidia-ptxjitcompiler.so",
 	"libnvidia-nvvm.so", "libnvidia-nvvm70.so", "libnvidia-gpucomp.so", "libnvidia-opencl.so",
@@ -36,9 +36,8 @@ var wanted = []string{
 	"libnvidia-pkcs11-openssl3.so",
 }
 
-// libraries maps every name under which a driver library is asked for to the
-// file behind it. Only the directory that has the CUDA driver counts, and only
-// files below the driver root.
+// libraries maps each name by which programs load a driver library to its file. It searches only
+// the directory with the CUDA driver, and only files below the driver root.
 func libraries(h *driver.Host) map[string]string {
 	out := map[string]string{}
 	for _, dir := range libraryDirs(h) {
@@ -55,7 +54,7 @@ func libraries(h *driver.Host) map[string]string {
 				out[e.Name()] = file
 			}
 		}
-		// Some programs ask for the development name, which drivers lack.
+		// Some programs load the development name, which drivers lack.
 		if file, ok := out["libcuda.so.1"]; ok && out["libcuda.so"] == "" {
 			out["libcuda.so"] = file
 		}
@@ -64,8 +63,7 @@ func libraries(h *driver.Host) map[string]string {
 	return out
 }
 
-// inside resolves links and reports whether a regular file below the driver
-// root is at the end.
+// inside resolves links and reports whether the result is a regular file below the driver root.
 func inside(h *driver.Host, path string) (string, bool) {
 	file, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -83,7 +81,7 @@ func inside(h *driver.Host, path string) (string, bool) {
 	return file, err == nil && info.Mode().IsRegular()
 }
 
-// addLibraries mounts the driver's libraries. The toolkit's are the image's.
+// addLibraries mounts the driver's libraries. The image contains those of the toolkit.
 func addLibraries(h *driver.Host, e *pb.ContainerEdits) {
 	libs := libraries(h)
 	for _, name := range slices.Sorted(maps.Keys(libs)) {

@@ -1,6 +1,5 @@
-// Command nvidia is the accelerator plugin for NVIDIA GPUs. It loads NVML when
-// it starts to run, so the same binary works on machines without a driver,
-// where it is healthy and shows nothing.
+// Command nvidia is the accelerator plugin for NVIDIA GPUs. It loads NVML at run time, so the same
+// binary runs on machines without a driver, where it is healthy and shows no devices.
 package main
 
 import (
@@ -13,7 +12,7 @@ func main() {
 	driver.Serve(newVendor(loadNVML))
 }
 
-// loadNVML uses the library at a path, or where the system's loader looks.
+// loadNVML loads the library at a path, or from the loader's search path.
 func loadNVML(path string) nvml.Interface {
 	if path == "" {
 		return nvml.New()

@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// gauge is a measurement when NVML answered, else a mark that there is none.
+// gauge returns a measurement, or one that is marked as unavailable if NVML returned an error.
 func gauge(name, id, unit string, value, limit float64, ret nvml.Return) *pb.Metric {
 	var err error
 	if ret != nvml.SUCCESS {
@@ -23,8 +23,8 @@ func gauge(name, id, unit string, value, limit float64, ret nvml.Return) *pb.Met
 	return driver.Gauge("cuda_"+name, id, unit, value, limit, err)
 }
 
-// measured returns what was found last, with handles that may be used until NVML is
-// released; nothing when NVML does not answer or is another by now.
+// measured returns the GPUs of the last scan, with handles that are valid until release is called.
+// It returns none if NVML is busy or was reloaded.
 func (m *machine) measured(ctx context.Context) (gpus map[string]*gpu, release func()) {
 	release, err := m.vendor.use(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 func (g *gpu) sample() []*pb.Metric {
 	mem, ret := g.handle.GetMemoryInfo()
 	out := []*pb.Metric{gauge("mem", g.id, "bytes", float64(mem.Used), float64(mem.Total), ret)}
-	if g.parent != nil { // the rest is known of the whole GPU only
+	if g.parent != nil { // other metrics exist only for whole GPUs
 		return append(out, gauge("util", g.id, "percent", 0, 0, nvml.ERROR_NOT_SUPPORTED))
 	}
 	util, ret := g.handle.GetUtilizationRates()
@@ -80,7 +80,7 @@ func (m *machine) SampleWorkloads(ctx context.Context, _ *pb.DeviceSnapshot, set
 	return out
 }
 
-// processes is what NVML knows about the processes on one GPU.
+// processes has NVML's data about the processes on one GPU.
 type processes struct {
 	memory  map[int32]uint64 // bytes by host pid
 	memRet  nvml.Return
@@ -105,7 +105,7 @@ func (g *gpu) processes() *processes {
 	}
 	since := uint64(time.Now().Add(-5 * time.Second).UnixMicro())
 	samples, ret := g.handle.GetProcessUtilization(since)
-	if ret == nvml.ERROR_NOT_FOUND || ret == nvml.ERROR_INSUFFICIENT_SIZE { // no one ran
+	if ret == nvml.ERROR_NOT_FOUND || ret == nvml.ERROR_INSUFFICIENT_SIZE { // no process was running
 		ret = nvml.SUCCESS
 	}
 	out.utilRet = ret
@@ -120,7 +120,7 @@ func (g *gpu) processes() *processes {
 	return out
 }
 
-// workload sums what a container's processes use of its GPUs.
+// workload sums the usage of its GPUs over a container's processes.
 func workload(w *pb.Workload, gpus map[string]*gpu, usage map[string]*processes, each bool) *pb.WorkloadMetrics {
 	out := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
 	byPid := map[int32][]*pb.Metric{}
@@ -145,7 +145,7 @@ func workload(w *pb.Workload, gpus map[string]*gpu, usage map[string]*processes,
 		}
 		out.Metrics = append(out.Metrics,
 			gauge("mem", g.id, "bytes", mem, float64(g.memory), u.memRet),
-			gauge("util", g.id, "percent", min(util, 100), 100, u.utilRet)) // samples of different moments
+			gauge("util", g.id, "percent", min(util, 100), 100, u.utilRet)) // the samples are from different moments
 	}
 	for _, pid := range slices.Sorted(maps.Keys(byPid)) {
 		out.Processes = append(out.Processes, &pb.ProcessMetrics{HostPid: pid, Metrics: byPid[pid]})

@@ -22,9 +22,8 @@ import (
 
 const mpsInContainer = "/usr/local/nvidia/berth/mps"
 
-// servers are the MPS servers of this machine that are the plugin's: at most one
-// for a GPU, which serves one trust domain, because what crashes one of its
-// programs can crash the others. The zero value has none.
+// servers are the plugin's MPS servers: at most one for a GPU. A server has clients of one trust
+// domain only, because a crash of one client can crash the others. The zero value has no servers.
 type servers struct {
 	mu  sync.Mutex
 	all map[string]*server // by GPU
@@ -36,21 +35,20 @@ type server struct {
 	holders map[string]bool // allocations
 }
 
-// mpsServer returns where a GPU's server has its files. Their names are short, for
-// sockets' names are.
+// mpsServer returns the control of a GPU's server. Its file names are short, because the paths of
+// sockets are limited.
 func mpsServer(h *driver.Host, gpu string) control {
 	sum := sha256.Sum256([]byte(h.State() + "\x00" + gpu))
 	name := fmt.Sprintf("%x", sum[:6])
 	dir := h.State("mps", name)
 	return control{
 		host: h, gpu: gpu, dir: dir, pipe: filepath.Join(dir, "pipe"), log: filepath.Join(dir, "log"),
-		// What the server and its programs share lies in memory.
+		// The memory that the server shares with its clients.
 		shm: h.Dev("shm", "berth-mps-"+name),
 	}
 }
 
-// join makes an allocation one of those a server serves, which is started for the
-// first.
+// join adds an allocation to a GPU's server, which is started for the first one.
 func (s *servers) join(ctx context.Context, at *driver.Host, gpu, domain, allocation string) (control, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +77,7 @@ func (s *servers) add(c control, domain, allocation string) {
 	s.all[c.gpu].holders[allocation] = true
 }
 
-// leave ends the server that served no other allocation.
+// leave removes an allocation and stops the server if it was the last one.
 func (s *servers) leave(ctx context.Context, allocation string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,8 +96,8 @@ func (s *servers) leave(ctx context.Context, allocation string) error {
 	return nil
 }
 
-// resume takes up the servers of an earlier life that live allocations use, and
-// starts those that have ended meanwhile.
+// resume adopts the servers of an earlier process that live allocations use, and restarts those
+// that have exited.
 func (s *servers) resume(ctx context.Context, at *driver.Host, live []*pb.LiveAllocation) []*pb.RestoreProblem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +123,7 @@ func (s *servers) resume(ctx context.Context, at *driver.Host, live []*pb.LiveAl
 	return out
 }
 
-// sweep ends the servers that no one uses, and says which.
+// sweep stops the servers without allocations and returns a description of them.
 func (s *servers) sweep(ctx context.Context, at *driver.Host) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,6 +148,6 @@ func (s *servers) sweep(ctx context.Context, at *driver.Host) []string {
 		}
 		leaks = append(leaks, leak)
 	}
-	_ = os.Remove(at.State("mps")) // when nothing is in it
+	_ = os.Remove(at.State("mps")) // fails unless it is empty
 	return leaks
 }

@@ -15,10 +15,9 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// fakeControl stands in for NVIDIA's program: a server is a process that sleeps
-// for as long as its directory is there.
-// A file named stubborn beside it makes servers ignore quit, one named broken
-// makes them fail to start.
+// fakeControl replaces NVIDIA's program: a server is a process that sleeps for as long as its
+// directory exists. If a file named stubborn is beside it, servers ignore the command quit; with
+// one named broken, they fail to start.
 const fakeControl = `#!/bin/sh
 here=$(dirname "$0")
 pid=$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid
@@ -36,7 +35,7 @@ grep -q CUDA "/proc/$(cat "$pid")/environ" || exit 1
 exit 0
 `
 
-// newMPS is a machine with the program, and a look at the servers that run.
+// newMPS returns a host with the fake program.
 func newMPS(t *testing.T) *host {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -58,7 +57,7 @@ func newMPS(t *testing.T) *host {
 	return m
 }
 
-// servers lists the running servers by the GPU they were started for.
+// servers returns the running servers by GPU.
 func (m *host) servers(t *testing.T) map[string]int {
 	t.Helper()
 	out := map[string]int{}
@@ -112,7 +111,7 @@ func TestMPS(t *testing.T) {
 	for _, x := range r.GetEdits().GetMounts() {
 		targets[x.GetTarget()] = x.GetSource()
 	}
-	// The server sees as /dev/shm what its programs see.
+	// The server's /dev/shm is that of its clients.
 	seen, err := os.ReadFile(filepath.Join(targets["/dev/shm"], "server"))
 	if err != nil || !strings.HasPrefix(string(seen), "GPU-00000000") {
 		t.Errorf("the server saw %q, %v", seen, err)
@@ -199,7 +198,7 @@ func TestMPSSurvivesThePlugin(t *testing.T) {
 	if _, err := m.ask(t, next, "other", "another project", "0 cuda.shares 0.25"); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("another project after the restart: %v", err)
 	}
-	// A server that ended while no one looked is started again.
+	// A server that exited in the meantime is started again.
 	for _, pid := range after {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}

@@ -239,7 +239,7 @@ func TestXid(t *testing.T) {
 		t.Helper()
 		wait.Until(t, "the GPU is "+want, func() bool { return state(card) == want })
 	}
-	send(1, 31) // a program's fault
+	send(1, 31) // an error of a program
 	send(0, 74)
 	reaches(0, "DEGRADED XID 74")
 	if d := p.now.GetDevices()[0]; !d.GetAllocatable() {
@@ -247,7 +247,7 @@ func TestXid(t *testing.T) {
 	}
 	send(0, 79)
 	reaches(0, "LOST XID 79")
-	send(0, 63) // better news later does not heal
+	send(0, 63) // a later, less severe event does not improve the health
 	send(1, 48)
 	reaches(1, "UNHEALTHY XID 48")
 	if s := state(0); s != "LOST XID 79" {

@@ -14,16 +14,16 @@ import (
 
 const vendorID = "10de"
 
-// errNoDriver is the ordinary state of a machine without NVIDIA hardware.
+// errNoDriver is normal on a machine without NVIDIA hardware.
 var errNoDriver = errors.New("no driver")
 
-// management is a loaded and initialised NVML.
+// management is a loaded and initialized NVML.
 type management struct {
 	lib   nvml.Interface
-	root  string   // of the driver that it was loaded from
-	bus   []string // addresses of NVIDIA's functions when it was initialised
+	root  string   // the driver root from which it was loaded
+	bus   []string // addresses of NVIDIA's PCI functions at the initialization
 	info  map[string]string
-	known map[int]string // index to uuid, to name a GPU that has since been lost
+	known map[int]string // index to uuid, to identify a GPU that was lost
 
 	stop   chan struct{}
 	events sync.WaitGroup
@@ -39,9 +39,9 @@ func open(load func(string) nvml.Interface, h *driver.Host) (*management, error)
 		}
 	}
 	if path == "" && h.Root() != "/" {
-		return nil, errNoDriver // never another root's library
+		return nil, errNoDriver // never use the library of another root
 	}
-	bus := onBus(h) // before, so that what changes meanwhile is seen
+	bus := onBus(h) // read first, so that a later change is detected
 	lib := load(path)
 	switch ret := lib.Init(); ret {
 	case nvml.SUCCESS:
@@ -60,7 +60,7 @@ func open(load func(string) nvml.Interface, h *driver.Host) (*management, error)
 	return d, nil
 }
 
-// serves reports whether it is the host's, and counts the GPUs that are there now.
+// serves reports whether it is the host's NVML and knows the GPUs that are present now.
 func (d *management) serves(h *driver.Host) bool {
 	return d.root == h.Root() && slices.Equal(d.bus, onBus(h))
 }
@@ -71,8 +71,8 @@ func (d *management) close() {
 	d.lib.Shutdown()
 }
 
-// onBus lists where NVIDIA's functions are. NVML counts GPUs when it is
-// initialised: when one is pulled or put in, it has to begin again.
+// onBus returns the addresses of NVIDIA's PCI functions. NVML finds GPUs only at its
+// initialization, so it must be reloaded when one is added or removed.
 func onBus(h *driver.Host) []string {
 	var out []string
 	for _, f := range h.PCI(vendorID) {

@@ -9,17 +9,16 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// part is what a grant is of its GPU.
+// part is the share of a GPU that a grant means.
 type part struct {
 	unit    *gpu
-	mem     uint64  // bytes it may use
-	compute float64 // of its multiprocessors, in (0, 1]
-	whole   bool    // no one else has any of it, and it has all
+	mem     uint64  // bytes it can use
+	compute float64 // fraction of its multiprocessors, in (0, 1]
+	whole   bool    // the whole GPU, exclusively
 }
 
-// shares tells how many thousandths of shares a GPU has. By default the GPU is
-// one share; with units, as many as its memory and its multiprocessors both make
-// up.
+// shares returns how many thousandths of shares a GPU has. By default the GPU is one share; with
+// units, the number is limited by its memory and its multiprocessors.
 func (c config) shares(g *gpu) int64 {
 	if c.UnitMem == 0 && c.UnitSM == 0 {
 		return 1000
@@ -34,7 +33,7 @@ func (c config) shares(g *gpu) int64 {
 	return n / c.quantum * c.quantum
 }
 
-// part works out a grant in bytes and multiprocessors.
+// part converts a grant to bytes and multiprocessors.
 func (c config) part(g accelerator.Grant, unit *gpu) part {
 	p := part{unit: unit, mem: uint64(g.Part * float64(unit.memory)), compute: g.Part, whole: g.Part == 1}
 	switch g.Slot.GetName() {
@@ -53,14 +52,15 @@ func (c config) part(g accelerator.Grant, unit *gpu) part {
 	return p
 }
 
-// percent of the multiprocessors, in whole steps, no more than the part has and never none.
+// percent returns the percentage of the multiprocessors as a whole number, rounded down, but at
+// least 1.
 func (p part) percent() string {
 	return strconv.Itoa(max(1, int(math.Floor(p.compute*100+1e-9))))
 }
 
 func (p part) units() uint32 { return uint32(p.compute * float64(p.unit.units)) }
 
-// shareSlot says what a share is.
+// shareSlot returns the slot of shares with its description.
 func (c config) shareSlot() *pb.SlotType {
 	s := &pb.SlotType{
 		Name: shares, Kind: pb.SlotType_SHARES, Quantum: c.Quantum, DisplayName: "fGPU", Unit: "fGPU", Icon: "nvidia",

@@ -41,14 +41,14 @@ func (m *machine) Resume(ctx context.Context, live []*pb.LiveAllocation) []*pb.R
 	return m.vendor.mps.resume(ctx, m.Host, live)
 }
 
-// Sweep implements driver.Undoer: of the live ones Resume has spoken.
+// Sweep implements driver.Undoer. It ignores the live allocations, because Resume has handled them.
 func (m *machine) Sweep(ctx context.Context, _ []*pb.LiveAllocation) ([]string, error) {
 	return m.vendor.mps.sweep(ctx, m.Host), nil
 }
 
-// answer describes what the container needs: its GPUs' nodes and the ones all
-// of them share, the driver's libraries, and the names of what it got. It also
-// returns the parts of GPUs, for the caller to see that they are kept to.
+// answer returns everything that the container needs: the files of its GPUs and the common ones,
+// the driver's libraries, and the names of its devices. It also returns the shares of GPUs, for the
+// caller to enforce.
 func (m *machine) answer(grants []accelerator.Grant) (*pb.PrepareResponse, []part, error) {
 	e := &pb.ContainerEdits{Env: map[string]string{}}
 	out := &pb.PrepareResponse{Edits: e}
@@ -84,7 +84,7 @@ func (m *machine) answer(grants []accelerator.Grant) (*pb.PrepareResponse, []par
 	return out, parts, nil
 }
 
-// nodes names the device files of one GPU or MIG instance below /dev.
+// nodes returns the device files of one GPU or MIG instance below /dev.
 func nodes(h *driver.Host, g *gpu) ([]string, error) {
 	out := []string{fmt.Sprintf("nvidia%d", g.minor)}
 	if g.parent == nil {
@@ -101,8 +101,7 @@ func nodes(h *driver.Host, g *gpu) ([]string, error) {
 	return out, nil
 }
 
-// capability reads the minor number of the file that grants access to a MIG
-// instance.
+// capability reads the minor number of the file that grants access to a MIG instance.
 func capability(file ...string) (uint64, error) {
 	text, err := driver.Read(file...)
 	if err != nil {
@@ -116,9 +115,9 @@ func capability(file ...string) (uint64, error) {
 	return 0, fmt.Errorf("%s names no minor number", filepath.Join(file...))
 }
 
-// addNodes adds the GPUs' files, those that every CUDA program opens, and what of
-// the others is present, GPUDirect's for storage and for network cards among them.
-// The channels between machines reach whole GPUs alone.
+// addNodes adds the GPUs' files, the files that every CUDA program opens, and those of the other
+// files that exist, among them the ones of GPUDirect for storage and network cards. Only whole GPUs
+// can use the channels between machines.
 func addNodes(h *driver.Host, e *pb.ContainerEdits, own []string, channels bool) error {
 	if err := h.Give(e, append(own, shared...)...); err != nil {
 		return err
@@ -131,7 +130,7 @@ func addNodes(h *driver.Host, e *pb.ContainerEdits, own []string, channels bool)
 		files, _ := filepath.Glob(h.Dev(pattern))
 		for _, f := range files {
 			if name, err := filepath.Rel(h.Dev(), f); err == nil {
-				_ = h.Give(e, name) // it may go meanwhile
+				_ = h.Give(e, name) // optional; it may have been removed
 			}
 		}
 	}

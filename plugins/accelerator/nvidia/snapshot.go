@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// The three ways to give away one GPU: whole, by thousandths, by bytes.
+// The three slots of one GPU: whole, by thousandths, by bytes.
 const (
 	whole  = "cuda.device"
 	shares = "cuda.shares"
@@ -44,7 +44,7 @@ func migSlot(profile string) *pb.SlotType {
 
 func migName(profile string) string { return whole + ":" + profile + "-mig" }
 
-// render puts what was found into the snapshot.
+// render adds the found GPUs to the snapshot.
 func (m *machine) render(s *pb.DeviceSnapshot, found []*gpu) {
 	slices.SortStableFunc(found, func(a, b *gpu) int {
 		return cmp.Or(cmp.Compare(a.pci, b.pci), cmp.Compare(a.profile, b.profile), cmp.Compare(a.id, b.id))
@@ -110,11 +110,10 @@ func (m *machine) device(g *gpu) *pb.Device {
 	return d
 }
 
-// shared are the device files without which no container can use a GPU.
+// shared are the device files that every GPU container requires.
 var shared = []string{"nvidiactl", "nvidia-uvm"}
 
-// unreachable says which of the device files that all GPUs share is missing, "" when
-// none is.
+// unreachable returns a message if one of the device files that all GPUs share is missing, or "".
 func (m *machine) unreachable() string {
 	for _, name := range shared {
 		if _, err := m.Node(name); err != nil {
@@ -135,8 +134,8 @@ func (m *machine) capacity(g *gpu) map[string]string {
 	return c
 }
 
-// links tells how near two GPUs are to each other. NVML's levels grow with
-// distance: 0 same board … 50 across sockets.
+// links returns the distances between GPUs. NVML's levels grow with the distance: 0 for the same
+// board, up to 50 across sockets.
 func links(found []*gpu) []*pb.Link {
 	var out []*pb.Link
 	for i, a := range found {

@@ -15,15 +15,15 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/nvidia/limit"
 )
 
-// vendor is the driver of this machine's GPUs. It has what a process has once and
-// what outlives a configuration: NVML, what events said, and servers.
+// vendor is the driver of this machine's GPUs. It contains the state that exists once per process
+// or survives a configuration: NVML, the effects of events, and servers.
 type vendor struct {
 	load    func(path string) nvml.Interface
-	library string // that keeps limits, "" = not installed
+	library string // of the limit, "" = not installed
 	mps     servers
 	sick    ward
 
-	turn chan struct{} // is held by who uses NVML, which knows no context
+	turn chan struct{} // a lock with context for the use of NVML, which does not support contexts
 	nvml *management
 }
 
@@ -58,7 +58,7 @@ func (v *vendor) Open(h *driver.Host, raw []byte) (driver.Machine, error) {
 	return &machine{Host: h, vendor: v, cfg: cfg}, nil
 }
 
-// use takes NVML for itself. The caller gives it back.
+// use locks NVML. The caller must call release.
 func (v *vendor) use(ctx context.Context) (release func(), err error) {
 	select {
 	case v.turn <- struct{}{}:
@@ -75,19 +75,19 @@ func (v *vendor) close() {
 	}
 }
 
-// machine is the GPUs of a host under one configuration.
+// machine is the GPUs of a host with one configuration.
 type machine struct {
 	*driver.Host
 	vendor *vendor
 	cfg    config
-	begun  bool // it has been looked at; anyone who has NVML's turn may ask
+	begun  bool // it was scanned at least once
 	last   atomic.Pointer[view]
 
 	mu    sync.Mutex
-	wires map[string]linkBytes // by id: NVLink's counters when they were read last
+	wires map[string]linkBytes // by id: the NVLink counters at their last read
 }
 
-// view is what was found, and the NVML that its handles are of.
+// view is the result of a scan and the NVML that its handles belong to.
 type view struct {
 	nvml *management
 	gpus map[string]*gpu // by id
@@ -100,9 +100,8 @@ func (m *machine) gpu(id string) *gpu {
 	return nil
 }
 
-// Scan implements driver.Machine. The first of a configuration also forgets the
-// errors that events have reported: after a reset or a repair the operator applies
-// the configuration again.
+// Scan implements driver.Machine. The first scan of a configuration also clears the effects of
+// events: after a reset or a repair the operator applies the configuration again.
 func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 	v := m.vendor
 	release, err := v.use(ctx)
@@ -134,9 +133,9 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 	return s, nil
 }
 
-// look lists the GPUs, after opening NVML where it is not open; none without a driver,
-// whose NVML is nil then. A driver that was unloaded or upgraded no longer answers: NVML
-// is opened once more. The caller has NVML's turn.
+// look returns the GPUs. It opens NVML if necessary. Without a driver it returns none, and NVML
+// stays nil. A driver that was unloaded or upgraded no longer responds, so NVML is reopened once.
+// The caller must have locked NVML.
 func (v *vendor) look(h *driver.Host) (found []*gpu, err error) {
 	for range 2 {
 		if v.nvml == nil {

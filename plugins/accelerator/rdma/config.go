@@ -17,8 +17,8 @@ const (
 
 // config is the plugin's section of the agent's configuration.
 type config struct {
-	Shared    int    `json:"shared"`    // containers that may have a card at a time, under rdma.shared; 0 = not offered
-	Interface string `json:"interface"` // in the container, over which programs find each other
+	Shared    int    `json:"shared"`    // number of containers that can share a card with rdma.shared; 0 = not offered
+	Interface string `json:"interface"` // in the container; programs use it to find each other
 }
 
 const maxShared = 1024
@@ -57,13 +57,13 @@ func (vendor) Describe() *pb.DescribeResponse {
 		Key: key, PluginVersion: "1.0.0", Vendor: "RDMA",
 		Capabilities: []pb.Capability{pb.Capability_CAPABILITY_HEALTH, pb.Capability_CAPABILITY_RECONFIGURE},
 		Slots:        slots(maxShared), ConfigSchema: []byte(schema),
-		// NVIDIA (Mellanox), Broadcom, Marvell (QLogic), Chelsio, Amazon. Intel's and
-		// others' vendor ids are on every board: those are asked for by configuration.
+		// NVIDIA (Mellanox), Broadcom, Marvell (QLogic), Chelsio, Amazon. The vendor ids of Intel
+		// and others are on every board, so their cards must be enabled in the configuration.
 		PciVendors: []string{"15b3", "14e4", "1077", "1425", "1d0f"},
 	}
 }
 
-// slots are two ways to give a card away.
+// slots returns the two slots of a card.
 func slots(users int) []*pb.SlotType {
 	list := []*pb.SlotType{{
 		Name: whole, Kind: pb.SlotType_COUNT, DisplayName: "RDMA NIC", Unit: "NIC", Icon: "nic",

@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Edit implements driver.Machine: the cards' files, memory that may be locked, and
-// what communication libraries read: NCCL and RCCL (NCCL_…), HCCL, UCX.
+// Edit implements driver.Machine. It provides the cards' files, lifts the limit on locked memory,
+// and sets the variables of communication libraries: NCCL and RCCL (NCCL_…), HCCL, UCX.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	grants := slices.Clone(r.Grants)
 	slices.SortFunc(grants, func(a, b accelerator.Grant) int {
@@ -31,13 +31,13 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		}
 		out.Attached = append(out.Attached, driver.Attached(g.Device))
 	}
-	// Connections are made through the connection manager, which all cards have in common.
+	// Connections are created through the connection manager, which all cards share.
 	if cm, err := m.Node("infiniband/rdma_cm"); err == nil {
 		e.DeviceNodes = append(e.DeviceNodes, cm)
 	}
 	list := strings.Join(ports, ",")
 	e.Env = map[string]string{
-		"NCCL_IB_HCA":        "=" + list, // exactly these
+		"NCCL_IB_HCA":        "=" + list, // "=" means exactly these
 		"NCCL_SOCKET_IFNAME": "=" + m.Interface,
 		"HCCL_SOCKET_IFNAME": m.Interface,
 		"UCX_NET_DEVICES":    list,

@@ -1,6 +1,6 @@
-// Command rdma is the plugin for network cards that move memory between machines
-// without the kernel: InfiniBand and RoCE. They are devices like accelerators, with
-// a place on the bus, so that a container gets those that are near its accelerators.
+// Command rdma is the plugin for network cards with RDMA: InfiniBand and RoCE. They are devices
+// like accelerators, with a location on the bus, so that a container gets cards near its
+// accelerators.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

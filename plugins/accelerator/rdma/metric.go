@@ -12,8 +12,8 @@ import (
 // Source: Linux, Documentation/ABI/stable/sysfs-class-infiniband.
 const counterUnit = 4
 
-// Sample implements driver.Sampler: what went through the active ports since the
-// card was reset.
+// Sample implements driver.Sampler. It returns the traffic of the active ports since the card was
+// reset.
 func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	var out []*pb.Metric
 	for _, d := range s.GetDevices() {

@@ -19,7 +19,8 @@ type machine struct {
 	config
 }
 
-// habana's cards show their own network as RDMA devices; those go with the cards.
+// habana is the PCI vendor of Gaudi cards, whose internal network looks like RDMA devices. The
+// gaudi plugin provides those.
 const habana = "1da3"
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,63}$`)
@@ -63,7 +64,7 @@ func (m *machine) verbs() map[string]string {
 	return out
 }
 
-// peer names the module that lets cards reach a GPU's memory.
+// peer returns the name of the module that gives cards access to GPU memory.
 func (m *machine) peer() string {
 	for _, module := range []string{"nvidia_peermem", "nv_peer_mem", "amdgpu"} {
 		if driver.Exists(m.Sys("module", module)) {
@@ -121,8 +122,8 @@ func (m *machine) class(name string, elem ...string) string {
 	return m.Sys(append([]string{"class/infiniband", name}, elem...)...)
 }
 
-// link says of two cards how near they are: ports of one board, one root of the
-// bus, one NUMA node.
+// link returns the distance of two cards: ports of one board, the same PCI root, or the same NUMA
+// node.
 func link(a, b *pb.Device) *pb.Link {
 	board := func(d *pb.Device) string { return strings.TrimRight(d.GetPciAddress(), "01234567") }
 	switch {

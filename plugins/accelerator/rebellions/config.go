@@ -87,7 +87,7 @@ func (vendor) Open(h *driver.Host, raw []byte) (driver.Machine, error) {
 	return &machine{Host: h, config: c, turn: make(chan struct{}, 1)}, nil
 }
 
-// product tells what a model is given away as, and whether several NPUs make one card.
+// product returns the slot of a model and whether several NPUs are one card.
 func product(name string) (slot, model string, card bool) {
 	name = strings.ToUpper(name)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Edit implements driver.Machine. In the container NPUs are numbered from 0, and the
-// group is rsd0, as the vendor's runtime expects.
+// Edit implements driver.Machine. In the container NPUs are numbered from 0 and the group is rsd0,
+// as the vendor's runtime expects.
 func (m *machine) Edit(ctx context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
 	var buses []string
@@ -53,7 +53,7 @@ func byPlace(a, b accelerator.Grant) int {
 	return cmp.Compare(a.Device.GetPciAddress(), b.Device.GetPciAddress())
 }
 
-// grouped sees to the RSD group of the NPUs.
+// grouped creates the RSD group of the NPUs.
 func (m *machine) grouped(ctx context.Context, allocation string, buses []string, out *pb.PrepareResponse) (*report, string, error) {
 	if len(buses) == 1 && !m.config.GroupSingle {
 		r, err := m.groups(ctx)
@@ -69,12 +69,12 @@ func (m *machine) grouped(ctx context.Context, allocation string, buses []string
 	if err != nil {
 		return nil, "", err
 	}
-	mine.Allocation = "" // the agent knows
+	mine.Allocation = "" // the agent knows the allocation
 	out.State, err = json.Marshal(mine)
 	return r, mine.Group, err
 }
 
-// node is an NPU's device file.
+// node returns an NPU's device file.
 func (m *machine) node(n *npu) (*pb.DeviceNode, error) {
 	if !nodeForm.MatchString(string(n.Node)) {
 		return nil, fmt.Errorf("device of %s is %q", n.PCI.Bus, n.Node)
@@ -82,8 +82,7 @@ func (m *machine) node(n *npu) (*pb.DeviceNode, error) {
 	return m.Node(string(n.Node))
 }
 
-// addGroupNode hands out the group's device file. Drivers from before RSD have none
-// for everyone's group.
+// addGroupNode adds the group's device file. Drivers before RSD have no file for the default group.
 func (m *machine) addGroupNode(e *pb.ContainerEdits, group string) error {
 	name := "rsd" + group
 	if group == everybodys && !driver.Exists(m.Dev(name)) {
@@ -99,7 +98,7 @@ func (m *machine) addGroupNode(e *pb.ContainerEdits, group string) error {
 	return nil
 }
 
-// gid adds the group that may open a device file.
+// gid adds the group that owns a device file.
 func (m *machine) gid(list []uint32, node string) []uint32 {
 	id := m.Group(node)
 	if id == 0 || slices.Contains(list, id) {

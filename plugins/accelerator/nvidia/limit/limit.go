@@ -1,6 +1,6 @@
-// Package limit is the plugin's side of libberthlimit.so, the library in lib that
-// holds the processes of a container to their part of a GPU's memory: where the
-// library is, and the two files it works with. The nvidia plugin imports it.
+// Package limit is the plugin's part of libberthlimit.so, the library in lib that limits the GPU
+// memory of the processes of a container: it finds the library and writes the two files that it
+// uses. The nvidia plugin imports it.
 package limit
 
 import (
@@ -14,25 +14,25 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// Library is the name of the library's file.
+// Library is the file name of the library.
 const Library = "libberthlimit.so"
 
 const (
-	// inContainer is where the library and its files are in a container. It finds
-	// them beside itself.
+	// inContainer is the directory of the library and its files in a container. The library finds
+	// the files beside itself.
 	inContainer = "/usr/local/nvidia/berth"
 	// counterBytes is more than the library needs for its records.
 	counterBytes = 160 << 10
 )
 
-// Cap is what a container may have of a GPU's memory.
+// Cap is the limit of a container's memory on a GPU.
 type Cap struct {
 	UUID  string
 	Bytes uint64
 }
 
-// Find returns the library's path, or "" where it was not built: it is in ../lib
-// of the plugin, or beside it.
+// Find returns the library's path, or "" if it was not built. It is in ../lib of the plugin or
+// beside it.
 func Find(plugin string) string {
 	dir := filepath.Dir(plugin)
 	for _, at := range []string{filepath.Join(dir, "../lib", Library), filepath.Join(dir, Library)} {
@@ -43,8 +43,8 @@ func Find(plugin string) string {
 	return ""
 }
 
-// Apply writes an allocation's files into its directory and has the container
-// load the library. It may be repeated while the container runs.
+// Apply writes an allocation's files into its directory and adds the library to the container. It
+// can be repeated while the container runs.
 func Apply(e *pb.ContainerEdits, library, dir string, caps []Cap) error {
 	if err := write(dir, caps); err != nil {
 		return fmt.Errorf("limit GPU memory: %w", err)
@@ -73,7 +73,7 @@ func write(dir string, caps []Cap) error {
 			return err
 		}
 	}
-	// Anyone who the container's processes run as counts in the same file.
+	// The file is writable for every user, because the container's processes can run as any user.
 	usage := filepath.Join(dir, "usage")
 	if _, err := os.Stat(usage); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -81,5 +81,5 @@ func write(dir string, caps []Cap) error {
 	if err := os.WriteFile(usage, make([]byte, counterBytes), 0o666); err != nil {
 		return err
 	}
-	return os.Chmod(usage, 0o666) // whatever the umask is
+	return os.Chmod(usage, 0o666) // regardless of the umask
 }

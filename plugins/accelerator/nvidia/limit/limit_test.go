@@ -16,14 +16,14 @@ import (
 const (
 	mib = 1 << 20
 	gib = 1 << 30
-	// What the driver answers.
+	// Results of the driver's calls.
 	ok, invalid, full = "0", "1", "2"
 )
 
 var ways = []string{"link", "dlsym", "proc", "proc2", "own"}
 
-// Every call that allocates is refused beyond the limit and counted again when
-// it is freed, however the program found it.
+// Every allocating call is refused beyond the limit, and the memory is available again after it is
+// freed, however the program found the function.
 func TestEveryCallInEveryWay(t *testing.T) {
 	for _, how := range ways {
 		for _, kind := range []string{"memory", "gmanaged", "pitch", "async", "frompool", "create", "rarray", "deeparray"} {
@@ -56,13 +56,13 @@ func TestWhatIsSeen(t *testing.T) {
 func TestGPUsAreToldApart(t *testing.T) {
 	dir := container(t, Cap{second, 2 * gib})
 	p := run(t, dir, "link")
-	p.want(ok, "alloc m %d", 50*int64(gib)) // the first has no limit
+	p.want(ok, "alloc m %d", 50*int64(gib)) // the first GPU has no limit
 	p.want(fmt.Sprintf("0 %d %d %d", 14*int64(gib), 64*int64(gib), 64*int64(gib)), "info")
 	p.want("0", "device 1")
 	p.want(full, "alloc m %d", 3*gib)
-	p.want(full, "alloc create %d", 3*gib) // which names its device
+	p.want(full, "alloc create %d", 3*gib) // this call names its device
 	p.want(ok, "alloc m %d", 2*gib)
-	p.want(ok, "alloc host %d", 3*gib) // not the GPU's memory
+	p.want(ok, "alloc host %d", 3*gib) // not GPU memory
 	p = run(t, container(t, Cap{first, gib}, Cap{second, 2 * gib}), "link")
 	p.want(ok, "alloc m %d", gib)
 	p.want(full, "alloc m 1")
@@ -96,7 +96,7 @@ func TestKillGivesBack(t *testing.T) {
 	a.want(full, "alloc m %d", 200*mib)
 }
 
-// A container may have containers of its own, in which processes have other numbers.
+// A container can contain other containers, in which processes have other pids.
 func TestKillInAnotherNamespace(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes namespaces")
@@ -107,7 +107,7 @@ func TestKillInAnotherNamespace(t *testing.T) {
 	unshare := exec.Command("unshare", "--pid", "--fork", "--kill-child", filepath.Join(built, "probe"), "link")
 	b := start(t, unshare, filepath.Join(dir, Library))
 	b.want(ok, "alloc m %d", 700*mib)
-	for range 3 { // each looks whether the other is alive
+	for range 3 { // each checks whether the other one is alive
 		a.want(full, "alloc m %d", 300*mib)
 		b.want(full, "alloc m %d", 300*mib)
 	}
@@ -124,14 +124,14 @@ func TestAnotherProgramInItsPlace(t *testing.T) {
 	a.want(full, "alloc m %d", 700*mib)
 }
 
-// Killing in the middle of calls leaves a counter that others can use.
+// Killing a process during calls leaves a counter that others can use.
 func TestKillInTheMiddle(t *testing.T) {
 	dir := container(t, Cap{first, gib})
 	watch := run(t, dir, "link")
 	watch.want(ok, "alloc m %d", 500*mib)
 	for range 20 {
 		busy := run(t, dir, "link")
-		busy.want(ok, "alloc m %d", 100*mib) // it is at work
+		busy.want(ok, "alloc m %d", 100*mib) // it is running
 		fmt.Fprintf(busy.in, "threads 4 100000000 %d\n", 50*mib)
 		for range 20 {
 			watch.ask("alloc m %d", mib)
@@ -162,7 +162,7 @@ func TestFreesThatAreNone(t *testing.T) {
 	p.want(ok, "alloc m %d", 600*mib)
 	p.want(ok, "alloc m %d", 300*mib)
 	p.want(ok, "free 1")
-	p.want(invalid, "free 1") // twice
+	p.want(invalid, "free 1") // freed twice
 	p.want(invalid, "foreign")
 	p.want(fmt.Sprintf("0 %d %d %d", 424*mib, gib, gib), "info")
 	p.want(full, "alloc m %d", 500*mib)
@@ -175,13 +175,13 @@ func TestFork(t *testing.T) {
 	p.want(ok, "alloc m %d", 600*mib)
 	p.want(full, "fork %d", 500*mib)
 	for range 3 {
-		p.want(ok, "fork %d", 400*mib) // and ends, holding it
+		p.want(ok, "fork %d", 400*mib) // and exits without freeing it
 	}
 	p.want(ok, "alloc m %d", 400*mib)
 }
 
-// Memory that a program maps is there until it is released and unmapped, and most
-// programs release it first.
+// Mapped memory is in use until it is both released and unmapped, and most programs release it
+// first.
 func TestMappedMemory(t *testing.T) {
 	for _, how := range ways {
 		p := run(t, container(t, Cap{first, gib}), how)
@@ -197,7 +197,7 @@ func TestMappedMemory(t *testing.T) {
 		left(724 * mib)
 		p.want(full, "alloc memory %d", 800*mib)
 		p.want(invalid, "unmap %d %d", here+500*mib, mib)
-		p.want(ok, "alloc create %d", 24*mib) // which may get a handle that was released
+		p.want(ok, "alloc create %d", 24*mib) // which may get the number of a released handle
 		left(700 * mib)
 		p.want(ok, "unmap %d %d", here, 100*mib)
 		left(700 * mib)
@@ -212,7 +212,7 @@ func TestMappedMemory(t *testing.T) {
 		p.want(ok, "free 1")
 		p.want(invalid, "free 1")
 		left(gib)
-		p.want(ok, "alloc create %d", 500*mib) // two mappings go in one call
+		p.want(ok, "alloc create %d", 500*mib) // unmaps two mappings in one call
 		p.want(ok, "map -1 %d %d", here, 200*mib)
 		p.want(ok, "map -1 %d %d", here+200*mib, 300*mib)
 		p.want(ok, "free -1")
@@ -222,11 +222,11 @@ func TestMappedMemory(t *testing.T) {
 	}
 }
 
-// What the driver refuses changes nothing of what is counted.
+// A call that the driver refuses does not change the counter.
 func TestDriverRefuses(t *testing.T) {
 	p := run(t, container(t, Cap{first, 70 * gib}), "link")
 	p.want(ok, "alloc m %d", 60*int64(gib))
-	p.want(full, "alloc m %d", 8*int64(gib)) // below the limit, beyond what the GPU has
+	p.want(full, "alloc m %d", 8*int64(gib)) // below the limit, but more than the GPU has
 	p.want(ok, "free -1")
 	p.want(ok, "alloc m %d", 64*int64(gib))
 
@@ -262,7 +262,7 @@ func TestContextsTakeTheirMemoryAlong(t *testing.T) {
 	p.want(ok, "destroy")
 	p.want("0", "device 0")
 	p.want(fmt.Sprintf("0 %d %d %d", 724*mib, gib, gib), "info")
-	p.want("0", "release") // one of two who retained it
+	p.want("0", "release") // one of two references
 	p.want(fmt.Sprintf("0 %d %d %d", 724*mib, gib, gib), "info")
 	p.want("0", "reset")
 	p.want(fmt.Sprintf("0 %d %d %d", gib, gib, gib), "info")
@@ -272,7 +272,7 @@ func TestContextsTakeTheirMemoryAlong(t *testing.T) {
 	p.want(fmt.Sprintf("0 %d %d %d", gib, gib, gib), "info")
 }
 
-// A form of a call that the library does not know is the driver's business.
+// A variant of a call that the library does not know is passed to the driver.
 func TestUnknownFormsGoThrough(t *testing.T) {
 	p := run(t, container(t, Cap{first, 1}), "link")
 	p.want(ok, "future")
@@ -326,8 +326,7 @@ func TestBrokenLimit(t *testing.T) {
 	}
 }
 
-// Other preloaded libraries find the next of a name after themselves, as if this
-// one were not there.
+// Other preloaded libraries still find the next function of the same name after themselves.
 func TestOtherPreloads(t *testing.T) {
 	other := filepath.Join(built, "bystander.so")
 	for _, before := range []bool{true, false} {
@@ -342,7 +341,7 @@ func TestOtherPreloads(t *testing.T) {
 	}
 }
 
-// The library loads in images that are older than the machine it is built on.
+// The library can be loaded in images that are older than the build machine.
 func TestOldGlibc(t *testing.T) {
 	out, err := exec.Command("objdump", "-T", filepath.Join(built, Library)).Output()
 	if err != nil {
@@ -371,8 +370,8 @@ func TestApplyTwiceKeepsTheCount(t *testing.T) {
 	run(t, dir, "link").want(full, "alloc m %d", 200*mib)
 }
 
-// BenchmarkPair tells what an allocation and its free take with the stand-in,
-// whose own work is next to nothing, without and with the library.
+// BenchmarkPair measures an allocation and its free with a fake driver, which does almost nothing,
+// without and with the library.
 func BenchmarkPair(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		name, dir := "driver", ""

@@ -14,7 +14,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// built holds the library, the stand-ins for the driver's and the probe.
+// built contains the library, the fake driver libraries and the probe.
 var built string
 
 func TestMain(m *testing.M) {
@@ -44,14 +44,13 @@ const (
 	second = "GPU-1b2c3d4e-0000-4000-8000-000000000001"
 )
 
-// container makes the directory that a container would see: the library with
-// its files beside it.
+// container creates the directory that a container would see: the library with its files beside it.
 func container(t testing.TB, caps ...Cap) string {
 	t.Helper()
 	for _, pattern := range []string{"lib/*", "testdata/*"} {
 		files, _ := filepath.Glob(pattern)
 		for _, f := range files {
-			_, _ = os.Stat(f) // so that go test knows what the result depends on
+			_, _ = os.Stat(f) // makes the file an input of go test's cache
 		}
 	}
 	dir := t.TempDir()
@@ -69,7 +68,7 @@ func container(t testing.TB, caps ...Cap) string {
 	return dir
 }
 
-// probe is a running program that allocates as it is told.
+// probe is a running program that executes commands to allocate memory.
 type probe struct {
 	t      testing.TB
 	cmd    *exec.Cmd
@@ -78,7 +77,7 @@ type probe struct {
 	stderr *strings.Builder
 }
 
-// run starts a probe in a container, or with "" without the library.
+// run starts a probe in a container, or without the library if dir is "".
 func run(t testing.TB, dir, how string, preload ...string) *probe {
 	t.Helper()
 	if dir != "" {
@@ -110,7 +109,7 @@ func start(t testing.TB, cmd *exec.Cmd, preload ...string) *probe {
 	return p
 }
 
-// ask gives an order and returns the answer.
+// ask sends a command and returns the response.
 func (p *probe) ask(format string, args ...any) string {
 	p.t.Helper()
 	fmt.Fprintf(p.in, format+"\n", args...)
@@ -128,7 +127,7 @@ func (p *probe) want(want, format string, args ...any) {
 	}
 }
 
-// kill ends the probe as nothing else does, and waits for it to be gone.
+// kill sends SIGKILL to the probe and waits for its exit.
 func (p *probe) kill() {
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)
 	_ = p.cmd.Wait()
