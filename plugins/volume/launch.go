@@ -12,27 +12,28 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// REST products answer a scope call through a job of several seconds.
+// callTimeout is long enough for REST products, which handle a scope call in a job of several
+// seconds.
 const callTimeout = 30 * time.Second
 
-// ErrChecksum is in Launch's error when the program is not the one expected.
+// ErrChecksum is in Launch's error if the program has the wrong checksum.
 var ErrChecksum = process.ErrChecksum
 
-// Options say which program to start and how.
+// Options describe the program to start.
 type Options = process.Options
 
-// Client is a running plugin. Its unary calls end after 30 s unless the
-// caller's context ends earlier.
+// Client is a running plugin. Its unary calls end after 30 s unless the caller's context ends
+// earlier.
 type Client struct {
 	volumepb.VolumeClient
 	*process.Described[*volumepb.DescribeResponse]
 }
 
-// deadline of every call.
+// deadline returns the timeout of a call.
 func deadline(string) time.Duration { return callTimeout }
 
-// Launch starts a plugin, makes the first call and checks the answer. The caller
-// closes the client.
+// Launch starts a plugin, calls Describe and validates the response. The caller must close the
+// client.
 func Launch(ctx context.Context, o Options) (*Client, error) {
 	v, p, err := process.Launch(ctx, Contract(), o, volumepb.NewVolumeClient, &volumepb.DescribeRequest{}, ValidateDescription)
 	if err != nil {
@@ -43,7 +44,7 @@ func Launch(ctx context.Context, o Options) (*Client, error) {
 
 var backendName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// ValidateDescription checks what a plugin says about itself.
+// ValidateDescription checks a plugin's description.
 func ValidateDescription(d *volumepb.DescribeResponse) error {
 	if !backendName.MatchString(d.GetBackend()) {
 		return fmt.Errorf("backend %q is no name of a backend", d.GetBackend())

@@ -13,9 +13,9 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Usage measures the tree at dir by walking it: allocated bytes as du(1)
-// counts them, a file with several names once. It never follows a symbolic
-// link nor enters another file system, and skips what vanishes while it looks.
+// Usage measures the tree at dir by walking it. It counts allocated bytes like du(1), and a file
+// with several names once. It does not follow symbolic links or enter other file systems, and skips
+// entries that disappear during the walk.
 func Usage(ctx context.Context, dir string) (*volumepb.TreeUsageReport, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -24,10 +24,10 @@ func Usage(ctx context.Context, dir string) (*volumepb.TreeUsageReport, error) {
 	return UsageAt(ctx, os.NewFile(uintptr(fd), dir))
 }
 
-// UsageAt is Usage for a directory that is open already; it closes root.
+// UsageAt is Usage for an open directory; it closes root.
 func UsageAt(ctx context.Context, root *os.File) (*volumepb.TreeUsageReport, error) {
 	w := &walk{ctx: ctx, links: make(map[uint64]struct{})}
-	// What is written while the walk continues may be missing.
+	// Data that is written during the walk may be missing.
 	w.report.AsOfUnixMs = time.Now().UnixMilli()
 	var st unix.Stat_t
 	if err := unix.Fstat(int(root.Fd()), &st); err != nil {
@@ -42,20 +42,20 @@ func UsageAt(ctx context.Context, root *os.File) (*volumepb.TreeUsageReport, err
 	return &w.report, nil
 }
 
-// maxDepth keeps open descriptors bounded: one for every level. The kernel
-// allows far deeper trees by relative mkdir: what lies deeper is left out, and the
-// report is not exact.
+// maxDepth limits the number of open descriptors, which is one per level. Deeper trees can be
+// created by relative mkdir calls; their deeper levels are skipped, and the report is marked as not
+// exact.
 const maxDepth = 512
 
 type walk struct {
 	ctx    context.Context
 	device uint64
-	links  map[uint64]struct{} // inodes with several names, seen
+	links  map[uint64]struct{} // inodes with several names that were counted
 	report volumepb.TreeUsageReport
-	deep   bool // some is left out
+	deep   bool // some levels were skipped
 }
 
-// directory adds what lies in d, and closes it.
+// directory adds the entries of d and closes it.
 func (w *walk) directory(d *os.File, depth int) error {
 	defer d.Close()
 	if depth > maxDepth {
@@ -95,7 +95,7 @@ func (w *walk) entry(parent int, name string, depth int) error {
 		w.report.Bytes += st.Blocks * 512
 		fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
-			// Removed or swapped since the stat.
+			// The entry was removed or replaced since the stat.
 			if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 				return nil
 			}
@@ -114,7 +114,7 @@ func (w *walk) entry(parent int, name string, depth int) error {
 	return nil
 }
 
-// ended turns the error that ends a listing into nil.
+// ended converts the error at the end of a listing to nil.
 func ended(err error) error {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.ENOENT) {
 		return nil

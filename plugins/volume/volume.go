@@ -1,7 +1,6 @@
-// Package volume is what a volume plugin and its host share: Serve for the
-// plugin's main, Launch for the host, and Usage, the walk that stands in for a
-// product that cannot tell the size of a tree. It is the one package a vendor
-// imports, with the contract in volumepb.
+// Package volume is the common code of volume plugins and their host: Serve for a plugin's main,
+// Launch for the host, and Usage, a walk for products that cannot report the size of a tree. A
+// vendor imports only this package and the contract in volumepb.
 package volume
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Contract is what every host and plugin in every language agree on.
+// Contract returns the parameters that hosts and plugins in every language share.
 func Contract() process.Contract {
 	return process.Contract{
 		Service: "volume", CookieKey: "BERTH_VOLUME_PLUGIN", CookieValue: "5d0e7a42-volume",
@@ -20,12 +19,12 @@ func Contract() process.Contract {
 	}
 }
 
-// Serve is a plugin's main: it answers the host that started the process and
-// returns when the host lets go.
+// Serve is the main function of a plugin. It serves the host that started the process, and returns
+// when the host disconnects.
 func Serve(impl volumepb.VolumeServer) {
 	Contract().Serve(func(s *grpc.Server) { volumepb.RegisterVolumeServer(s, impl) })
 }
 
-// Logger writes lines that the host understands to standard error, the only
-// place a plugin may log to.
+// Logger returns a logger to standard error in the format that the host parses. A plugin must not
+// log anywhere else.
 func Logger() hclog.Logger { return process.Logger() }

@@ -120,8 +120,7 @@ func TestValidateDescription(t *testing.T) {
 	}
 }
 
-// Usage agrees with du(1) on what du is hard to agree with: holes, several
-// names, links, directories that take blocks.
+// Usage agrees with du(1) in difficult cases: holes, several names, links, directories with blocks.
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -114,8 +114,8 @@ const (
 
 var libraryForm = regexp.MustCompile(`^librbln-[A-Za-z0-9_-]+\.so[0-9.]*$`)
 
-// addLibraries hands out the user-mode libraries of the driver, so that an image
-// need not match the host's driver.
+// addLibraries mounts the user-mode libraries of the driver, so that an image need not match the
+// host's driver.
 func (m *machine) addLibraries(e *pb.ContainerEdits) {
 	seen := map[string]bool{}
 	for _, dir := range []string{"usr/lib64", "usr/lib/x86_64-linux-gnu", "usr/lib", "usr/local/lib"} {

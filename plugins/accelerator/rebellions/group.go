@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// everybodys is the group of the NPUs that are in no other.
+// everybodys is the default group, which contains the NPUs that are in no other.
 const everybodys = "0"
 
-// members are the places of a group's NPUs, sorted.
+// members returns the sorted addresses of a group's NPUs.
 func (r *report) members(group string) []string {
 	var out []string
 	for i := range r.NPUs {
@@ -26,8 +26,8 @@ func (r *report) members(group string) []string {
 	return out
 }
 
-// join puts NPUs into an RSD group for an allocation and returns what rbln-smi says
-// then: grouping gives NPUs other indexes. A second call finds the group of the first.
+// join creates an RSD group for an allocation and returns the report of rbln-smi after that:
+// grouping changes the indexes of NPUs. A repeated call finds the group of the first one.
 func (m *machine) join(ctx context.Context, allocation string, npus []string) (r *report, mine record, err error) {
 	if m.State() == "" {
 		return nil, mine, status.Error(codes.FailedPrecondition, "roots.state: must be set; an RSD group is remembered there")
@@ -47,7 +47,7 @@ func (m *machine) join(ctx context.Context, allocation string, npus []string) (r
 				mine = *was
 				return nil
 			}
-			if r, err = m.dissolve(ctx, r, *was); err != nil { // of a Prepare that was cut off
+			if r, err = m.dissolve(ctx, r, *was); err != nil { // left by an interrupted Prepare
 				return err
 			}
 			all = without(all, allocation)
@@ -65,9 +65,9 @@ func (m *machine) join(ctx context.Context, allocation string, npus []string) (r
 	return r, mine, err
 }
 
-// clear makes sure that NPUs can be taken: a group of another allocation is never
-// touched. One that someone else made, as the driver's defaults do, goes when all
-// of it is asked for and no program runs on it.
+// clear makes NPUs available. It returns an error if another allocation's group has one of them. A
+// group that Berth did not create, such as the driver's default ones, is destroyed if all of its
+// NPUs are requested and no process uses them.
 func (m *machine) clear(ctx context.Context, r *report, all []record, npus []string) (*report, error) {
 	for _, bus := range npus {
 		n := r.at(bus)
@@ -106,7 +106,7 @@ func (r *report) busy(bus string) bool {
 	return n != nil && slices.ContainsFunc(r.Contexts, func(c contextOf) bool { return c.NPU == n.Index })
 }
 
-// free is the smallest number that neither a group nor a record has.
+// free returns the smallest group number that neither a group nor a record has.
 func free(r *report, all []record) string {
 	for i := 1; ; i++ {
 		id := strconv.Itoa(i)
@@ -116,7 +116,7 @@ func free(r *report, all []record) string {
 	}
 }
 
-// create makes a group and proves that it is there.
+// create creates a group and verifies it.
 func (m *machine) create(ctx context.Context, r *report, g record) (*report, error) {
 	var indexes []string
 	for _, bus := range g.NPUs {
@@ -130,14 +130,13 @@ func (m *machine) create(ctx context.Context, r *report, g record) (*report, err
 		return r, err
 	}
 	if got := r.members(g.Group); !slices.Equal(got, g.NPUs) {
-		_ = m.regroup(ctx, "-d", g.Group) // it is ours, and wrong
+		_ = m.regroup(ctx, "-d", g.Group) // it is ours, with the wrong members
 		return r, fmt.Errorf("RSD group %s has %s, and should have %s", g.Group, strings.Join(got, ", "), strings.Join(g.NPUs, ", "))
 	}
 	return r, nil
 }
 
-// dissolve destroys a group if it still is the one that is meant: its number may
-// have been given to another since.
+// dissolve destroys a group if it still has the recorded NPUs: its number may have been reused.
 func (m *machine) dissolve(ctx context.Context, r *report, g record) (*report, error) {
 	if got := r.members(g.Group); len(got) == 0 || !slices.Equal(got, g.NPUs) {
 		return r, nil

@@ -18,7 +18,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// groups tells the members of every group but everyone's.
+// groups returns the members of all groups except the default one.
 func groups(t *testing.T, m *machine) string {
 	t.Helper()
 	r, err := m.groups(t.Context())
@@ -66,14 +66,14 @@ func TestAllocationsHaveGroupsOfTheirOwn(t *testing.T) {
 	m := open(t, tree, state, "")
 	check(t, "one", nodes(edit(t, m, "one", 0)), "rbln0>rbln0 rsd1>rsd0")
 	check(t, "groups", groups(t, m), "1:1b")
-	// The first NPU is the last by index now; 2 and 3 must still be 3d and b1.
+	// The first NPU now has the last index; devices 2 and 3 must still be 3d and b1.
 	two := edit(t, m, "two", 3, 2)
 	check(t, "two", nodes(two), "rbln2>rbln0 rbln3>rbln1 rsd2>rsd0")
 	check(t, "groups", groups(t, m), "1:1b 2:3d+b1")
 	if e := two.GetEdits(); len(e.GetLibraryDirs()) != 1 || len(e.GetMounts()) != 3 || len(e.GetCapabilities()) > 0 {
 		t.Errorf("edits: %v", e)
 	}
-	// Another process of the plugin gives the same answer.
+	// Another process of the plugin returns the same response.
 	if again := edit(t, open(t, tree, state, ""), "two", 2, 3); !proto.Equal(two, again) {
 		t.Errorf("again:\n%v\n%v", two, again)
 	}
@@ -102,7 +102,7 @@ func TestGroupOfAnotherAllocationIsNotTouched(t *testing.T) {
 	if err := m.Undo(t.Context(), "second", nil); err != nil {
 		t.Error(err)
 	}
-	// A state that an earlier allocation left, of a group that is another's by now.
+	// The state of an earlier allocation refers to a group that now belongs to another one.
 	if err := m.Undo(t.Context(), "old", []byte(`{"group":"1","npus":["0000:1b:00.0","0000:1c:00.0"]}`)); err != nil {
 		t.Error(err)
 	}
@@ -125,7 +125,7 @@ func TestGroupsThatOthersMade(t *testing.T) {
 	}
 	edit(t, m, "all", 0, 1, 2)
 	check(t, "all of it", groups(t, m), "1:1b+1c+3d")
-	make("-c", "2", "-a", "0") // b1, on which a program runs
+	make("-c", "2", "-a", "0") // b1, which a process uses
 	if r, err := m.groups(t.Context()); err != nil || free(r, nil) != "3" {
 		t.Errorf("a number that somebody's group has is free: %v", err)
 	}
@@ -146,7 +146,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%q, %v", leaks, err)
 	}
 	check(t, "groups", groups(t, m), "1:1b")
-	// The state directory is lost: what the agent remembers stands in.
+	// The state directory was lost: the agent's copy of the state replaces it.
 	if err := os.Remove(filepath.Join(state, "groups.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +162,8 @@ func TestSweep(t *testing.T) {
 	check(t, "groups at the end", groups(t, m), "")
 }
 
-// TestNumberOfAnothersGroup: a group of ours is destroyed behind our back, and its
-// number given to other NPUs.
+// TestNumberOfAnothersGroup checks that a group is left alone if ours was destroyed externally and
+// its number reused for other NPUs.
 func TestNumberOfAnothersGroup(t *testing.T) {
 	m := open(t, fixturetest.Start(t, "atom-4"), t.TempDir(), "")
 	edit(t, m, "mine", 0)
@@ -189,7 +189,7 @@ func TestGroupingFails(t *testing.T) {
 	if _, err := m.Edit(t.Context(), r); err == nil || !strings.Contains(err.Error(), "/dev/rsd1") {
 		t.Errorf("%v", err)
 	}
-	if err := m.Undo(t.Context(), "a", nil); err != nil { // as the kit does
+	if err := m.Undo(t.Context(), "a", nil); err != nil { // as the package driver does
 		t.Fatal(err)
 	}
 	check(t, "groups", groups(t, m), "")

@@ -18,8 +18,7 @@ const (
 	lockEvery   = 50 * time.Millisecond
 )
 
-// locked runs do while no one else on the host, who keeps to the lock file, changes
-// RSD groups.
+// locked runs do while no other program that respects the lock file changes RSD groups.
 func (m *machine) locked(ctx context.Context, do func() error) error {
 	select {
 	case m.turn <- struct{}{}:
@@ -35,7 +34,7 @@ func (m *machine) locked(ctx context.Context, do func() error) error {
 	if err != nil {
 		return fmt.Errorf("lock file: %w", err)
 	}
-	defer f.Close() // which unlocks
+	defer f.Close() // also releases the lock
 	end := time.After(lockTimeout)
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -1,5 +1,5 @@
-// Command rebellions is the accelerator plugin for Rebellions' ATOM NPUs. It runs
-// rbln-smi, which comes with the driver, and makes and destroys RSD groups with it.
+// Command rebellions is the accelerator plugin for Rebellions' ATOM NPUs. It runs rbln-smi, which
+// is part of the driver, also to create and destroy RSD groups.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

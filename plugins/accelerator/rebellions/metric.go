@@ -16,7 +16,7 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 	return driver.Each(s, func(d *pb.Device) []*pb.Metric { return measure(r, err, d) })
 }
 
-// npus are those of a device.
+// npus returns the NPUs of a device.
 func (r *report) npus(d *pb.Device) []*npu {
 	var out []*npu
 	for _, bus := range strings.Split(d.GetAttributes()["npus"], ",") {
@@ -27,8 +27,8 @@ func (r *report) npus(d *pb.Device) []*npu {
 	return out
 }
 
-// measure is a card's figures: memory is the sum of its NPUs', utilisation their mean,
-// temperature the hottest's. Power is told of the card by each of its NPUs.
+// measure returns a card's metrics: the sum of its NPUs' memory, the mean of their utilization, and
+// the highest temperature. Each NPU reports the power of the whole card.
 func measure(r *report, err error, d *pb.Device) []*pb.Metric {
 	var used, util, hot, power float64
 	var noMem, noUtil, noHeat, noPower error = err, err, err, err
@@ -64,8 +64,8 @@ func measure(r *report, err error, d *pb.Device) []*pb.Metric {
 	}
 }
 
-// SampleWorkloads implements driver.WorkloadSampler. Memory is what rbln-smi says of
-// the workload's processes; the rest is its cards', which it has to itself.
+// SampleWorkloads implements driver.WorkloadSampler. The memory is that of the workload's processes
+// according to rbln-smi; other metrics are those of its cards, which are exclusive.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	r, err := m.ask(ctx)
 	devices := driver.ByID(s)
@@ -107,7 +107,7 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 	return out
 }
 
-// usedBy is how much memory of a device each of the processes uses.
+// usedBy returns the memory of a device that each of the processes uses.
 func (r *report) usedBy(d *pb.Device, pids []int32) map[int32]float64 {
 	out := map[int32]float64{}
 	for _, n := range r.npus(d) {

@@ -13,7 +13,7 @@ import (
 
 var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
-// open gives the machine a state directory.
+// open opens the machine with a state directory.
 func open(t *testing.T, tree *fixture.Tree, state, config string) *machine {
 	t.Helper()
 	roots := tree.Roots()
@@ -21,7 +21,7 @@ func open(t *testing.T, tree *fixture.Tree, state, config string) *machine {
 	return bench.Open(t, roots, config)
 }
 
-// request is one for the devices with these numbers in the snapshot.
+// request returns a request for the devices with these indexes in the snapshot.
 func request(t *testing.T, s *pb.DeviceSnapshot, id string, devices ...int) *driver.Request {
 	t.Helper()
 	var given []*pb.Device
@@ -55,7 +55,7 @@ func TestDevicesOfBothVersionsOfTheSDK(t *testing.T) {
 	}
 }
 
-// said is a machine whose rbln-smi prints this.
+// said returns the snapshot of a machine whose rbln-smi prints the text.
 func said(t *testing.T, text string) *pb.DeviceSnapshot {
 	t.Helper()
 	tree := fixturetest.Start(t, "atom-4")
@@ -85,7 +85,7 @@ func TestRejections(t *testing.T) {
 			drivertest.Judged(t, s.GetDevices()[1], row.reason)
 		})
 	}
-	// What is on the bus and not in the list is shown, too.
+	// NPUs on the bus that are not in the output are shown as well.
 	if s := said(t, `{"devices": []}`); len(s.GetDevices()) != 5 || s.GetDevices()[0].GetRejectReasons()[0] != "rbln-smi does not list it" {
 		t.Errorf("%v", s)
 	}
@@ -129,7 +129,7 @@ func TestMetrics(t *testing.T) {
 	if v, _ := memory(w[1].GetMetrics()); v != 0 || len(w[1].GetProcesses()) != 0 {
 		t.Errorf("second workload: %v", w[1])
 	}
-	// A card's figures are those of its NPUs together.
+	// A card's metrics combine those of its NPUs.
 	m = open(t, fixturetest.Start(t, "atom-max-2x"), t.TempDir(), "")
 	s = bench.Scan(t, m)
 	card := s.GetDevices()[0].GetId()

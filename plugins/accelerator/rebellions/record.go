@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// record is an RSD group of ours. It is written before the group is made and
-// removed after the group is gone, so that a leak is always known.
+// record is an RSD group that the plugin created. It is written before the group is created and
+// removed after it was destroyed, so that no group is leaked.
 type record struct {
 	Allocation string   `json:"allocation"`
 	Group      string   `json:"group"`
-	NPUs       []string `json:"npus"` // places on the bus, sorted: indexes change
+	NPUs       []string `json:"npus"` // sorted addresses, because indexes change
 }
 
 func (m *machine) records() ([]record, error) {
@@ -32,7 +32,7 @@ func (m *machine) records() ([]record, error) {
 	return all, nil
 }
 
-// save replaces the records; none leave no file.
+// save writes the records. Without records it removes the file.
 func (m *machine) save(all []record) error {
 	path := m.State("groups.json")
 	if len(all) == 0 {

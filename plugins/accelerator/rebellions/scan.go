@@ -15,7 +15,7 @@ import (
 type machine struct {
 	*driver.Host
 	config config
-	turn   chan struct{} // of those in this process who want the lock
+	turn   chan struct{} // for goroutines of this process that wait for the lock
 }
 
 var (
@@ -58,7 +58,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 	return s, nil
 }
 
-// cards puts NPUs together that make one card.
+// cards groups the NPUs by card.
 func cards(r *report) [][]npu {
 	var out [][]npu
 	at := map[driver.Loose]int{}
@@ -75,10 +75,10 @@ func cards(r *report) [][]npu {
 	return out
 }
 
-// nonzero tells an id from the zeros of test cards.
+// nonzero reports whether an id is not the zeros of test cards.
 func nonzero(id string) bool { return strings.Trim(id, "0-") != "" }
 
-// device describes a card, which is nearly always one NPU.
+// device returns the device of a card, which is usually one NPU.
 func (m *machine) device(card []npu) *pb.Device {
 	first := card[0]
 	slot, model, whole := product(string(first.Name))
@@ -118,8 +118,8 @@ func (m *machine) device(card []npu) *pb.Device {
 	return d
 }
 
-// identify names a device by its uuid, a card of several NPUs by the card's number,
-// and one that has neither by its place.
+// identify sets the id of a device: the uuid of an NPU, the number of a card with several NPUs, or
+// else the address.
 func identify(d *pb.Device, n npu, whole bool) {
 	d.Id = string(n.PCI.Bus)
 	switch uuid, card := string(n.UUID), string(n.Card); {
@@ -133,7 +133,7 @@ func identify(d *pb.Device, n npu, whole bool) {
 	}
 }
 
-// judge adds what one NPU contributes, and refuses what is odd of it.
+// judge adds the values of one NPU, and rejects the device if they are invalid.
 func (m *machine) judge(d *pb.Device, n npu) {
 	total, err := driver.Quantity(n.Memory.Total)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// report is what rbln-smi prints as JSON. Which of the values are numbers differs
-// between the SDK's versions.
+// report is the JSON output of rbln-smi. The types of values differ between versions of the SDK.
 type report struct {
 	Driver   driver.Loose `json:"KMD_version"`
 	NPUs     []npu        `json:"devices"`
@@ -42,7 +41,7 @@ type npu struct {
 	Util driver.Loose `json:"util"`
 }
 
-// contextOf is a process's part of an NPU.
+// contextOf is the usage of an NPU by a process.
 type contextOf struct {
 	NPU    driver.Loose `json:"npu"`
 	PID    driver.Loose `json:"pid"`
@@ -50,7 +49,7 @@ type contextOf struct {
 	Alloc  driver.Loose `json:"memalloc"`
 }
 
-// program is the vendor's, by its present or its earlier name.
+// program returns the current or the earlier name of the vendor's program.
 func (m *machine) program() string {
 	if _, err := m.Find("rbln-smi"); err != nil {
 		if _, err := m.Find("rbln-stat"); err == nil {
@@ -61,24 +60,23 @@ func (m *machine) program() string {
 }
 
 const (
-	// askTimeout leaves a call that waits for an answer in vain time for its own.
+	// askTimeout leaves time for a response to the plugin's caller when the program hangs.
 	askTimeout = 4 * time.Second
-	// groupTimeout is what the firmware gets to regroup; Prepare has a minute.
+	// groupTimeout is the time for the firmware to regroup; Prepare has a minute.
 	groupTimeout = 20 * time.Second
 )
 
-// ask returns what the NPUs are, for who looks at them.
+// ask returns a report that may be shared with other callers, for reading.
 func (m *machine) ask(ctx context.Context) (*report, error) {
 	return m.report(ctx, m.AskJSON, "-j")
 }
 
-// groups returns what they are at this moment, with their groups, for who changes
-// those.
+// groups returns a current report with the groups, for changing them.
 func (m *machine) groups(ctx context.Context) (*report, error) {
 	return m.report(ctx, m.RunJSON, "-g", "-j")
 }
 
-// report has the NPUs by their places: the program's order changes with the groups.
+// report returns the NPUs sorted by address, because the program's order changes with the groups.
 func (m *machine) report(ctx context.Context, run func(context.Context, any, string, ...string) error, args ...string) (*report, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -90,7 +88,7 @@ func (m *machine) report(ctx context.Context, run func(context.Context, any, str
 	return r, nil
 }
 
-// regroup makes or destroys groups.
+// regroup creates or destroys groups.
 func (m *machine) regroup(ctx context.Context, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
@@ -98,7 +96,7 @@ func (m *machine) regroup(ctx context.Context, args ...string) error {
 	return err
 }
 
-// at returns the NPU at a place on the bus.
+// at returns the NPU at a PCI address.
 func (r *report) at(bus string) *npu {
 	for i := range r.NPUs {
 		if string(r.NPUs[i].PCI.Bus) == bus {
@@ -108,7 +106,7 @@ func (r *report) at(bus string) *npu {
 	return nil
 }
 
-// group of an NPU; "0" is everyone's.
+// group returns the group of an NPU; "0" is the default group.
 func (n *npu) group() string {
 	if n.Group == "" {
 		return "0"

@@ -27,8 +27,8 @@ func (m *machine) Undo(ctx context.Context, allocation string, state []byte) err
 	return err
 }
 
-// Sweep implements driver.Undoer. What the agent remembers of a live allocation
-// stands in for a record that was lost.
+// Sweep implements driver.Undoer. The agent's state of a live allocation replaces a record that was
+// lost.
 func (m *machine) Sweep(ctx context.Context, live []*pb.LiveAllocation) ([]string, error) {
 	if m.State() == "" {
 		return nil, nil
@@ -66,10 +66,10 @@ func (m *machine) Sweep(ctx context.Context, live []*pb.LiveAllocation) ([]strin
 	return leaks, err
 }
 
-// drop destroys the groups that choose picks of the records, and returns them.
+// drop destroys the groups of the records that choose selects, and returns these records.
 func (m *machine) drop(ctx context.Context, choose func([]record) []record) (gone []record, err error) {
 	if all, err := m.records(); err == nil && len(choose(all)) == 0 {
-		return nil, nil // the usual case: neither lock nor program
+		return nil, nil // the usual case needs neither lock nor program
 	}
 	err = m.locked(ctx, func() error {
 		all, err := m.records()
@@ -99,7 +99,7 @@ func (m *machine) drop(ctx context.Context, choose func([]record) []record) (gon
 	return gone, err
 }
 
-// remembered reads the state that Edit gave to the agent.
+// remembered decodes the state that Edit returned to the agent.
 func remembered(allocation string, state []byte) (record, bool) {
 	var r record
 	if len(state) == 0 || json.Unmarshal(state, &r) != nil || r.Group == "" || r.Group == everybodys || len(r.NPUs) == 0 {
@@ -109,7 +109,7 @@ func remembered(allocation string, state []byte) (record, bool) {
 	return r, true
 }
 
-// claimed reports whether the group is that of another allocation by now.
+// claimed reports whether the group now belongs to another allocation.
 func claimed(all []record, r record) bool {
 	return slices.ContainsFunc(all, func(x record) bool { return x.Group == r.Group })
 }

@@ -22,10 +22,10 @@ const (
 // config is the plugin's section of the agent's configuration.
 type config struct {
 	Nodes  []string `json:"nodes"`        // of an RDU, below /dev
-	Shared []string `json:"shared_nodes"` // of every container with an RDU
+	Shared []string `json:"shared_nodes"` // for every container with an RDU
 	Tiles  bool     `json:"tiles"`
-	Env    string   `json:"env"`  // variable with the places of what a container has; empty = none
-	SNML   string   `json:"snml"` // address; empty = not asked
+	Env    string   `json:"env"`  // variable with the locations of the container's devices; empty = none
+	SNML   string   `json:"snml"` // address; empty = not used
 	Method string   `json:"snml_method"`
 }
 
@@ -50,7 +50,7 @@ var (
 	methodForm = regexp.MustCompile(`^/[A-Za-z0-9_.]{1,128}/[A-Za-z0-9_]{1,128}$`)
 )
 
-// assumedNodes are a guess: no names of device files are public.
+// assumedNodes are a guess, because the names of device files are not public.
 var assumedNodes = []string{"rdu{index}"}
 
 func parse(raw []byte) (config, error) {

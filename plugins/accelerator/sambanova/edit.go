@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// nodes are the device files of an RDU, or of the one that a tile is of.
+// nodes returns the device files of an RDU, or of the RDU of a tile.
 func (m *machine) nodes(d *pb.Device) []string {
 	xrdu, rdu := driver.Number(d, "xrdu"), driver.Number(d, "rdu")
 	fill := strings.NewReplacer("{xrdu}", strconv.Itoa(xrdu), "{rdu}", strconv.Itoa(rdu), "{index}", strconv.Itoa(xrdu*perXRDU+rdu))
@@ -21,8 +21,8 @@ func (m *machine) nodes(d *pb.Device) []string {
 	return out
 }
 
-// Edit implements driver.Machine. Only the variable of the setting env says which tiles
-// are the workload's own.
+// Edit implements driver.Machine. Only the variable of the setting env identifies the workload's
+// tiles.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	e := &pb.ContainerEdits{Rlimits: driver.Memlock()}
 	out := &pb.PrepareResponse{Edits: e}

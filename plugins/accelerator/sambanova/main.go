@@ -1,6 +1,6 @@
-// Command sambanova is the accelerator plugin for SambaNova's RDUs, whole and by
-// tiles. It asks the daemon's SNML what the platform is, and the vendor's programs
-// snconfig and sntilestat for the rest.
+// Command sambanova is the accelerator plugin for SambaNova's RDUs, as a whole and by tiles. It
+// reads the platform from the SNML daemon, and everything else from the vendor's programs snconfig
+// and sntilestat.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

@@ -12,18 +12,18 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// tile is a tile's place.
+// tile is the location of a tile.
 type tile struct{ xrdu, rdu, tile int }
 
-// row is what sntilestat says of one: how busy it is, and for which process.
+// row is the output of sntilestat for a tile: its utilization and the process that uses it.
 type row struct {
 	busy float64
-	pid  int32 // 0 = no one's
+	pid  int32 // 0 = unused
 }
 
 var rowForm = regexp.MustCompile(`^/XRDU_([0-9]{1,3})/RDU_([0-9]{1,3})/TILE_([0-9]{1,3})\s+([0-9.]+)((?:\s+[0-9.]+){5})(?:\s+([0-9]{1,9})\s+\S+.*)?$`)
 
-// tilestat asks for all tiles, once; a tile that processes share has several rows.
+// tilestat runs sntilestat once for all tiles. A tile that processes share has several rows.
 func (m *machine) tilestat(ctx context.Context) (map[tile][]row, error) {
 	out, err := m.Ask(ctx, "sntilestat", "-i", "1", "--count", "1")
 	if err != nil {
@@ -33,7 +33,7 @@ func (m *machine) tilestat(ctx context.Context) (map[tile][]row, error) {
 	for line := range strings.Lines(string(out)) {
 		found := rowForm.FindStringSubmatch(strings.TrimSpace(line))
 		if found == nil {
-			continue // headings, and lines that a command's arguments begin
+			continue // headings, and lines that continue a command's arguments
 		}
 		number := func(i int) int { n, _ := strconv.Atoi(found[i]); return n }
 		idle, err := strconv.ParseFloat(found[4], 64)
@@ -49,7 +49,7 @@ func (m *machine) tilestat(ctx context.Context) (map[tile][]row, error) {
 	return all, nil
 }
 
-// covers reports whether a tile is a device, or of it.
+// covers reports whether a tile is a device or belongs to it.
 func covers(d *pb.Device, at tile) bool {
 	if _, one := d.GetAttributes()["tile"]; one && driver.Number(d, "tile") != at.tile {
 		return false
@@ -57,7 +57,7 @@ func covers(d *pb.Device, at tile) bool {
 	return driver.Number(d, "xrdu") == at.xrdu && driver.Number(d, "rdu") == at.rdu
 }
 
-// util is how busy the tiles of a device are on average, for the processes that count.
+// util returns the mean utilization of a device's tiles, for the processes that counts selects.
 func util(d *pb.Device, rows map[tile][]row, err error, counts func(pid int32) bool) *pb.Metric {
 	sum := 0.0
 	tiles := 0
@@ -75,7 +75,7 @@ func util(d *pb.Device, rows map[tile][]row, err error, counts func(pid int32) b
 				busy += r.busy
 			}
 		}
-		sum += min(busy, 100) // processes that share a tile are counted one after the other
+		sum += min(busy, 100) // the values of processes that share a tile are not measured simultaneously
 	}
 	if err == nil && tiles == 0 {
 		err = errors.New("sntilestat does not list it")
@@ -98,9 +98,8 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 	return out
 }
 
-// SampleWorkloads implements driver.WorkloadSampler. sntilestat names the process
-// that a tile works for; as long as a workload's are not known its devices'
-// figures are attributed to it.
+// SampleWorkloads implements driver.WorkloadSampler. sntilestat reports the process that uses a
+// tile. While a workload's processes are unknown, its devices' metrics are attributed to it.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	rows, err := m.tilestat(ctx)
 	out := driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return []*pb.Metric{util(d, rows, err, anybody)} })
@@ -123,7 +122,7 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 	return out
 }
 
-// processes are the workload's that tiles work for.
+// processes returns the workload's processes that use tiles.
 func processes(pids []int32, metrics []*pb.Metric, devices map[string]*pb.Device, rows map[tile][]row) []*pb.ProcessMetrics {
 	var out []*pb.ProcessMetrics
 	for _, pid := range pids {

@@ -13,10 +13,10 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/sambanova/snml"
 )
 
-// asking is how long the daemon has to answer.
+// asking limits the wait for the daemon's response.
 const asking = time.Second
 
-// platform asks the daemon what the machine is.
+// platform returns the machine's type from the daemon.
 func (m *machine) platform(ctx context.Context) (string, error) {
 	if m.config.SNML == "" {
 		return "", errors.New("SNML is not to be asked")
@@ -39,7 +39,7 @@ func (m *machine) platform(ctx context.Context) (string, error) {
 	return driver.Clean(info.GetPlatformName(), 100), nil
 }
 
-// platforms that RDUs are given away of.
+// platforms are the types of machines whose RDUs are allocatable.
 var platforms = []string{"SN30", "SN40L"}
 
 func supported(platform string) bool {

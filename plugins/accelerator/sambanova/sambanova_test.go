@@ -18,13 +18,13 @@ import (
 
 var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
-// configured opens the machine as its file says that it is set.
+// configured opens the machine with the settings in its file.
 func configured(t *testing.T, tree *fixture.Tree) *machine {
 	t.Helper()
 	return bench.Open(t, tree.Roots(), string(tree.Config()))
 }
 
-// The RDU that works, an idle one, and the one with a tile that hangs.
+// The RDU in use, an idle one, and the one with a hanging tile.
 const busy, idle, hung = "205057B469B35800", "205057B469B35801", "205057B469B35831"
 
 func reasons(d *pb.Device) string { return strings.Join(d.GetRejectReasons(), "; ") }
@@ -67,12 +67,13 @@ func TestOrderAndNames(t *testing.T) {
 	}
 }
 
-// TestPlatform is asked of SNML first, and of snconfig where that does not tell.
+// TestPlatform checks that SNML is queried first, and snconfig if SNML does not return the
+// platform.
 func TestPlatform(t *testing.T) {
 	const old = "Platform Name: DataScale SN10-8\nXRDU Name: XRDU_0\nRDU name: RDU_0\nTILE Name: TILE_0\n"
 	for name, row := range map[string]struct {
 		text, config string
-		fail         bool // SNML
+		fail         bool // SNML fails
 		platform     string
 		reason       string
 	}{
@@ -103,7 +104,7 @@ func TestPlatform(t *testing.T) {
 	}
 }
 
-// replace has snconfig print a text, whatever it is asked.
+// replace makes snconfig print a text for any arguments.
 func replace(t *testing.T, tree *fixture.Tree, text string) {
 	t.Helper()
 	program := filepath.Join(tree.Roots().GetPath()[0], "snconfig")
@@ -113,7 +114,7 @@ func replace(t *testing.T, tree *fixture.Tree, text string) {
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec cat \"$0.text\"\n"), 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec cat \"$0.text\"\n"), 0o700); err != nil { //nolint:gosec // must be executable
 		t.Fatal(err)
 	}
 }
@@ -139,8 +140,8 @@ func TestTextIsReadLeniently(t *testing.T) {
 	}
 }
 
-// TestNonsenseIsBounded: a listing that no machine can print costs no time and gives
-// nothing away twice.
+// TestNonsenseIsBounded checks that an impossible output takes little time and allocates no device
+// twice.
 func TestNonsenseIsBounded(t *testing.T) {
 	var text strings.Builder
 	for x := range 1000 {
@@ -157,8 +158,8 @@ func TestNonsenseIsBounded(t *testing.T) {
 	}
 }
 
-// TestWithoutSnconfig lists the tiles that sntilestat knows; without either there
-// is nothing.
+// TestWithoutSnconfig checks that the tiles of sntilestat are listed, and nothing without either
+// program.
 func TestWithoutSnconfig(t *testing.T) {
 	tree := fixturetest.Start(t, "sn30-8")
 	m := configured(t, tree)
@@ -236,7 +237,7 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
-// Processes that share a tile are never busier together than the tile.
+// The total utilization of processes that share a tile does not exceed that of the tile.
 func TestSharedTile(t *testing.T) {
 	d := &pb.Device{Id: "a", Attributes: map[string]string{"xrdu": "0", "rdu": "0"}}
 	rows := map[tile][]row{{0, 0, 0}: {{80, 1}, {70, 2}}, {0, 0, 1}: {{0, 0}}}
@@ -245,7 +246,7 @@ func TestSharedTile(t *testing.T) {
 	}
 }
 
-// What snconfig says of the moment replaces states, and adds nothing.
+// The current output of snconfig updates states, and adds no devices.
 func TestStatesOfTheMoment(t *testing.T) {
 	const known = "XRDU Name: XRDU_0\nRDU name: RDU_0\n"
 	s := &system{}
@@ -256,7 +257,7 @@ func TestStatesOfTheMoment(t *testing.T) {
 	}
 }
 
-// TestWhoseTheyAre: two processes have two tiles each of the same RDU.
+// TestWhoseTheyAre checks two processes with two tiles each of the same RDU.
 func TestWhoseTheyAre(t *testing.T) {
 	m := configured(t, fixturetest.Start(t, "sn30-8"))
 	s := bench.Scan(t, m)

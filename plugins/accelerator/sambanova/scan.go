@@ -19,7 +19,7 @@ type machine struct {
 	config config
 }
 
-// perXRDU is how many RDUs an XRDU has.
+// perXRDU is the number of RDUs in an XRDU.
 const perXRDU = 2
 
 // Scan implements driver.Machine.
@@ -50,7 +50,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 	return s, nil
 }
 
-// id is an RDU's serial number, else its place.
+// id returns an RDU's serial number, or else its location.
 func id(r *rdu) string {
 	if accelerator.IsDeviceID(r.serial) {
 		return r.serial
@@ -76,7 +76,7 @@ func (m *machine) device(platform string, r *rdu) *pb.Device {
 	if len(r.tiles) == 0 {
 		driver.Reject(d, "it has no tiles")
 	}
-	if r.number >= perXRDU { // its files would be the next XRDU's
+	if r.number >= perXRDU { // its files would belong to the next XRDU
 		driver.Reject(d, "RDU_%d is not known: an XRDU has %d", r.number, perXRDU)
 	}
 	for _, name := range m.nodes(d) {
@@ -101,8 +101,8 @@ func unhealthy(d *pb.Device, format string, args ...any) {
 	driver.Reject(d, "%s", d.HealthMessage)
 }
 
-// bad reports whether a state is none to work in. What snconfig can say is not
-// documented: words that mean nothing here count as good.
+// bad reports whether a device cannot work in a state. The possible states are not documented, so
+// unknown ones count as good.
 func bad(state string) bool {
 	for _, word := range []string{"error", "fault", "fail", "hung", "down", "offline", "unavailable", "imperfect", "not perfect"} {
 		if strings.Contains(state, word) {
@@ -112,7 +112,7 @@ func bad(state string) bool {
 	return false
 }
 
-// partitions shows an RDU's tiles. They and the RDU draw on the same counter.
+// partitions adds an RDU's tiles. The tiles and the RDU consume the same counter.
 func (m *machine) partitions(s *pb.DeviceSnapshot, of *pb.Device, r *rdu) {
 	all := map[string]string{"tiles": strconv.Itoa(len(r.tiles))}
 	s.Counters = append(s.Counters, &pb.CounterSet{Name: of.Id, Counters: all})

@@ -13,16 +13,16 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// rdu is one as snconfig prints it.
+// rdu is an RDU in the output of snconfig.
 type rdu struct {
 	xrdu, number int
 	serial       string
 	memory       uint64
-	state        string // "" = nothing is told
+	state        string // "" = not reported
 	tiles        map[int]string
 }
 
-// system is a host's RDUs in the order of their numbers.
+// system has a host's RDUs in the order of their numbers.
 type system struct {
 	platform string
 	rdus     []*rdu
@@ -35,7 +35,7 @@ func (s *system) rdu(xrdu, number int) *rdu {
 		}
 	}
 	r := &rdu{xrdu: xrdu, number: number, tiles: map[int]string{}}
-	if len(s.rdus) < accelerator.MaxDevices { // more are not shown
+	if len(s.rdus) < accelerator.MaxDevices { // further ones are ignored
 		s.rdus = append(s.rdus, r)
 	}
 	return r
@@ -43,7 +43,7 @@ func (s *system) rdu(xrdu, number int) *rdu {
 
 var nameForm = regexp.MustCompile(`^(?:XRDU|RDU|TILE)_([0-9]{1,3})$`)
 
-// numbered is the number in RDU_3, -1 when there is none.
+// numbered returns the number in a name such as RDU_3, or -1.
 func numbered(name string) int {
 	found := nameForm.FindStringSubmatch(name)
 	if found == nil {
@@ -53,8 +53,8 @@ func numbered(name string) int {
 	return n
 }
 
-// read takes what snconfig prints: indented lines of "name: value" below the
-// headings of XRDUs, RDUs, tiles and other parts.
+// read parses the output of snconfig: indented lines "name: value" below the headings of XRDUs,
+// RDUs, tiles and other parts.
 func (s *system) read(text string) {
 	xrdu, tile, below := -1, -1, false
 	var now *rdu
@@ -89,11 +89,11 @@ func (s *system) read(text string) {
 	}
 }
 
-// note keeps what is said of an RDU, its tile, or its memory, which is below it.
+// note stores a value of an RDU, its tile, or its memory, which is below it.
 func (r *rdu) note(name, value string, tile int, below bool) {
 	switch {
 	case name == "size" && below:
-		if n, err := driver.Quantity(driver.Loose(strings.Replace(value, "GB", "GiB", 1))); err == nil && n < 1<<50 { // memory is sold in powers of two
+		if n, err := driver.Quantity(driver.Loose(strings.Replace(value, "GB", "GiB", 1))); err == nil && n < 1<<50 { // the sizes of memory are powers of two
 			r.memory += uint64(n)
 		}
 	case below:
@@ -106,7 +106,7 @@ func (r *rdu) note(name, value string, tile int, below bool) {
 	}
 }
 
-// update takes states of what is known from what snconfig says of the moment.
+// update sets the states of known devices from the current output of snconfig.
 func (s *system) update(text string) {
 	now := &system{}
 	now.read(text)
@@ -119,12 +119,12 @@ func (s *system) update(text string) {
 	}
 }
 
-// system looks at the machine: nil without the vendor's programs.
+// system reads the machine's devices. It returns nil without the vendor's programs.
 func (m *machine) system(ctx context.Context) (*system, error) {
 	s := &system{}
 	static, err := m.Ask(ctx, "snconfig", "show", "Node", "static")
 	switch {
-	case errors.Is(err, driver.ErrNoProgram): // sntilestat lists all tiles, too
+	case errors.Is(err, driver.ErrNoProgram): // sntilestat also lists all tiles
 		rows, err := m.tilestat(ctx)
 		if errors.Is(err, driver.ErrNoProgram) {
 			return nil, nil
@@ -141,7 +141,7 @@ func (m *machine) system(ctx context.Context) (*system, error) {
 		s.read(string(static))
 		dynamic, err := m.Ask(ctx, "snconfig", "show", "Node", "dynamic")
 		if err != nil {
-			return nil, err // no one knows how they are
+			return nil, err // their states are unknown
 		}
 		s.update(string(dynamic))
 	}

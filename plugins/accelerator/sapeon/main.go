@@ -1,6 +1,6 @@
-// Command sapeon is the accelerator plugin for SAPEON's X220 and X330. Nothing of
-// their driver is public, so it is a description (sapeon.yaml) whose device files
-// and program the operator names.
+// Command sapeon is the accelerator plugin for SAPEON's X220 and X330. Their driver is not
+// documented publicly, so the plugin uses a description (sapeon.yaml) to which the operator adds
+// the device files and the program.
 package main
 
 import (

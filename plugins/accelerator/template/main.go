@@ -1,7 +1,6 @@
-// Command template is an accelerator plugin to copy: a whole one, for cards of
-// the invented vendor ACME, whose driver shows each card as a directory
-// /sys/class/acme/acmeN with the files uuid, model, memory (bytes) and busy
-// (percent), and as the device file /dev/acmeN.
+// Command template is a complete accelerator plugin to copy, for the cards of the fictional vendor
+// ACME. Their driver creates a directory /sys/class/acme/acmeN for each card, with the files uuid,
+// model, memory (bytes) and busy (percent), and a device file /dev/acmeN.
 package main
 
 import (
@@ -17,7 +16,7 @@ import (
 
 func main() { driver.Serve(acme{}) }
 
-// acme knows what is the same on every machine.
+// acme has the parts that are the same on every machine.
 type acme struct{}
 
 var slot = &pb.SlotType{
@@ -33,7 +32,7 @@ func (acme) Describe() *pb.DescribeResponse {
 	}
 }
 
-// Open has no settings to read; see accelerator.DecodeConfig.
+// Open has no settings to parse; see accelerator.DecodeConfig.
 func (acme) Open(h *driver.Host, config []byte) (driver.Machine, error) {
 	if len(config) > 0 {
 		return nil, errors.New("config_json: this plugin has no settings")
@@ -54,7 +53,7 @@ func (m machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 			Attributes: map[string]string{"node": card}, Capacity: map[string]string{slot.Name: "1"},
 			Health: pb.Health_HEALTH_HEALTHY, Allocatable: true,
 		}
-		if !accelerator.IsDeviceID(d.Id) { // keep what cannot be used visible, and say why
+		if !accelerator.IsDeviceID(d.Id) { // show a device that cannot be used, with the reason
 			d.Id = card
 			driver.Reject(d, "its uuid cannot be read")
 		}
@@ -67,7 +66,7 @@ func (m machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 	return s, nil
 }
 
-// Edit says what a container needs: it counts its cards from 0.
+// Edit returns what a container needs. The cards are numbered from 0 in it.
 func (m machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{Env: map[string]string{"ACME_CARDS": strconv.Itoa(len(r.Grants))}}}
 	for i, g := range r.Grants {
@@ -84,7 +83,7 @@ func (m machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse
 	return out, nil
 }
 
-// Sample measures. A figure that cannot be had is not zero but UNAVAILABLE.
+// Sample measures the devices. A missing value is UNAVAILABLE, not zero.
 func (m machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	var out []*pb.Metric
 	for _, d := range s.GetDevices() {

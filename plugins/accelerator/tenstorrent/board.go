@@ -6,8 +6,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// board is a product. The driver tells neither memory nor cores, so these are the
-// product's data sheet.
+// board is a product. The driver reports neither memory nor cores, so they come from the product's
+// data sheet.
 type board struct {
 	slot   string
 	model  string
@@ -18,7 +18,7 @@ type board struct {
 
 const gib = 1 << 30
 
-// boards by the driver's name. A Galaxy shows each of its 32 chips as one.
+// boards by the driver's name. A Galaxy shows each of its 32 chips as a board.
 var boards = map[string]board{
 	"n150":            {"tt-n150.device", "Wormhole n150", 1, 12 * gib, 72},
 	"n300":            {"tt-n300.device", "Wormhole n300", 2, 24 * gib, 128},
@@ -39,11 +39,11 @@ func slots() []*pb.SlotType {
 	}
 }
 
-// generations by PCI device.
+// generations by PCI device id.
 var generations = map[string]string{"401e": "Wormhole", "b140": "Blackhole", "faca": "Grayskull"}
 
-// product tells the board by the driver's name of it. n300s and n300d, as they are
-// sold, differ in cooling.
+// product returns the board for the driver's name of it. The products n300s and n300d differ only
+// in cooling.
 func product(card string) (board, bool) {
 	card = strings.ToLower(card)
 	if b, ok := boards[card]; ok {

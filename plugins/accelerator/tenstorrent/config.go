@@ -18,7 +18,7 @@ const (
 // config is the plugin's section of the agent's configuration.
 type config struct {
 	OtherBoards bool `json:"other_boards"`
-	Heartbeat   int  `json:"heartbeat_timeout_s"` // 0 = not watched
+	Heartbeat   int  `json:"heartbeat_timeout_s"` // 0 = not monitored
 	Hugepages   bool `json:"hugepages"`
 	IPCLock     bool `json:"ipc_lock"`
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Edit implements driver.Machine. A board keeps its number in the container: the
-// vendor's library takes whatever is in /dev/tenstorrent.
+// Edit implements driver.Machine. A board keeps its number in the container: the vendor's library
+// uses everything in /dev/tenstorrent.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
 	for _, g := range driver.InOrder(r.Grants, "number") {

@@ -7,17 +7,17 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// pulse is a heartbeat as it was when it last changed.
+// pulse is the last value of a heartbeat and the time of its last change.
 type pulse struct {
 	beat uint64
 	at   time.Time
 }
 
-// allOnes is what the PCI bus answers for a device that does not.
+// allOnes is the value of reads from a PCI device that does not respond.
 const allOnes = 0xffff_ffff
 
-// judge sets a device's health by the firmware's heartbeat and the board's
-// temperature. An unhealthy board is not given away.
+// judge sets a device's health from the firmware's heartbeat and the board's temperature. An
+// unhealthy board is not allocatable.
 func (m *machine) judge(d *pb.Device, entry string) {
 	unhealthy := func(format string, args ...any) {
 		d.Health = pb.Health_HEALTH_UNHEALTHY
@@ -44,7 +44,7 @@ func (m *machine) judge(d *pb.Device, entry string) {
 	}
 }
 
-// still is for how long a heartbeat has not changed.
+// still returns how long a heartbeat has not changed.
 func (m *machine) still(id string, beat uint64) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

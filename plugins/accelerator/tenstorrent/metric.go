@@ -8,8 +8,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Sample implements driver.Sampler. How busy a board is the driver does not tell;
-// power drawn of power allowed is the nearest to it.
+// Sample implements driver.Sampler. The driver does not report the utilization; the ratio of power
+// to its limit is the best substitute.
 func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	return driver.Each(s, m.measure)
 }
@@ -44,8 +44,8 @@ func (m *machine) measure(d *pb.Device) []*pb.Metric {
 	}
 }
 
-// SampleWorkloads implements driver.WorkloadSampler. A board belongs to one
-// workload at a time, so what it does it does for it.
+// SampleWorkloads implements driver.WorkloadSampler. A board is allocated to one workload at a
+// time, so its metrics are attributed to that one.
 func (m *machine) SampleWorkloads(_ context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	return driver.Whole(s, set, m.measure)
 }

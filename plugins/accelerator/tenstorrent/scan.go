@@ -38,7 +38,7 @@ func (m *machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 	if v := driver.Text(m.Sys("module/tenstorrent/version")); v != "" {
 		s.DriverInfo["driver"] = v
 	}
-	served := map[string]bool{} // PCI addresses that have an entry
+	served := map[string]bool{} // PCI addresses with an entry in the driver's class
 	for _, entry := range driver.Names(m.class()) {
 		found := entryForm.FindStringSubmatch(entry)
 		if found == nil {
@@ -87,8 +87,8 @@ func (m *machine) device(entry, number string) *pb.Device {
 	return d
 }
 
-// identify names a device by its chip, else its board, else its place. The board's
-// number is not a name where several chips have one.
+// identify sets the id of a device: the chip's number, or else the board's number or the PCI
+// address. The board's number is not used if several chips have the same.
 func (m *machine) identify(d *pb.Device, entry, address string) {
 	d.Id = address
 	if address == "" {
@@ -119,7 +119,7 @@ func (m *machine) identify(d *pb.Device, entry, address string) {
 	}
 }
 
-// offer says as what a device is given away.
+// offer sets the slot of a device.
 func (m *machine) offer(d *pb.Device, card, generation string) {
 	b, ok := product(card)
 	switch {
@@ -149,7 +149,7 @@ func model(card, device string) string {
 	return strings.TrimSpace(name + " " + card)
 }
 
-// links joins the chips of one board.
+// links returns links between the chips of one board.
 func links(devices []*pb.Device) []*pb.Link {
 	var out []*pb.Link
 	for i, a := range devices {

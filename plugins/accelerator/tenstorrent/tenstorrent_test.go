@@ -23,7 +23,7 @@ func TestDeviceIsDescribed(t *testing.T) {
 	if last := all["87160100f3fb5a13"]; last.NumaNode != nil {
 		t.Errorf("numa node -1 is shown as %d", last.GetNumaNode())
 	}
-	// Ten comes after nine.
+	// The order is numeric: ten follows nine.
 	s := bench.Scan(t, bench.Open(t, fixturetest.Start(t, "n150-2").Roots(), ""))
 	if s.GetDevices()[0].GetAttributes()["number"] != "9" {
 		t.Errorf("order: %v", s.GetDevices())
@@ -33,7 +33,7 @@ func TestDeviceIsDescribed(t *testing.T) {
 func TestRejections(t *testing.T) {
 	const entry = "sys/devices/pci0000:10/0000:10:01.0/0000:11:00.0/tenstorrent/tenstorrent!0/"
 	for name, row := range map[string]struct {
-		file, text string // empty text: the file is removed
+		file, text string // empty text removes the file
 		reason     string
 	}{
 		"other generation": {entry + "tt_card_type", "p150b\n", "is not Wormhole"},
@@ -110,7 +110,7 @@ func TestEdits(t *testing.T) {
 	if e := r.GetEdits(); len(e.GetMounts()) > 0 || !slices.Equal(e.GetCapabilities(), []string{"CAP_IPC_LOCK"}) {
 		t.Errorf("%v", e)
 	}
-	// The board goes between the look and Prepare.
+	// The board is removed between the scan and Prepare.
 	m := bench.Open(t, tree.Roots(), "")
 	request := drivertest.Request(t, bench.Scan(t, m), &pb.Allocation{Slot: "tt-n150.device", DeviceId: "0100018511723000", Amount: "1"})
 	if err := tree.Change("unplug"); err != nil {

@@ -19,7 +19,8 @@ const (
 
 type vendor struct{}
 
-// slot of a machine; with counts only these numbers of chips go to a kernel.
+// slot returns the slot of a machine. With counts, only these numbers of chips can be allocated to
+// a kernel.
 func slot(counts []uint32) *pb.SlotType {
 	return &pb.SlotType{
 		Name: slotName, Kind: pb.SlotType_COUNT, AllowedCounts: counts,

@@ -38,8 +38,7 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	return out, nil
 }
 
-// env tells libtpu that this machine is all there is, so that it asks no
-// metadata server.
+// env describes the machine to libtpu, so that libtpu does not query a metadata server.
 func (m *machine) env(grants []accelerator.Grant, chips, ports []string) map[string]string {
 	env := map[string]string{
 		m.Visible:                   strings.Join(chips, ","),
@@ -51,7 +50,7 @@ func (m *machine) env(grants []accelerator.Grant, chips, ports []string) map[str
 	what := products[grants[0].Device.GetAttributes()["pci_device"]]
 	for _, g := range grants {
 		if products[g.Device.GetAttributes()["pci_device"]] != what {
-			return env // no one would know the shape of a mixture
+			return env // the shape of different chips together is undefined
 		}
 	}
 	if shape := what.shape(len(grants)); shape != "" {
@@ -66,7 +65,7 @@ func (m *machine) env(grants []accelerator.Grant, chips, ports []string) map[str
 	return env
 }
 
-// logDir is where the library writes its logs, anyone who the container's user is.
+// logDir creates the directory for the library's logs, which any user of the container can write.
 func logDir(r *driver.Request) (string, error) {
 	dir, err := r.Dir("tpu_logs")
 	if err != nil {

@@ -14,26 +14,26 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/tpu/libtpu"
 )
 
-// What libtpu calls its figures.
+// Names of libtpu's metrics.
 const (
 	memoryTotal = "tpu.runtime.hbm.memory.total.bytes"
 	memoryUsed  = "tpu.runtime.hbm.memory.usage.bytes"
 	dutyCycle   = "tpu.runtime.tensorcore.dutycycle.percent"
 )
 
-// asking is how long one library has to tell everything.
+// asking limits the wait for all responses of one library.
 const asking = time.Second
 
 var errSilent = errors.New("no program on it tells")
 
-// figures are what libraries tell, by the number a program gives a chip.
+// figures are the metrics from libraries, by the number of a chip in its program.
 type figures struct {
 	used, total map[int]float64
 	busy        map[int]float64
 }
 
-// ask asks the library at an address. What it serves is the container's own: an
-// answer is never trusted to be long or short enough.
+// ask queries the library at an address. The library belongs to the container, so its responses are
+// not trusted.
 func ask(ctx context.Context, address string, dial func(context.Context, string) (net.Conn, error), cores int) (figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()
@@ -49,7 +49,7 @@ func ask(ctx context.Context, address string, dial func(context.Context, string)
 	for _, q := range []struct {
 		name string
 		into map[int]float64
-		per  int // devices of a chip that this figure counts
+		per  int // number of this metric's devices in a chip
 	}{{memoryUsed, f.used, cores}, {memoryTotal, f.total, cores}, {dutyCycle, f.busy, 1}} {
 		r, err := client.GetRuntimeMetric(ctx, &libtpu.MetricRequest{MetricName: q.name})
 		if err != nil {
@@ -69,13 +69,13 @@ func ask(ctx context.Context, address string, dial func(context.Context, string)
 	return f, nil
 }
 
-// direct dials from where the plugin is.
+// direct dials from the plugin's own network namespace.
 func direct(ctx context.Context, address string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 }
 
-// container asks the libraries of a container's processes: one process drives all
-// chips at the first port, or one each at a port of its own.
+// container queries the libraries of a container's processes: either one process uses all chips and
+// listens on the first port, or each chip has a process with its own port.
 func (m *machine) container(ctx context.Context, pid int32, chips, cores int) (figures, error) {
 	ns := m.host.Proc(strconv.Itoa(int(pid)), "ns/net")
 	all := figures{map[int]float64{}, map[int]float64{}, map[int]float64{}}

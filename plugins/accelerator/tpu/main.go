@@ -1,5 +1,5 @@
-// Command tpu is the accelerator plugin of Google's TPUs, v4 and newer, on
-// machines that have the chips on their PCI bus.
+// Command tpu is the accelerator plugin for Google's TPUs, v4 and newer, on machines with the chips
+// on their PCI bus.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

@@ -10,18 +10,18 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// stale is when what a container's library told no longer counts for the node:
-// workloads are measured every few seconds.
+// stale is the age after which the metrics of a container's library are no longer used for the
+// node. Workloads are measured every few seconds.
 const stale = 30 * time.Second
 
-// seen is what was told of a chip.
+// seen has the last metrics of a chip.
 type seen struct {
 	used, total, busy float64
 	at                time.Time
 }
 
-// Sample implements driver.Sampler. Only a program that uses a chip can tell
-// of it: of a free chip nothing is known.
+// Sample implements driver.Sampler. Only a program that uses a chip can report its metrics, so
+// those of an unused chip are unavailable.
 func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	if m.Address != "" {
 		m.everything(ctx, s)
@@ -60,7 +60,7 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 	return all
 }
 
-// held are a workload's chips in the order in which its programs number them.
+// held returns a workload's chips in the order in which its programs number them.
 func held(s *pb.DeviceSnapshot, w *pb.Workload) []*pb.Device {
 	mine := map[string]bool{}
 	for _, a := range w.GetAllocations() {
@@ -75,7 +75,7 @@ func held(s *pb.DeviceSnapshot, w *pb.Workload) []*pb.Device {
 	return inOrder(out)
 }
 
-// everything asks the one address of all chips.
+// everything queries the one address of all chips.
 func (m *machine) everything(ctx context.Context, s *pb.DeviceSnapshot) {
 	if len(s.GetDevices()) == 0 {
 		return
@@ -84,12 +84,12 @@ func (m *machine) everything(ctx context.Context, s *pb.DeviceSnapshot) {
 	m.note(inOrder(s.GetDevices()), f, err)
 }
 
-// inOrder sorts chips by the numbers that libtpu knows them by.
+// inOrder sorts chips by libtpu's numbers.
 func inOrder(devices []*pb.Device) []*pb.Device {
 	return slices.SortedStableFunc(slices.Values(devices), func(a, b *pb.Device) int { return cmp.Compare(driver.Number(a, "index"), driver.Number(b, "index")) })
 }
 
-// note remembers what was told of chips, and forgets those of which nothing was.
+// note stores the metrics of chips, and removes the stored ones of chips without a response.
 func (m *machine) note(devices []*pb.Device, f figures, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

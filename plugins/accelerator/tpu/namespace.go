@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within dials from inside a network namespace, which is where a container's
-// programs listen.
+// within dials from a network namespace, because a container's programs listen in theirs.
 func within(namespace string) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		type dialled struct {
@@ -20,8 +19,8 @@ func within(namespace string) func(context.Context, string) (net.Conn, error) {
 		}
 		done := make(chan dialled, 1)
 		go func() {
-			// The thread is never unlocked: it ends with this goroutine, and no other
-			// code ever runs inside the container's network.
+			// The thread is never unlocked: it ends with this goroutine, so that no other code runs
+			// in the container's network namespace.
 			runtime.LockOSThread()
 			conn, err := enter(ctx, namespace, address)
 			done <- dialled{conn, err}

@@ -2,14 +2,14 @@ package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"
 
-// product is a generation, with what is known of it and not to be read.
+// product is a generation, with data that cannot be read from the hardware.
 type product struct {
 	model  string
 	memory uint64
-	cores  int    // that the runtime counts as devices, of a chip
+	cores  int    // devices of the runtime in a chip
 	kind   string // of TPU_ACCELERATOR_TYPE
-	units  int    // that the kind counts, of a chip
-	deep   bool   // chips of a machine form a box, not a sheet
+	units  int    // units of the kind in a chip
+	deep   bool   // the chips of a machine form a box instead of a sheet
 }
 
 const gib = 1 << 30
@@ -23,19 +23,19 @@ var products = map[string]product{
 	"0076": {"TPU7x", 192 * gib, 2, "tpu7x", 2, true},
 }
 
-// identify finds what a function on the bus is; a vendor's network card and disk
-// are no TPU.
+// identify returns the product of a PCI function. The vendor's network cards and disks are not
+// TPUs.
 func identify(p driver.PCI) (what product, known, tpu bool) {
 	if what, known = products[p.Device]; known {
 		return what, true, true
 	}
-	if p.Device == "0027" { // v2 and v3 differ in the subsystem
+	if p.Device == "0027" { // v2 and v3 differ in the subsystem id
 		return product{model: map[string]string{"004e": "TPU v2", "004f": "TPU v3"}[p.SubName]}, false, true
 	}
 	return product{}, false, len(p.Class) == 6 && p.Class[:2] == "12"
 }
 
-// shape is how chips of one machine are arranged.
+// shape returns the arrangement of a machine's chips.
 func (p product) shape(chips int) string {
 	flat := map[int]string{1: "1x1", 2: "1x2", 4: "2x2", 8: "2x4"}[chips]
 	if flat != "" && p.deep {

@@ -20,7 +20,7 @@ type machine struct {
 	settings
 
 	mu   sync.Mutex
-	seen map[string]seen // what containers' libraries told last, by device
+	seen map[string]seen // last metrics from containers' libraries, by device
 }
 
 // Scan implements driver.Machine.
@@ -74,8 +74,7 @@ var (
 	lastNumber = regexp.MustCompile(`[0-9]+$`)
 )
 
-// node finds the chip's device file: one of Google's own driver, or that of its
-// IOMMU group.
+// node finds the chip's device file: that of Google's own driver, or that of its IOMMU group.
 func (m *machine) node(d *pb.Device, p driver.PCI) {
 	node := ""
 	for _, name := range driver.Names(m.host.Sys("class/accel")) {
@@ -103,10 +102,10 @@ func (m *machine) node(d *pb.Device, p driver.PCI) {
 	}
 }
 
-// vfio is the file through which every program sets up its own address space.
+// vfio is the file with which every program sets up its address space.
 const vfio = "vfio/vfio"
 
-// nodes are the device files that a chip needs.
+// nodes returns the device files that a chip needs.
 func nodes(d *pb.Device) []string {
 	node := d.GetAttributes()["node"]
 	if strings.HasPrefix(node, "vfio/") {
@@ -115,7 +114,7 @@ func nodes(d *pb.Device) []string {
 	return []string{node}
 }
 
-// diagnose goes by what the kernel tells of any device on the bus.
+// diagnose sets the health from the kernel's information about any PCI device.
 func diagnose(d *pb.Device, p driver.PCI) {
 	if text, err := driver.Read(p.Dir, "aer_dev_fatal"); err == nil {
 		for line := range strings.Lines(text) {
@@ -134,7 +133,7 @@ func diagnose(d *pb.Device, p driver.PCI) {
 	}
 }
 
-// same rejects chips of one IOMMU group: who has one has the other.
+// same rejects chips of one IOMMU group, because access to one gives access to the other.
 func same(all []*pb.Device) {
 	of := map[string]int{}
 	for _, d := range all {
@@ -147,8 +146,8 @@ func same(all []*pb.Device) {
 	}
 }
 
-// number gives chips the numbers that libtpu knows them by: those of their device
-// files, which a machine made for TPUs counts from 0, else their order on the bus.
+// number sets libtpu's numbers of chips: those of their device files, which are counted from 0 on
+// machines made for TPUs, or else their order on the bus.
 func number(all []*pb.Device) {
 	ordered := false
 	for _, d := range all {
@@ -164,7 +163,7 @@ func number(all []*pb.Device) {
 	}
 }
 
-// links joins the chips of a machine, which reach each other directly.
+// links returns links between the chips of a machine, which are connected directly.
 func links(all []*pb.Device) []*pb.Link {
 	var out []*pb.Link
 	for i, a := range all {

@@ -30,7 +30,8 @@ import (
 
 var bench = drivertest.Bench[*machine]{Driver: vendor{}}
 
-// start makes the machine up, under its own settings when config is "own".
+// start creates the simulated machine and opens it. "own" selects the settings in the machine's
+// file.
 func start(t *testing.T, config string) (*fixture.Tree, *machine) {
 	t.Helper()
 	tree := fixturetest.Start(t, "v5e-4")
@@ -62,7 +63,7 @@ const chip0 = "sys/devices/pci0000:00/0000:00:04.0/"
 func TestGenerations(t *testing.T) {
 	tests := map[string]struct {
 		files map[string]string
-		want  string // reason, "" = given away
+		want  string // reason, "" = allocatable
 	}{
 		"v5e":          {nil, ""},
 		"v4":           {map[string]string{"device": "0x005e\n"}, ""},
@@ -166,7 +167,7 @@ func TestOwnDriverOfV4(t *testing.T) {
 	}
 }
 
-// memory is what a workload of the last chips uses, by the plugin.
+// memory returns the memory usage of a workload with these chips, as reported by the plugin.
 func memory(t *testing.T, m *machine, pids []int32, chips ...int) []*pb.Metric {
 	t.Helper()
 	s := bench.Scan(t, m)
@@ -197,7 +198,7 @@ func TestOneAddressOfAllChips(t *testing.T) {
 	}
 }
 
-// What was told long ago says nothing of now.
+// Old metrics are not reported.
 func TestOldFiguresAreNotShown(t *testing.T) {
 	_, m := start(t, "")
 	s := bench.Scan(t, m)
@@ -212,7 +213,7 @@ func TestOldFiguresAreNotShown(t *testing.T) {
 	}
 }
 
-// liar is a container's own library, which may say anything.
+// liar is a container's own library, which can return any response.
 type liar struct {
 	libtpu.UnimplementedRuntimeMetricServiceServer
 }
@@ -250,8 +251,8 @@ func TestLiesOfAContainer(t *testing.T) {
 	}
 }
 
-// TestInsideTheContainersNetwork lets a program listen in a network namespace of
-// its own, where no one else can reach it.
+// TestInsideTheContainersNetwork checks a program that listens in its own network namespace,
+// unreachable from others.
 func TestInsideTheContainersNetwork(t *testing.T) {
 	tree, m := start(t, `{"allowed_counts": [1, 2, 4]}`)
 	var own settings
@@ -273,7 +274,7 @@ func TestInsideTheContainersNetwork(t *testing.T) {
 	if err := os.Symlink(ns, filepath.Join(tree.Dir, "proc/4242/ns/net")); err != nil {
 		t.Fatal(err)
 	}
-	// The program counts its chips from 0: its second is the machine's fourth.
+	// The program numbers its chips from 0: its second is the machine's fourth.
 	got := memory(t, m, []int32{4242}, 1, 3)
 	if len(got) != 2 || got[0].GetValue() != 0 || got[1].GetValue() != 3221225472 || got[1].GetQuality() != pb.Metric_MEASURED {
 		t.Errorf("%v", got)
@@ -289,8 +290,8 @@ func TestInsideTheContainersNetwork(t *testing.T) {
 	}
 }
 
-// listenApart listens on loopback in a network namespace of its own, which lives
-// as long as the listener's thread: until the test ends.
+// listenApart listens on loopback in a new network namespace, which exists as long as the
+// listener's thread: until the test ends.
 func listenApart(port int) (namespace string, l net.Listener, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -326,7 +327,7 @@ func unshare(port int) (string, net.Listener, error) {
 	return "/proc/" + strconv.Itoa(os.Getpid()) + "/task/" + strconv.Itoa(unix.Gettid()) + "/ns/net", l, err
 }
 
-// forward joins connections to a server outside.
+// forward connects connections to a server outside.
 func forward(l net.Listener, address string) {
 	for {
 		in, err := l.Accept()

@@ -8,9 +8,9 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Edit implements driver.Machine. Level Zero, OpenCL and the media drivers take every
-// GPU whose files they find, and count them from 0. A mask (ZE_AFFINITY_MASK) would
-// count tiles or cards, as the program chooses, so none is set.
+// Edit implements driver.Machine. Level Zero, OpenCL and the media drivers use every GPU whose
+// files they find, and number them from 0. It sets no mask (ZE_AFFINITY_MASK), because the program
+// determines whether a mask counts tiles or cards.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	out := &pb.PrepareResponse{Edits: &pb.ContainerEdits{}}
 	var ids []string

@@ -1,6 +1,6 @@
-// Command xpu is the accelerator plugin for Intel's discrete GPUs: Data Center GPU Max
-// and Flex, Arc and Arc Pro. It reads what the kernel drivers xe and i915 publish in
-// /sys and /proc; no library or program of the vendor is needed.
+// Command xpu is the accelerator plugin for Intel's discrete GPUs: Data Center GPU Max and Flex,
+// Arc and Arc Pro. It reads the files of the kernel drivers xe and i915 in /sys and /proc, and
+// requires no library or program of the vendor.
 package main
 
 import "github.com/berthhq/berth/plugins/accelerator/driver"

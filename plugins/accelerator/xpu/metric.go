@@ -14,14 +14,14 @@ import (
 
 var errOnce = errors.New("a counter has to be read twice")
 
-// joules is an energy counter when it was read.
+// joules is a read of an energy counter.
 type joules struct {
 	value float64
 	at    time.Time
 }
 
-// Sample implements driver.Sampler. How busy a GPU is and how much of its memory is in
-// use the kernel tells by process only: see SampleWorkloads.
+// Sample implements driver.Sampler. The kernel reports utilization and used memory only per
+// process: see SampleWorkloads.
 func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	return driver.Each(s, func(d *pb.Device) []*pb.Metric {
 		p, ok := m.PCIAt(d.GetPciAddress())
@@ -40,7 +40,7 @@ func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	})
 }
 
-// sensor reads a file of the kernel's hwmon, in parts of the unit.
+// sensor reads a file of the kernel's hwmon. parts is the divisor of its unit.
 func sensor(dir, name string, parts float64) (float64, error) {
 	for _, hwmon := range driver.Names(dir, "hwmon") {
 		if file := filepath.Join(dir, "hwmon", hwmon, name); driver.Exists(file) {
@@ -51,8 +51,8 @@ func sensor(dir, name string, parts float64) (float64, error) {
 	return 0, fs.ErrNotExist
 }
 
-// heat is the temperature of the package, which xe has as temp2 and i915 as temp1, and
-// the critical one, 0 when there is none.
+// heat returns the temperature of the package, which is temp2 of xe and temp1 of i915, and the
+// critical temperature, or 0 if there is none.
 func heat(dir string) (now, limit float64, err error) {
 	for _, name := range []string{"temp2", "temp1"} {
 		if now, err = sensor(dir, name+"_input", 1000); err == nil {
@@ -63,7 +63,7 @@ func heat(dir string) (now, limit float64, err error) {
 	return 0, 0, err
 }
 
-// power is what a GPU draws on average between two reads of its energy counter.
+// power returns a GPU's average power between two reads of its energy counter.
 func (m *machine) power(id, dir string) (float64, error) {
 	value, err := sensor(dir, "energy1_input", 1e6)
 	if err != nil {
@@ -76,10 +76,10 @@ func (m *machine) power(id, dir string) (float64, error) {
 	if took := now.Sub(was.at).Seconds(); !was.at.IsZero() && took > 0 && value >= was.value {
 		return (value - was.value) / took, nil
 	}
-	return 0, errOnce // the first read, or the counter began again
+	return 0, errOnce // the first read, or the counter has restarted
 }
 
-// clock is the frequency of the first tile's compute engines.
+// clock returns the frequency of the first tile's compute engines.
 func clock(dir string) (float64, error) {
 	if n, err := driver.Float(dir, "tile0/gt0/freq0/act_freq"); err == nil {
 		return n, nil

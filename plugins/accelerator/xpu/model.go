@@ -3,7 +3,7 @@ package main
 // product is a discrete GPU.
 type product struct {
 	model  string
-	memory uint64 // 0 = the id does not tell
+	memory uint64 // 0 = the id does not determine it
 }
 
 const (
@@ -13,8 +13,8 @@ const (
 	gib        = 1 << 30
 )
 
-// products are by PCI device id, as the kernel's include/drm/intel/pciids.h lists them.
-// Memory counts only where the driver does not tell it.
+// products are the supported devices by PCI device id, from the kernel's
+// include/drm/intel/pciids.h. The memory is used only if the driver does not report it.
 var products = map[string]product{
 	"0b69": {maxSeries, 0}, "0b6e": {maxSeries, 0}, "0bd4": {maxSeries, 0}, "0bd6": {maxSeries, 0},
 	"0bd5": {"Intel Data Center GPU Max 1550", 128 * gib},
@@ -23,7 +23,7 @@ var products = map[string]product{
 	"0bdb": {maxSeries, 0}, "0be0": {maxSeries, 0}, "0be1": {maxSeries, 0}, "0be5": {maxSeries, 0},
 
 	"56c0": {"Intel Data Center GPU Flex 170", 16 * gib},
-	"56c1": {"Intel Data Center GPU Flex 140", 6 * gib}, // each of its two
+	"56c1": {"Intel Data Center GPU Flex 140", 6 * gib}, // of each of its two GPUs
 	"56c2": {flexSeries, 0},
 
 	"56a0": {"Intel Arc A770", 0}, "56a1": {"Intel Arc A750", 8 * gib},

@@ -21,11 +21,11 @@ type machine struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	energy  map[string]joules // by device: the counter when it was read last
-	clients map[string]work   // by device and client: what it had done when it was read last
+	energy  map[string]joules // by device: the last read of the counter
+	clients map[string]work   // by device and client: the last read of its engines
 }
 
-// integrated is where every processor with a GPU of its own has it.
+// integrated is the PCI address of every processor's integrated GPU.
 const integrated = "0000:00:02.0"
 
 var (
@@ -75,8 +75,8 @@ func (m *machine) device(p driver.PCI) *pb.Device {
 	return d
 }
 
-// memory is what the driver says of the GPU's own memory: i915 of all of it, xe of that
-// of each tile.
+// memory returns the GPU's own memory according to the driver: i915 reports the total, xe that of
+// each tile.
 func memory(dir string) uint64 {
 	for _, name := range driver.Names(dir, "drm") {
 		if n, err := driver.Uint(dir, "drm", name, "lmem_total_bytes"); err == nil && cardForm.MatchString(name) {
@@ -94,8 +94,8 @@ func memory(dir string) uint64 {
 	return sum
 }
 
-// nodes finds the device's files: one to compute with and one that also drives a
-// display, which programs ask for the GPU's properties.
+// nodes finds the device's files: one for compute, and one that also controls displays, from which
+// programs read the GPU's properties.
 func (m *machine) nodes(d *pb.Device, p driver.PCI) {
 	for _, name := range driver.Names(p.Dir, "drm") {
 		switch {
@@ -120,7 +120,7 @@ func (m *machine) nodes(d *pb.Device, p driver.PCI) {
 	}
 }
 
-// judge takes the driver's word for a GPU's health, and its sensors'.
+// judge sets a GPU's health from the driver and its sensors.
 func judge(d *pb.Device, p driver.PCI) {
 	if driver.Exists(p.Dir, "survivability_mode") {
 		d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, "its firmware has to be repaired: the driver is in survivability mode"

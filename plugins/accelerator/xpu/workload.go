@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// client is a connection of a process to a GPU, as the kernel tells of an open file.
+// client is a connection of a process to a GPU, from the kernel's information about an open file.
 // Processes that share an open file share the client.
 type client struct {
 	pci, id string
@@ -20,24 +20,24 @@ type client struct {
 	engines map[string]engine
 }
 
-// engine is what a client did on the engines of a class. xe counts cycles, of those
-// that passed; i915 counts nanoseconds.
+// engine is the usage of the engines of a class by a client: busy and total cycles with xe,
+// nanoseconds with i915.
 type engine struct{ busy, total, capacity float64 }
 
-// work is a client's engines when they were read.
+// work is the last read of a client's engines.
 type work struct {
 	engines map[string]engine
 	at      time.Time
 }
 
-// engineNames are the classes that compute, as xe and i915 name them.
+// engineNames are the classes of compute engines, in the terms of xe and i915.
 var engineNames = []string{"ccs", "rcs", "compute", "render"}
 
-// forgetAfter is when a client that is no longer seen is dropped.
+// forgetAfter is how long a client that was not seen any more is remembered.
 const forgetAfter = time.Minute
 
-// SampleWorkloads implements driver.WorkloadSampler: a container's memory and time on a
-// GPU are those of its processes' clients.
+// SampleWorkloads implements driver.WorkloadSampler. A container's memory and GPU time are those of
+// its processes' clients.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	devices := driver.ByID(s)
 	var all []*pb.WorkloadMetrics
@@ -66,7 +66,7 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 	return all
 }
 
-// workload is what processes use of one device, and notes the memory of each.
+// workload measures the usage of one device by processes, and stores the memory of each.
 func (m *machine) workload(d *pb.Device, pids []int32, byPID map[int32][]client, processes map[int32]*pb.ProcessMetrics) []*pb.Metric {
 	memory, busy := 0.0, 0.0
 	var noUtil error
@@ -91,12 +91,12 @@ func (m *machine) workload(d *pb.Device, pids []int32, byPID map[int32][]client,
 		}
 		processes[pid].Metrics = append(processes[pid].Metrics, driver.Gauge(key+"_mem", d.GetId(), "bytes", own, float64(d.GetMemoryBytes()), nil))
 	}
-	util := driver.Gauge(key+"_util", d.GetId(), "percent", min(busy, 100), 100, noUtil) // clients are read one after the other
+	util := driver.Gauge(key+"_util", d.GetId(), "percent", min(busy, 100), 100, noUtil) // clients are not read simultaneously, so the sum can exceed 100
 	util.Kind = pb.Metric_UTILIZATION
 	return []*pb.Metric{driver.Gauge(key+"_mem", d.GetId(), "bytes", memory, float64(d.GetMemoryBytes()), nil), util}
 }
 
-// of lists the clients of a process that no process before it has.
+// of returns the clients of a process that no earlier process has.
 func (m *machine) of(pid int32, seen map[string]bool) []client {
 	var out []client
 	dir := m.Proc(strconv.Itoa(int(pid)))
@@ -117,7 +117,7 @@ func (m *machine) of(pid int32, seen map[string]bool) []client {
 	return out
 }
 
-// parse reads the kernel's drm-usage-stats.
+// parse parses the kernel's drm-usage-stats.
 func parse(info string) client {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -160,7 +160,7 @@ func local(fields map[string]string, prefix string) float64 {
 	return sum
 }
 
-// busy is how much of the time since it was read last a client kept the busiest of its
+// busy returns the share of time since the last read in which a client used the busiest of its
 // engine classes, in percent.
 func (m *machine) busy(c client) (float64, error) {
 	m.mu.Lock()
@@ -185,7 +185,7 @@ func (m *machine) busy(c client) (float64, error) {
 	return most, nil
 }
 
-// forget drops clients that are gone.
+// forget removes clients that are gone.
 func (m *machine) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -85,7 +85,7 @@ func TestMetrics(t *testing.T) {
 	m.now = func() time.Time { return now }
 	s := bench.Scan(t, m)
 	bench.Measures(t, m, s, map[string]string{
-		"xpu_power " + first:       "0 UNAVAILABLE", // it takes two reads
+		"xpu_power " + first:       "0 UNAVAILABLE", // requires two reads
 		"xpu_temperature " + first: "41 of 105 MEASURED",
 		"xpu_temperature " + arc:   "44 MEASURED",
 		"xpu_clock " + first:       "1000 MEASURED",
@@ -94,12 +94,12 @@ func TestMetrics(t *testing.T) {
 	now = now.Add(5 * time.Second)
 	drivertest.Spoil(t, tree, "sys/devices/pci0000:29/0000:29:00.0/hwmon/hwmon3/energy1_input", "5600000000\n")
 	bench.Measures(t, m, s, map[string]string{"xpu_power " + first: "120 of 300 MEASURED"})
-	now = now.Add(5 * time.Second) // the counter began again
+	now = now.Add(5 * time.Second) // the counter has restarted
 	drivertest.Spoil(t, tree, "sys/devices/pci0000:29/0000:29:00.0/hwmon/hwmon3/energy1_input", "1\n")
 	bench.Measures(t, m, s, map[string]string{"xpu_power " + first: "0 UNAVAILABLE"})
 }
 
-// opens makes a process with an open GPU.
+// opens simulates a process with an open GPU.
 func opens(t *testing.T, tree *fixture.Tree, pid, fd int, node, info string) {
 	t.Helper()
 	if err := tree.Write(fmt.Sprintf("proc/%d/fdinfo/%d", pid, fd), info); err != nil {

@@ -15,12 +15,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// checker is an options struct with rules between its fields. Its error names
+// checker is implemented by an options struct with rules between its fields. The error must name
 // the option.
 type checker interface{ Check() error }
 
-// Decode reads options_json over the defaults that into points to, by the tags
-// that Schema tells. Its error is INVALID_ARGUMENT and names the option.
+// Decode decodes options_json into a struct that contains the defaults, by the tags that Schema
+// documents. Its error is INVALID_ARGUMENT and names the option.
 func Decode(text string, into any) error {
 	if err := decode(text, reflect.ValueOf(into).Elem()); err != nil {
 		return status.Errorf(codes.InvalidArgument, "options: %v", err)
@@ -59,7 +59,7 @@ func decode(text string, into reflect.Value) error {
 	return nil
 }
 
-// fields splits a JSON object, in which no name may come twice.
+// fields returns the members of a JSON object. It returns an error for duplicate names.
 func fields(text string) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	if strings.TrimSpace(text) == "" {
@@ -93,8 +93,8 @@ func fields(text string) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// set reads one value. The value itself is not in the error: who mistakes
-// password_file for password has put a secret there.
+// set decodes one value. The error does not contain the value, because it is a secret if someone
+// confuses password with password_file.
 func (o option) set(raw json.RawMessage, v reflect.Value) error {
 	wrong := fmt.Errorf("want %s", o.wants())
 	if string(raw) == "null" {
@@ -189,7 +189,7 @@ func (o option) wants() string {
 		"number": "a number", "array": "a list of strings"}[jsonType(o.kind)]
 }
 
-// shown is a name from outside, short enough for a message.
+// shown shortens a name from the input for an error.
 func shown(name string) string {
 	if len(name) > 64 {
 		name = name[:64] + "…"

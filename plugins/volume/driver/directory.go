@@ -16,16 +16,15 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Directory is a Volume of plain directories on any file system: the usage comes
-// from a walk, and limits are kept by the proxy alone, which refuses uploads past
-// them. A vendor embeds it and replaces what the product does better.
+// Directory is a Volume of plain directories on any file system. The usage is measured by walking,
+// and only the proxy enforces limits, by refusing uploads. A vendor embeds Directory and replaces
+// methods that the product implements better.
 type Directory struct {
 	*Mount
 	*Walker
 }
 
-// NewDirectory makes the volume; a scope's usage is measured again when it is older
-// than maxAge.
+// NewDirectory returns the volume. The usage of a scope is measured again after maxAge.
 func NewDirectory(m *Mount, maxAge time.Duration) *Directory {
 	return &Directory{Mount: m, Walker: NewWalker(m, maxAge)}
 }
@@ -33,8 +32,8 @@ func NewDirectory(m *Mount, maxAge time.Duration) *Directory {
 // Traits implements Volume.
 func (d *Directory) Traits() Traits { return Traits{Enforcement: pb.Enforcement_COOPERATIVE} }
 
-// CreateScope implements Volume. The limit comes first: a crash in between leaves no
-// scope, and a limit that the next attempt replaces.
+// CreateScope implements Volume. It writes the limit first, so that a crash before the scope exists
+// leaves only a limit, which the next attempt replaces.
 func (d *Directory) CreateScope(_ context.Context, scope string, limit *pb.Limit) error {
 	if err := d.writeLimit(scope, limit); err != nil {
 		return err
@@ -79,11 +78,11 @@ func (d *Directory) DeleteScope(_ context.Context, scope string) error {
 // Close implements Volume.
 func (d *Directory) Close() error { return d.Walker.Close() }
 
-// limitsDir keeps the limits of scopes, beside them and out of every user's
-// reach: containers mount folders inside a scope.
+// limitsDir contains the limits of scopes. It is beside the scopes and unreachable for users,
+// because containers mount folders inside a scope.
 const limitsDir = Own + "/scope"
 
-// limits is what a scope's file holds; absent = no limit.
+// limits is the content of a scope's file; absent = no limit.
 type limits struct {
 	Bytes *int64 `json:"bytes,omitempty"`
 }
@@ -113,7 +112,7 @@ func (m *Mount) readLimit(scope string) (*pb.Limit, error) {
 	return &pb.Limit{Bytes: l.Bytes}, nil
 }
 
-// writeLimit replaces the limit in one step that survives a crash.
+// writeLimit replaces the limit atomically and durably.
 func (m *Mount) writeLimit(scope string, limit *pb.Limit) error {
 	raw, err := json.Marshal(limits{Bytes: limit.Bytes})
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// busy is after how long a caller may try again what the operating system could
-// not do now.
+// busy is the delay after which a caller can retry an operation that the operating system could not
+// perform.
 const busy = time.Second
 
-// failure is an error with its status. What caused it can still be found in it.
+// failure is an error with a status. It wraps its cause.
 type failure struct {
 	status *status.Status
 	cause  error
@@ -26,8 +26,8 @@ func (f *failure) Error() string              { return f.status.Message() }
 func (f *failure) GRPCStatus() *status.Status { return f.status }
 func (f *failure) Unwrap() error              { return f.cause }
 
-// Error gives an error its gRPC status and says what was being done. An error that
-// has a status keeps it, with its details.
+// Error adds a gRPC status and a description of the operation to an error. An error with a status
+// keeps it and its details.
 func Error(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -86,7 +86,7 @@ func codeOf(err error) codes.Code {
 	return codes.Internal
 }
 
-// Retryable is an UNAVAILABLE that the proxy may repeat after a while.
+// Retryable returns an UNAVAILABLE error that the proxy can retry after a delay.
 func Retryable(after time.Duration, format string, args ...any) error {
 	s, err := status.Newf(codes.Unavailable, format, args...).WithDetails(
 		&pb.ErrorDetail{Retryable: true, RetryAfterMs: after.Milliseconds()})

@@ -11,30 +11,29 @@ import (
 )
 
 const (
-	// minHidden is what is too short to be looked for in a text.
+	// minHidden is the minimum length of a secret, because shorter ones occur in other texts.
 	minHidden = 4
-	// maxHidden are kept, and the first of them always: those are passwords, and later
-	// ones tokens, of which old ones are worth nothing.
+	// maxHidden limits the number of stored secrets. The first ones are always kept, because they
+	// are passwords; later ones are tokens, of which the oldest have expired.
 	maxHidden   = 64
 	firstHidden = 8
 )
 
-// Hidden keeps texts, what someone proves themselves with, out of what people are shown: a
-// product may repeat in an error what it was sent. The zero value is ready.
+// Hidden removes secrets from texts for people, because a product may repeat its input in an error.
+// The zero value is ready to use.
 type Hidden struct {
 	mu    sync.Mutex
-	came  []string // in this order
-	texts []string // the longest first, as one may begin with another
+	came  []string // in the order of Add
+	texts []string // longest first, because one can be a prefix of another
 }
 
-// Add keeps texts out of everything from now on, also as they are in
-// an address or within JSON.
+// Add removes secrets from all later texts, including their escaped forms in URLs and JSON.
 func (h *Hidden) Add(texts ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known := true // as they mostly are: this is called for every request
+	known := true // the usual case: Add is called for every request
 	for _, t := range texts {
-		safe, _ := json.Marshal(t) // a string always can be
+		safe, _ := json.Marshal(t) // marshaling a string cannot fail
 		quoted := strconv.Quote(t)
 		for _, form := range []string{t, url.QueryEscape(t), quoted[1 : len(quoted)-1], string(safe[1 : len(safe)-1])} {
 			if len(form) < minHidden || slices.Contains(h.came, form) {
@@ -52,7 +51,7 @@ func (h *Hidden) Add(texts ...string) {
 	h.texts = slices.SortedFunc(slices.Values(h.came), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 }
 
-// Redact takes what is hidden out of a text.
+// Redact replaces all secrets in a text.
 func (h *Hidden) Redact(text string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

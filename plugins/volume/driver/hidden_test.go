@@ -21,7 +21,7 @@ func TestHidden(t *testing.T) {
 			t.Errorf("%s is shown as %s, want %s", text, got, want)
 		}
 	}
-	for i := range 200 { // the first are kept
+	for i := range 200 { // the first ones are kept
 		h.Add("token-" + strings.Repeat("z", i))
 	}
 	if got := h.Redact("word token-" + strings.Repeat("z", 199)); got != "*** ***" {

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// locks hold one lock for each name that someone waits for or holds.
+// locks has one lock for each name that is locked or waited for.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*lock
 }
 
 type lock struct {
-	free  chan struct{} // holds a token while no one has the lock
+	free  chan struct{} // contains a token while the lock is free
 	users int
 }
 
-// take waits for a name's lock; the caller gives it back.
+// take acquires the lock of a name. The caller must call give.
 func (l *locks) take(ctx context.Context, name string) (give func(), err error) {
 	l.mu.Lock()
 	if l.held == nil {

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// making holds a marker for each scope whose making has begun and not ended: a
-// plugin that is killed in between is told so by it, and makes the rest.
+// making contains a marker for each scope whose creation has started but not ended. A plugin that
+// was killed in between completes the creation because of the marker.
 const making = Own + "/making"
 
-// begin leaves a marker. Where this process may not write at the top of the volume
-// there is none, and the product alone knows how far the making came.
+// begin creates a marker. If this process cannot write to the top of the volume, there is no
+// marker, and only the product knows how far the creation got.
 func (m *Mount) begin(scope string) error {
 	root, err := m.Root()
 	if err != nil {
@@ -47,7 +47,7 @@ func (m *Mount) unfinished(scope string) bool {
 	return f.Close() == nil
 }
 
-// finish takes the marker away. One that stays costs a repeated making.
+// finish removes the marker. A marker that remains only causes a repeated creation.
 func (m *Mount) finish(scope string) {
 	root, err := m.Root()
 	if err != nil {
@@ -60,8 +60,7 @@ func (m *Mount) finish(scope string) {
 	}
 }
 
-// makeAt makes the directories of a path below dir that only we use, and opens the
-// last.
+// makeAt creates the directories of a path below dir, for the plugin only, and opens the last one.
 func makeAt(dir *os.File, name string) (*os.File, error) {
 	d, err := openAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if !errors.Is(err, unix.ENOENT) {
@@ -81,7 +80,7 @@ func makeAt(dir *os.File, name string) (*os.File, error) {
 	return openAt(parent, base, unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
-// create opens a new or emptied file of ours.
+// create opens a new or truncated file of the plugin.
 func create(d *os.File, name string) (*os.File, error) {
 	fd, err := unix.Openat(int(d.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {

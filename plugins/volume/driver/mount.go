@@ -19,30 +19,29 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Mount is the directory where a volume is mounted, as it was when the volume was
-// opened. It holds nothing open between calls, which would keep the file system
-// from being unmounted, and each time proves that the path still leads there:
-// after an unmount it is a bare directory that must stay empty.
+// Mount identifies the file system that was mounted when the volume was opened. It keeps no file
+// open between calls, which would prevent unmounting. Each call verifies that the path is still
+// that file system: after an unmount it is an empty directory that must stay empty.
 type Mount struct {
 	path string
 
-	late atomic.Int32 // questions that are not answered though no one waits any more
+	late atomic.Int32 // unanswered system calls whose callers have given up
 
 	mu   sync.Mutex
 	seen identity
 }
 
-// identity is what tells one mounted file system from another.
+// identity distinguishes one mounted file system from another.
 type identity struct {
 	dev, inode uint64
-	mount      uint64 // id of the mount; another one may be the same file system
-	root       string // of mountinfo, with the next two
+	mount      uint64 // id of the mount; another mount can be the same file system
+	root       string // from mountinfo, like the next two
 	fsType     string
 	source     string
 	options    string // of the file system
 }
 
-// OpenMount looks at what is mounted at an absolute path.
+// OpenMount identifies the file system that is mounted at an absolute path.
 func OpenMount(path string) (*Mount, error) {
 	m := &Mount{path: path}
 	f, seen, err := m.look()
@@ -57,17 +56,16 @@ func OpenMount(path string) (*Mount, error) {
 	return m, nil
 }
 
-// Path is where the volume is mounted.
+// Path returns the mount point of the volume.
 func (m *Mount) Path() string { return m.path }
 
-// FSType is the type of the mounted file system as mount(8) calls it, Source what
-// is mounted: a device, or "server:/export".
+// FSType returns the type of the mounted file system, as in mount(8).
 func (m *Mount) FSType() string { return m.identity().fsType }
 
-// Source is what is mounted.
+// Source returns the mounted device, or "server:/export".
 func (m *Mount) Source() string { return m.identity().source }
 
-// Exported refuses, where the mount is NFS, another path of the server than this.
+// Exported returns an error if the mount is NFS and its path on the server differs from path.
 func (m *Mount) Exported(path string) error {
 	if strings.HasPrefix(m.FSType(), "nfs") && !strings.HasSuffix(m.Source(), ":"+path) {
 		return status.Errorf(codes.FailedPrecondition, "mount_path: %s is mounted there, and not %s", m.Source(), path)
@@ -75,8 +73,8 @@ func (m *Mount) Exported(path string) error {
 	return nil
 }
 
-// Options are those that the file system was mounted with, as mount(8) shows them; ""
-// for those without a value.
+// Options returns the mount options of the file system, as in mount(8), with "" for options without
+// a value.
 func (m *Mount) Options() map[string]string {
 	out := map[string]string{}
 	for o := range strings.SplitSeq(m.identity().options, ",") {
@@ -92,8 +90,9 @@ func (m *Mount) identity() identity {
 	return m.seen
 }
 
-// Root opens the volume for one call, after proving that it is the one that was
-// opened; FAILED_PRECONDITION else. The caller closes it soon.
+// Root verifies the file system and opens its top directory for one call. It returns
+// FAILED_PRECONDITION if another file system or none is mounted. The caller must close the file
+// soon.
 func (m *Mount) Root() (*os.File, error) {
 	f, now, err := m.look()
 	if err != nil {
@@ -105,7 +104,7 @@ func (m *Mount) Root() (*os.File, error) {
 	return f, nil
 }
 
-// Mounted is Root for those who only want to know.
+// Mounted returns the error of Root.
 func (m *Mount) Mounted() error {
 	f, err := m.Root()
 	if err != nil {
@@ -114,13 +113,13 @@ func (m *Mount) Mounted() error {
 	return f.Close()
 }
 
-// answerTime is what a file system has to answer. One on a network whose server
-// is gone holds a call, and the thread that made it, until the server is back.
+// answerTime limits the wait for a file system. A network file system whose server is unreachable
+// blocks a call and its thread until the server responds.
 const answerTime = 10 * time.Second
 
-// answer asks the file system without waiting forever, and not again while an
-// earlier question is open: those that wait would become ever more. drop takes
-// an answer that comes too late.
+// answer runs a call of the file system with a time limit. It refuses to run another while an
+// earlier one is still blocked, so that blocked threads do not accumulate. drop releases a result
+// that arrives too late.
 func answer[T any](m *Mount, ask func() (T, error), drop func(T)) (out T, err error) {
 	if m.late.Load() > 0 {
 		return out, Retryable(busy, "%s does not answer", m.path)
@@ -152,7 +151,7 @@ func answer[T any](m *Mount, ask func() (T, error), drop func(T)) (out T, err er
 	return out, Retryable(busy, "%s has not answered for %v", m.path, answerTime)
 }
 
-// place is an open directory and what it is.
+// place is an open directory with its identity.
 type place struct {
 	*os.File
 	identity
@@ -170,7 +169,7 @@ func (m *Mount) open() (place, error) {
 	}
 	f := os.NewFile(uintptr(fd), m.path)
 	var st unix.Statx_t
-	// Of what is open: no one can put another mount there in between.
+	// These calls use the open file, so that another mount at the path cannot interfere.
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_MNT_ID, &st); err != nil {
 		return place{}, errors.Join(fmt.Errorf("stat %s: %w", m.path, err), f.Close())
 	}
@@ -187,7 +186,7 @@ func (m *Mount) same(now identity) error {
 	if now.mount == m.seen.mount {
 		return nil
 	}
-	// Mounted again, or another file system with the same numbers.
+	// The file system was mounted again, or another one has the same numbers.
 	if err := now.explain(); err != nil {
 		return Error("volume", err)
 	}
@@ -198,7 +197,7 @@ func (m *Mount) same(now identity) error {
 	return nil
 }
 
-// explain fills in what the kernel says about the mount.
+// explain adds the kernel's information about the mount.
 func (i *identity) explain() error {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -215,10 +214,10 @@ func (i *identity) explain() error {
 		i.root, i.fsType, i.source, i.options = l[3], r[0], r[1], strings.Join(r[2:], " ")
 		return nil
 	}
-	return nil // of another namespace: dev and inode must do
+	return nil // it belongs to another namespace: device and inode must suffice
 }
 
-// Statfs asks the mounted file system.
+// Statfs returns the statistics of the mounted file system.
 func (m *Mount) Statfs() (unix.Statfs_t, error) {
 	f, err := m.Root()
 	if err != nil {
@@ -230,8 +229,8 @@ func (m *Mount) Statfs() (unix.Statfs_t, error) {
 	}, func(unix.Statfs_t) {})
 }
 
-// Writable asks the file system whether this process may make something at the top: one
-// on a network may have given it fewer rights than it looks.
+// Writable checks that this process can create entries at the top of the volume. A network file
+// system can deny this although the permissions allow it.
 func (m *Mount) Writable() error {
 	root, err := m.Root()
 	if err != nil {
@@ -241,7 +240,7 @@ func (m *Mount) Writable() error {
 	return Error("access", unix.Faccessat2(int(root.Fd()), ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS))
 }
 
-// Health is what statfs tells. A volume embeds it or begins its own with it.
+// Health returns a report from statfs. A volume embeds this method or calls it in its own.
 func (m *Mount) Health(context.Context) (*pb.HealthReport, error) {
 	st, err := m.Statfs()
 	if err != nil {
@@ -259,11 +258,10 @@ func (m *Mount) Health(context.Context) (*pb.HealthReport, error) {
 	return h, nil
 }
 
-// elastic is what file systems that grow by themselves say is their size: 8 EiB,
-// give or take a block.
+// elastic is the threshold of the size that file systems without a fixed size report, about 8 EiB.
 const elastic = 1 << 62
 
-// Capacity is what statfs tells.
+// Capacity returns the capacity from statfs.
 func (m *Mount) Capacity(context.Context) (*pb.CapacityReport, error) {
 	st, err := m.Statfs()
 	if err != nil {
@@ -275,14 +273,15 @@ func (m *Mount) Capacity(context.Context) (*pb.CapacityReport, error) {
 		AsOfUnixMs: time.Now().UnixMilli(),
 	}
 	c.Elastic = c.TotalBytes >= elastic
-	if st.Files > 0 { // btrfs has no fixed number of inodes and says 0
+	if st.Files > 0 { // btrfs has no fixed number of inodes and reports 0
 		total, used := int64(st.Files), int64(st.Files-st.Ffree)
 		c.TotalInodes, c.UsedInodes = &total, &used
 	}
 	return c, nil
 }
 
-// bytes is a number of blocks in bytes, or the largest number there is.
+// bytes converts a number of blocks to bytes, or returns the largest number if the result is
+// larger.
 func bytes(blocks uint64, size int64) int64 {
 	const most = 1<<63 - 1
 	if blocks > most/uint64(size) {

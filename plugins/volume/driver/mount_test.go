@@ -28,8 +28,8 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// TestOldFigureIsNotExact: while a scope is measured again, the figure before is told as
-// what it is.
+// TestOldFigureIsNotExact checks that the previous usage is marked as not exact while a scope is
+// measured again.
 func TestOldFigureIsNotExact(t *testing.T) {
 	m, err := OpenMount(t.TempDir())
 	if err != nil {

@@ -34,16 +34,16 @@ var (
 	textsType    = reflect.TypeFor[[]string]()
 )
 
-// describe lists the options of a struct, those of embedded structs among them.
-// A field is an option when it has a json tag:
+// describe returns the options of a struct, including those of embedded structs. A field is an
+// option if it has a json tag:
 //
 //	URL    string        `json:"url" required:"true" pattern:"^https://" about:"the array's address"`
 //	Age    time.Duration `json:"usage_max_age" min:"0" max:"86400" about:"…"` // "30s"; bounds in seconds
 //	Mode   string        `json:"mode" enum:"fast,safe" about:"…"`
 //	Admin  driver.Secret `json:"password_file" about:"…"`
 //
-// Kinds are string, bool, int, int64, float64, []string, time.Duration and Secret.
-// It panics when the struct cannot be options: that is the program's mistake.
+// The supported types are string, bool, int, int64, float64, []string, time.Duration and Secret.
+// describe panics if the struct is not valid.
 func describe(t reflect.Type) []option {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("options: %v is no struct", t))
@@ -89,7 +89,7 @@ func bound(f reflect.StructField, tag string) *float64 {
 	return &n
 }
 
-// jsonType is how JSON Schema calls a kind, "" when it cannot be an option.
+// jsonType returns the JSON Schema type of a kind, or "" if it cannot be an option.
 func jsonType(t reflect.Type) string {
 	switch {
 	case t == durationType || t.Kind() == reflect.String:
@@ -108,8 +108,8 @@ func jsonType(t reflect.Type) string {
 	return ""
 }
 
-// Schema is the JSON Schema of an options struct, which is the one place where
-// options are written down: Decode reads by the same tags.
+// Schema returns the JSON Schema of an options struct. The struct's tags are the only definition of
+// the options: Decode uses them too.
 func Schema(defaults any) string {
 	v := reflect.ValueOf(defaults)
 	properties := map[string]any{}
@@ -126,7 +126,7 @@ func Schema(defaults any) string {
 	}
 	raw, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
-		panic(err) // it is made of strings and numbers
+		panic(err) // impossible: it consists of strings and numbers
 	}
 	return string(raw)
 }
@@ -136,7 +136,7 @@ func (o option) property(preset reflect.Value) map[string]any {
 	lower, upper := "minimum", "maximum"
 	switch {
 	case o.kind == durationType:
-		p["format"] = "duration" // "90s", "2m30s"; bounds are told in the description's place by these
+		p["format"] = "duration" // "90s", "2m30s"; the schema cannot express bounds of a duration, so the description does
 		lower, upper = "x-minimum-seconds", "x-maximum-seconds"
 	case o.kind == secretType:
 		p["format"] = "path"

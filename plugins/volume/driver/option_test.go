@@ -91,7 +91,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// A secret in the wrong place is not shown to anyone who reads the error.
+// A secret in the wrong option is not part of the error.
 func TestErrorsDoNotShowValues(t *testing.T) {
 	err := driver.Decode(`{"url": "hunter2", "password_file": "hunter2"}`, &sample{})
 	if err == nil || strings.Contains(err.Error(), "hunter2") {

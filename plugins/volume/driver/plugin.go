@@ -15,7 +15,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Plugin serves the contract for a Backend. Make it with New.
+// Plugin implements the contract with a Backend. Create it with New.
 type Plugin struct {
 	pb.UnimplementedVolumeServer
 	about *pb.DescribeResponse
@@ -25,19 +25,19 @@ type Plugin struct {
 	volumes map[string]*opened
 }
 
-// opened is a volume under one OpenVolume.
+// opened is a volume since one OpenVolume.
 type opened struct {
 	Volume
 	mount  *Mount
 	traits Traits
 	caps   []pb.Capability
 	scopes locks
-	calls  sync.WaitGroup // begun under Plugin.mu, so that none begins once it is replaced
+	calls  sync.WaitGroup // calls begin under Plugin.mu, so that none begins after it was replaced
 	life   context.Context
 	end    context.CancelFunc
 }
 
-// New returns a plugin of a backend. It panics when the options are no options.
+// New returns a plugin for a backend. It panics if O is not a valid options struct.
 func New[O any](b Backend[O]) *Plugin {
 	about := &pb.DescribeResponse{Vendor: b.Vendor, Backend: b.Name, Version: b.Version, OptionsSchema: Schema(b.Defaults)}
 	if err := volume.ValidateDescription(about); err != nil {
@@ -60,8 +60,7 @@ func (p *Plugin) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRes
 	return p.about, nil
 }
 
-// OpenVolume implements the contract. What an earlier one opened serves the calls
-// that it has.
+// OpenVolume implements the contract. Running calls continue with the previously opened volume.
 func (p *Plugin) OpenVolume(ctx context.Context, r *pb.OpenVolumeRequest) (*pb.OpenVolumeResponse, error) {
 	switch {
 	case r.GetVolume() == "":
@@ -92,7 +91,7 @@ func (p *Plugin) OpenVolume(ctx context.Context, r *pb.OpenVolumeRequest) (*pb.O
 	p.volumes[r.GetVolume()] = o
 	p.mu.Unlock()
 	if old != nil {
-		go func() { // until its last call ends; no one waits for a copy of an hour
+		go func() { // waits for its last call, which can be a copy of an hour
 			if err := old.finish(); err != nil {
 				volume.Logger().Warn("close what was opened before", "volume", r.GetVolume(), "error", err.Error())
 			}
@@ -105,7 +104,7 @@ func (p *Plugin) OpenVolume(ctx context.Context, r *pb.OpenVolumeRequest) (*pb.O
 	return &pb.OpenVolumeResponse{Capabilities: o.caps, Enforcement: enforcement}, nil
 }
 
-// CloseVolume implements the contract. Calls under way end as cancelled.
+// CloseVolume implements the contract. Running calls end as cancelled.
 func (p *Plugin) CloseVolume(_ context.Context, r *pb.VolumeRef) (*pb.CloseVolumeResponse, error) {
 	p.mu.Lock()
 	o := p.volumes[r.GetVolume()]
@@ -120,14 +119,14 @@ func (p *Plugin) CloseVolume(_ context.Context, r *pb.VolumeRef) (*pb.CloseVolum
 	return &pb.CloseVolumeResponse{}, nil
 }
 
-// finish waits for the calls and closes.
+// finish waits for the calls and closes the volume.
 func (o *opened) finish() error {
 	o.calls.Wait()
 	o.end()
 	return guard("", o.Close)
 }
 
-// capabilities are those that a volume has methods for, and has today.
+// capabilities returns those that a volume has methods for and the product supports at present.
 func capabilities(v Volume, t Traits) []pb.Capability {
 	out := []pb.Capability{pb.Capability_SCOPE}
 	add := func(has bool, c pb.Capability) {
@@ -158,8 +157,8 @@ func (o *opened) limited() bool {
 	return o.has(pb.Capability_QUOTA_BYTES) || o.has(pb.Capability_QUOTA_INODES)
 }
 
-// call runs f with an open volume that is mounted and has the capability, with a
-// context that also ends with the volume.
+// call runs f with an open volume that is mounted and has the capability. The context also ends
+// when the volume is closed.
 func (p *Plugin) call(ctx context.Context, name string, c pb.Capability, f func(context.Context, *opened) error) error {
 	return p.with(ctx, name, func(ctx context.Context, o *opened) error {
 		if !o.has(c) {
@@ -189,7 +188,7 @@ func (p *Plugin) with(ctx context.Context, name string, f func(context.Context, 
 	return guard("", func() error { return f(ctx, o) })
 }
 
-// guard gives errors their status and makes one of a panic.
+// guard adds a status to errors and converts a panic to an error.
 func guard(doing string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -213,7 +212,7 @@ func (p *Plugin) Health(ctx context.Context, r *pb.VolumeRef) (out *pb.HealthRep
 	return out, err
 }
 
-// Unavailable is the health of what an error says about it.
+// Unavailable returns a health report with the message of an error.
 func Unavailable(err error) *pb.HealthReport {
 	return &pb.HealthReport{State: pb.HealthReport_UNAVAILABLE, Reason: status.Convert(Error("", err)).Message()}
 }

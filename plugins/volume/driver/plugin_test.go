@@ -19,7 +19,7 @@ import (
 
 const id = "0123456789abcdef0123456789abcdef"
 
-// fake is a volume of directories that a test can spoil.
+// fake is a volume of directories with faults that a test can enable.
 type fake struct {
 	*driver.Directory
 	traits  driver.Traits
@@ -48,7 +48,7 @@ func (f *fake) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
 
 func (f *fake) Close() error { close(f.closed); return f.Directory.Close() }
 
-// opened is a plugin whose volume "v" is the fake at a new directory.
+// opened returns a plugin whose volume "v" is the fake in a new directory.
 func opened(t *testing.T, f *fake) (*driver.Plugin, string, *pb.OpenVolumeResponse) {
 	t.Helper()
 	p := driver.New(driver.Backend[struct{}]{Vendor: "F", Name: "fake", Version: "1",
@@ -82,7 +82,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// What could not be made is not left half made, and what was cut off is finished.
+// A scope whose creation failed is removed, and an interrupted creation is completed.
 func TestHalfMade(t *testing.T) {
 	f := &fake{create: func() error { return unix.EIO }}
 	p, at, _ := opened(t, f)
@@ -114,7 +114,7 @@ func TestPanicIsAnError(t *testing.T) {
 	}
 }
 
-// A volume is closed when its last call has ended, not before.
+// A volume is closed after its last call has ended.
 func TestCloseWaits(t *testing.T) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	f := &fake{get: func() { close(inside); <-leave }}

@@ -13,33 +13,34 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Program is one of the product's own that a volume runs: without a shell, with
-// English messages, and not for longer than it may take.
+// Program is a program of the product. It runs without a shell, with English messages and with a
+// time limit.
 type Program struct {
 	Path    string
-	Longest time.Duration // that one run may take; it may wait for servers that are away
+	Longest time.Duration // limit of one run; the program may wait for unreachable servers
 }
 
-// Output is what a program said and how it ended.
+// Output is the output and the exit status of a program.
 type Output struct {
-	Stdout, Stderr string // the beginning, where it is long
+	Stdout, Stderr string // truncated if long
 	Code           int
 }
 
 const (
-	// farewell is what a program's children have to let go of its output once it has ended.
+	// farewell is how long a program's children may keep its output open after its exit.
 	farewell  = 2 * time.Second
 	maxOutput = 4 << 20
 )
 
-// There reports whether there is such a program.
+// There reports whether the program is installed.
 func (p Program) There() bool {
 	info, err := os.Stat(p.Path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// Run runs it to its end, which may be a failure. The error is that it could not
-// be run, or took too long: then it is killed, with those that it has started.
+// Run runs the program until its exit; a failure is part of Output. It returns an error if the
+// program could not be started or exceeded the time limit, in which case it was killed with its
+// children.
 func (p Program) Run(ctx context.Context, args ...string) (Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Longest)
 	defer cancel()
@@ -61,7 +62,7 @@ func (p Program) Run(ctx context.Context, args ...string) (Output, error) {
 	return Output{out.String(), wrong.String(), c.ProcessState.ExitCode()}, nil
 }
 
-// bounded keeps the beginning of what a program says.
+// bounded stores the beginning of a program's output.
 type bounded struct{ strings.Builder }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// script makes a program.
+// script creates a program.
 func script(t *testing.T, text string) Program {
 	path := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
@@ -47,7 +47,7 @@ func TestProgramThatIsNone(t *testing.T) {
 	}
 }
 
-// TestProgramHangs: what a program has started goes with it.
+// TestProgramHangs checks that the children of a program are killed with it.
 func TestProgramHangs(t *testing.T) {
 	child := filepath.Join(t.TempDir(), "child")
 	p := script(t, `sleep 1000 & echo $! >`+child+`.new; mv `+child+`.new `+child+`; wait`)
@@ -75,7 +75,7 @@ func TestProgramHangs(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; one that no one has waited for does not.
+// alive reports whether a process runs. A zombie does not.
 func alive(pid int) bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && unix.Kill(pid, 0) == nil && !strings.Contains(string(raw), ") Z ")

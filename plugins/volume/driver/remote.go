@@ -10,16 +10,15 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Remote is a Directory on a file server that may keep limits of its own: they are
-// found by what it says is free in a scope's directory.
+// Remote is a Directory on a file server that may enforce limits itself. It detects them by the
+// free space in a scope's directory.
 type Remote struct{ *Directory }
 
-// NewRemote makes the volume; a scope's usage is measured again when it is older than
-// maxAge.
+// NewRemote returns the volume. The usage of a scope is measured again after maxAge.
 func NewRemote(m *Mount, maxAge time.Duration) *Remote { return &Remote{NewDirectory(m, maxAge)} }
 
-// GetScope adds what the server itself keeps: its limit when that is the smaller
-// one, and its count, which needs no walk.
+// GetScope also returns the server's limit if it is the smaller one, and the server's usage, which
+// needs no walk.
 func (e *Remote) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
 	out, err := e.Directory.GetScope(ctx, scope)
 	if err != nil {
@@ -38,10 +37,9 @@ func (e *Remote) GetScope(ctx context.Context, scope string) (*pb.Scope, error) 
 
 type serverQuota struct{ limit, used int64 }
 
-// serverQuota reads the limit that the server keeps on a scope's directory. File
-// servers that limit directories (project quotas, qtrees, SmartQuotas) answer
-// statfs in such a directory with its limit in the place of the file system's
-// size; nil where both sizes are the same.
+// serverQuota returns the limit that the server enforces on a scope's directory, or nil if there is
+// none. File servers with limits on directories (project quotas, qtrees, SmartQuotas) return the
+// limit as the size of the file system when statfs is called in such a directory.
 func (e *Remote) serverQuota(scope string) (*serverQuota, error) {
 	root, err := e.Root()
 	if err != nil {

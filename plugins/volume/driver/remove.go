@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveTree removes a tree below a scope entry by entry, links themselves and
-// nothing beyond them. An absent tree is a success.
+// RemoveTree removes a tree below a scope entry by entry. It removes symbolic links without
+// following them. A missing tree is not an error.
 func (m *Mount) RemoveTree(ctx context.Context, tree string) error {
 	root, err := m.Root()
 	if err != nil {
@@ -30,7 +30,7 @@ func (m *Mount) RemoveTree(ctx context.Context, tree string) error {
 	return Error("remove tree", remove(ctx, parent, path.Base(tree), 0))
 }
 
-// deepest bounds the descriptors that are open at one time, one for each level.
+// deepest limits the number of open descriptors, one per level.
 const deepest = 512
 
 func remove(ctx context.Context, dir *os.File, name string, depth int) error {
@@ -65,7 +65,7 @@ func remove(ctx context.Context, dir *os.File, name string, depth int) error {
 		if err != nil {
 			return err
 		}
-		// What was removed may have moved the place in the listing.
+		// Removing entries may have changed the position in the listing.
 		if _, err := d.Seek(0, io.SeekStart); err != nil {
 			return err
 		}

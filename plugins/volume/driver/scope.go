@@ -16,19 +16,18 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Own is the directory below the mount point that is Berth's: the proxy's marker,
-// and what a plugin keeps of its scopes. No user's folder is in it.
+// Own is the directory below the mount point for Berth's own files: the proxy's marker, and the
+// plugin's state of scopes. It contains no folders.
 const Own = ".berth"
 
 var scopeForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// IsScope reports whether a name is a scope's.
+// IsScope reports whether a name is a valid scope.
 func IsScope(name string) bool { return scopeForm.MatchString(name) }
 
-// openAt opens what is below dir. The kernel refuses every step that leaves it, and
-// every symbolic link.
+// openAt opens a path below dir. The kernel refuses to leave dir or to follow symbolic links.
 func openAt(dir *os.File, path string, flags int) (*os.File, error) {
-	if flags&unix.O_PATH == 0 { // which goes with no other flags
+	if flags&unix.O_PATH == 0 { // O_PATH allows no other flags
 		flags |= unix.O_NONBLOCK | unix.O_NOCTTY
 	}
 	how := unix.OpenHow{
@@ -40,15 +39,15 @@ func openAt(dir *os.File, path string, flags int) (*os.File, error) {
 		if err == nil {
 			return os.NewFile(uintptr(fd), path), nil
 		}
-		// A rename anywhere raced with the look-up.
+		// A concurrent rename caused this error, so the call is repeated.
 		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
 			return nil, &os.PathError{Op: "open", Path: path, Err: err}
 		}
 	}
 }
 
-// plain refuses what has a scope's name and is not a directory: a file, or a link that
-// a product asked by path might follow.
+// plain returns an error if a scope's path exists but is not a directory, for example a symbolic
+// link that a product could follow.
 func (m *Mount) plain(scope string) error {
 	root, err := m.Root()
 	if err != nil {
@@ -60,12 +59,11 @@ func (m *Mount) plain(scope string) error {
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return status.Errorf(codes.FailedPrecondition, "scope %s: something that is no directory has its name", scope)
 	}
-	return nil // an absent one is the volume's to tell of
+	return nil // the volume itself reports a missing scope
 }
 
-// OpenTree opens a directory below the mount point, a scope's for one; no link is
-// followed. NOT_FOUND when there is none, FAILED_PRECONDITION when it is something
-// else.
+// OpenTree opens a directory below the mount point without following symbolic links. It returns
+// NOT_FOUND if nothing exists, and FAILED_PRECONDITION if it is not a directory.
 func (m *Mount) OpenTree(path string) (*os.File, error) {
 	root, err := m.Root()
 	if err != nil {
@@ -76,8 +74,7 @@ func (m *Mount) OpenTree(path string) (*os.File, error) {
 	return f, Error("", err)
 }
 
-// MakeScope makes a scope's directory, or finds it, with the mode 0755 whatever
-// the umask.
+// MakeScope creates a scope's directory unless it exists, with mode 0755 regardless of the umask.
 func (m *Mount) MakeScope(scope string) error {
 	root, err := m.Root()
 	if err != nil {
@@ -96,7 +93,7 @@ func (m *Mount) MakeScope(scope string) error {
 	return Error("make scope", d.Chmod(0o755))
 }
 
-// OwnScope gives a scope's directory away.
+// OwnScope changes the owner of a scope's directory.
 func (m *Mount) OwnScope(scope string, uid, gid int) error {
 	d, err := m.OpenTree(scope)
 	if err != nil {
@@ -106,8 +103,8 @@ func (m *Mount) OwnScope(scope string, uid, gid int) error {
 	return Error("own scope", d.Chown(uid, gid))
 }
 
-// RemoveScope removes a scope's directory: FAILED_PRECONDITION while something is in
-// it, a success when there is none.
+// RemoveScope removes a scope's directory. It returns FAILED_PRECONDITION if it is not empty, and
+// nil if it does not exist.
 func (m *Mount) RemoveScope(scope string) error {
 	root, err := m.Root()
 	if err != nil {
@@ -124,8 +121,8 @@ func (m *Mount) RemoveScope(scope string) error {
 	return Error("remove scope", err)
 }
 
-// EmptyScope answers what RemoveScope would, for products that remove a scope with
-// all that is in it.
+// EmptyScope returns the error that RemoveScope would return, for products that remove a scope with
+// its contents.
 func (m *Mount) EmptyScope(scope string) error {
 	d, err := m.OpenTree(scope)
 	if is(err, codes.NotFound) {
@@ -145,7 +142,7 @@ func (m *Mount) EmptyScope(scope string) error {
 	return Error("look into scope", err)
 }
 
-// ListScopes lists the directories that are scopes, by name alone.
+// ListScopes returns the directories with names of scopes, without usage.
 func (m *Mount) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	return func(yield func(*pb.Scope, error) bool) {
 		root, err := m.Root()
@@ -173,7 +170,7 @@ func (m *Mount) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	}
 }
 
-// IsTree reports whether a path is a scope's or below it, and clean.
+// IsTree reports whether a path is clean and a scope or below one.
 func IsTree(path string) bool {
 	if strings.ContainsRune(path, 0) || len(path) >= unix.PathMax {
 		return false

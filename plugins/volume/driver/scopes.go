@@ -12,13 +12,12 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// undoTime is what there is for taking back what failed half-way, when the caller
-// has gone.
+// undoTime limits the clean-up after a failure, which does not depend on the caller's context.
 const undoTime = 20 * time.Second
 
 func now() int64 { return time.Now().UnixMilli() }
 
-// scope runs f for one scope, alone when it changes it.
+// scope runs f for one scope. alone serializes it with other changes of the scope.
 func (p *Plugin) scope(ctx context.Context, name, scope string, alone bool, f func(context.Context, *opened) error) error {
 	return p.call(ctx, name, pb.Capability_SCOPE, func(ctx context.Context, o *opened) error {
 		if !IsScope(scope) {
@@ -38,7 +37,7 @@ func (p *Plugin) scope(ctx context.Context, name, scope string, alone bool, f fu
 	})
 }
 
-// get asks for a scope and completes the answer.
+// get calls GetScope and completes its result.
 func (o *opened) get(ctx context.Context, scope string) (*pb.Scope, error) {
 	s, err := o.GetScope(ctx, scope)
 	if err != nil {
@@ -55,7 +54,7 @@ func complete(s *pb.Scope, scope string) {
 	}
 }
 
-// check refuses limits that the volume cannot keep.
+// check returns an error for limits that the volume cannot enforce.
 func (o *opened) check(limit *pb.Limit) error {
 	if limit == nil {
 		return nil
@@ -79,7 +78,7 @@ func (o *opened) check(limit *pb.Limit) error {
 	return nil
 }
 
-// some spares volumes the question whether there is a message at all.
+// some returns a non-nil message, so that volumes need not check for nil.
 func some(l *pb.Limit) *pb.Limit {
 	if l == nil {
 		return &pb.Limit{}
@@ -103,7 +102,7 @@ func (p *Plugin) CreateScope(ctx context.Context, r *pb.ScopeRequest) (out *pb.S
 			return err
 		}
 		if err := o.CreateScope(ctx, scope, some(r.GetLimit())); err != nil {
-			if absent { // half made is not made
+			if absent { // an incomplete creation is undone
 				o.undo(ctx, scope)
 			}
 			return err
@@ -175,7 +174,7 @@ func (p *Plugin) ListScopes(r *pb.VolumeRef, out grpc.ServerStreamingServer[pb.S
 				return err
 			}
 			if !IsScope(s.GetScope()) {
-				continue // someone else's on the same product
+				continue // created by others on the same product
 			}
 			complete(s, s.GetScope())
 			if err := out.Send(s); err != nil {

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxSecret bounds a file that holds a password, a token or a key.
+// maxSecret limits the size of a file with a password, a token or a key.
 const maxSecret = 64 << 10
 
-// Secret is an option that names the file a secret is in; its name ends in _file.
-// The secret itself is nowhere but in that file and where Read's caller keeps it.
+// Secret is an option with the path of a file that contains a secret. The name of the option must
+// end in _file. The secret is stored only in that file and by the caller of Read.
 type Secret string
 
-// Read returns what the file holds now, without white space around it: a secret
-// may be replaced while the plugin runs. Others must not be able to read it.
+// Read returns the current contents of the file without surrounding white space, because a secret
+// can be replaced while the plugin runs. It returns an error if other users can read the file.
 func (s Secret) Read() (string, error) {
 	f, err := os.OpenFile(string(s), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	batch       = 1024                   // entries in a message, by the contract
 )
 
-// tree checks a path; below says that a whole scope will not do.
+// tree checks a path. below means that it must not be a whole scope.
 func tree(field, p string, below bool) error {
 	if !IsTree(p) {
 		return status.Errorf(codes.InvalidArgument, "%s: %q is no path below a scope", field, shown(p))
@@ -34,7 +34,7 @@ func tree(field, p string, below bool) error {
 	return nil
 }
 
-// directory checks a path and that there is a directory, to which no link leads.
+// directory checks that a path is a directory and contains no symbolic link.
 func (o *opened) directory(p string) error {
 	if err := tree("path", p, false); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (p *Plugin) copy(r *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progr
 		report, done := progress(out)
 		err := f(ctx, o, report)
 		if err == nil {
-			err = ctx.Err() // a volume that does not look at its context
+			err = ctx.Err() // for a volume that ignores its context
 		}
 		if err != nil {
 			if !is(err, codes.AlreadyExists) {
@@ -101,7 +101,7 @@ func (p *Plugin) copy(r *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progr
 	})
 }
 
-// free checks that there is something to copy and nothing in its way.
+// free checks that the source exists and the target does not.
 func (o *opened) free(r *pb.CopyRequest) error {
 	from, err := o.mount.OpenTree(r.GetFrom())
 	if err != nil {
@@ -124,7 +124,7 @@ func (o *opened) free(r *pb.CopyRequest) error {
 	return nil
 }
 
-// sweep removes the target of a copy that failed.
+// sweep removes the target of a failed copy.
 func (o *opened) sweep(ctx context.Context, to string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Hour)
 	defer cancel()
@@ -146,7 +146,7 @@ func (p *Plugin) DeleteTree(r *pb.TreeRef, out grpc.ServerStreamingServer[pb.Pro
 			return err
 		}
 		report, done := progress(out)
-		// The tree may be anything; what leads there is no link.
+		// The tree itself can be of any type, but its parent path must not contain a symbolic link.
 		err := o.directory(path.Dir(r.GetPath()))
 		if err == nil {
 			err = o.Volume.(Deleter).DeleteTree(ctx, r.GetPath(), report)
@@ -158,8 +158,8 @@ func (p *Plugin) DeleteTree(r *pb.TreeRef, out grpc.ServerStreamingServer[pb.Pro
 	})
 }
 
-// progress sends on what is reported, at most every so often, and at last what was
-// reported last, as finished.
+// progress returns a function that forwards reports at a limited rate, and one that sends the last
+// report as finished.
 func progress(out grpc.ServerStreamingServer[pb.Progress]) (Progress, func() error) {
 	var mu sync.Mutex // a volume may report from several goroutines
 	last, sent := &pb.Progress{}, time.Now()
@@ -170,7 +170,7 @@ func progress(out grpc.ServerStreamingServer[pb.Progress]) (Progress, func() err
 		last.Finished = false
 		if time.Since(sent) >= reportEvery {
 			sent = time.Now()
-			_ = out.Send(last) // who has gone has ended the context too
+			_ = out.Send(last) // if the caller has disconnected, the context has ended too
 		}
 	}
 	return report, func() error {

@@ -12,13 +12,12 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// timeout is how long a call waits for a walk that it started: about 50,000
-// files. After that it answers with the older figure, or none, and the walk
-// continues for the next caller.
+// timeout is how long a call waits for a walk that it started; it is enough for about 50,000 files.
+// After that it returns the previous usage, or none, and the walk continues for the next caller.
 const timeout = 250 * time.Millisecond
 
-// Walker measures scopes by walking them, for products that do not know what a
-// directory holds. Make it with NewWalker; the volume's Close closes it.
+// Walker measures scopes by walking them, for products that do not report the size of a directory.
+// Create it with NewWalker; the volume's Close must close it.
 type Walker struct {
 	mount  *Mount
 	maxAge time.Duration
@@ -30,20 +29,20 @@ type Walker struct {
 	usage  map[string]*usage
 }
 
-// usage is the last measurement of a scope and the walk under way, if any.
+// usage is the last measurement of a scope and the running walk, if any.
 type usage struct {
 	last    *pb.TreeUsageReport
 	at      time.Time
 	walking chan struct{} // nil when idle; closed at the end
 }
 
-// NewWalker measures a scope again when its figure is older than maxAge.
+// NewWalker returns a Walker that measures a scope again after maxAge.
 func NewWalker(m *Mount, maxAge time.Duration) *Walker {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Walker{mount: m, maxAge: maxAge, ctx: ctx, cancel: cancel, usage: make(map[string]*usage)}
 }
 
-// Fill sets a scope's usage when it is known.
+// Fill sets the usage of a scope if it is known.
 func (w *Walker) Fill(ctx context.Context, s *pb.Scope, scope string) {
 	u := w.Measure(ctx, scope)
 	if u == nil {
@@ -53,8 +52,8 @@ func (w *Walker) Fill(ctx context.Context, s *pb.Scope, scope string) {
 	s.UsedBytes, s.UsedInodes, s.Exact, s.AsOfUnixMs = &u.Bytes, &inodes, u.Exact, u.AsOfUnixMs
 }
 
-// Measure returns a scope's usage: exact when it is fresh, older and marked so
-// while a long walk is under way, nil while there is none yet.
+// Measure returns the usage of a scope: exact if it is recent, marked as not exact while a long
+// walk is running, and nil before the first one has ended.
 func (w *Walker) Measure(ctx context.Context, scope string) *pb.TreeUsageReport {
 	w.mu.Lock()
 	u := w.usage[scope]
@@ -112,14 +111,14 @@ func (w *Walker) look(scope string) (*pb.TreeUsageReport, error) {
 	return volume.UsageAt(w.ctx, d)
 }
 
-// Forget drops what is known of a scope that is gone.
+// Forget removes the stored usage of a deleted scope.
 func (w *Walker) Forget(scope string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.usage, scope)
 }
 
-// Close ends the walks.
+// Close cancels the walks and waits for them.
 func (w *Walker) Close() error {
 	w.mu.Lock()
 	w.cancel() // under the lock: no walk starts after it

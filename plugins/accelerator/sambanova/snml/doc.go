@@ -1,3 +1,3 @@
-// Package snml is the little of SambaNova's management layer that the SambaNova
-// plugin asks, which alone imports it.
+// Package snml is the part of SambaNova's management API that the SambaNova plugin uses. Only that
+// plugin imports it.
 package snml

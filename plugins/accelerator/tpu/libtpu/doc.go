@@ -1,3 +1,3 @@
-// Package libtpu is the little of libtpu's metric service that the TPU plugin
-// asks, which alone imports it.
+// Package libtpu is the part of libtpu's metric service that the TPU plugin uses. Only that plugin
+// imports it.
 package libtpu

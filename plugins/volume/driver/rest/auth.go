@@ -13,17 +13,17 @@ import (
 	"github.com/berthhq/berth/plugins/volume/driver"
 )
 
-// Auth proves to a product who asks.
+// Auth authenticates requests to a product.
 type Auth interface {
-	// Apply puts credentials on a request. It may ask the product for them,
-	// within the request's context.
+	// Apply adds credentials to a request. It can obtain them from the product within the request's
+	// context.
 	Apply(c *Client, r *http.Request) (*http.Request, error)
-	// Renew is told that the product refused a request that Apply returned. It tells
-	// whether another Apply may do better.
+	// Renew is called when the product refused the credentials of a request. It reports whether
+	// another Apply may succeed.
 	Renew(r *http.Request) bool
 }
 
-// Basic is a name and a password with every request.
+// Basic sends a name and a password with every request.
 type Basic struct {
 	User     string
 	Password driver.Secret
@@ -43,9 +43,9 @@ func (b Basic) Apply(c *Client, r *http.Request) (*http.Request, error) {
 // Renew implements Auth.
 func (Basic) Renew(*http.Request) bool { return false }
 
-// Token is a token that does not expire, in a header.
+// Token sends a token that does not expire in a header.
 type Token struct {
-	Header string // "Authorization" when empty
+	Header string // empty = "Authorization"
 	Prefix string // "Bearer ", "Api-Token "
 	Secret driver.Secret
 }
@@ -67,38 +67,37 @@ func (t Token) Apply(c *Client, r *http.Request) (*http.Request, error) {
 // Renew implements Auth.
 func (Token) Renew(*http.Request) bool { return false }
 
-// Session is what a login gave.
+// Session is the result of a login.
 type Session struct {
-	Header  http.Header // on every request: a bearer token, a CSRF token
+	Header  http.Header // for every request: a bearer token, a CSRF token
 	Cookies []*http.Cookie
-	Expires time.Time // zero = when the product says so
+	Expires time.Time // zero = unknown
 	Refresh string    // for the next login
 
 	began time.Time
 }
 
-// life is how long a session was promised to last.
+// life returns the promised duration of a session.
 func (s *Session) life() time.Duration { return s.Expires.Sub(s.began) }
 
-// early is how long before its end a session is renewed: a request may take long.
+// early is how long before its end a session is renewed, because a request can take long.
 const early = 30 * time.Second
 
-// Login asks the product for a session, and again when it ends. It serves bearer
-// tokens, cookies with or without a CSRF header, and the exchange of a long-lived
-// token for a short one. Make it with NewLogin.
+// Login is an Auth with sessions, which it renews when they end. It supports bearer tokens, cookies
+// with or without a CSRF header, and the exchange of a long-lived token for a short-lived one.
+// Create it with NewLogin.
 type Login struct {
 	do func(ctx context.Context, c *Client, old *Session) (*Session, error)
 
-	busy chan struct{} // one login at a time
+	busy chan struct{} // serializes logins
 	mu   sync.Mutex
 	now  *Session
-	old  *Session // has ended, may have a Refresh
+	old  *Session // has ended, but may have a Refresh
 }
 
-// NewLogin makes an Auth of a function that logs in: with Anonymous requests, and
-// secrets from Client.Secret. old is nil, or the session that has ended, for
-// products that renew one; when that is refused, the function is called again
-// without.
+// NewLogin returns an Auth that logs in by calling do, which must use Anonymous requests, and
+// secrets from Client.Secret. old is nil, or the session that has ended, for products with refresh
+// tokens. If the refresh fails, do is called again with nil.
 func NewLogin(do func(ctx context.Context, c *Client, old *Session) (*Session, error)) *Login {
 	return &Login{do: do, busy: make(chan struct{}, 1)}
 }
@@ -125,7 +124,7 @@ func (l *Login) Renew(r *http.Request) bool {
 	s, _ := r.Context().Value(sessionKey{}).(*Session)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s != nil && l.now == s { // someone else may have logged in since
+	if s != nil && l.now == s { // another request may have logged in since
 		l.now, l.old = nil, s
 	}
 	return s != nil
@@ -179,7 +178,7 @@ func (l *Login) session(ctx context.Context, c *Client) (*Session, error) {
 	return s, nil
 }
 
-// hideHeader hides what comes behind "Bearer" too.
+// hideHeader also hides the part after "Bearer".
 func (c *Client) hideHeader(values []string) {
 	for _, v := range values {
 		c.Hide(v, v[strings.LastIndexByte(v, ' ')+1:])

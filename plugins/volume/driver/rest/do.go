@@ -13,15 +13,16 @@ import (
 
 const (
 	attempts = 5
-	// pause is before the second attempt, and doubles, where the product does not say.
+	// pause is the delay before the second attempt if the product does not specify one. It doubles
+	// with each attempt.
 	pause = 500 * time.Millisecond
-	// longestPause is what a call waits for; the proxy waits longer than that.
+	// longestPause limits one delay. The proxy's timeout is longer.
 	longestPause = 15 * time.Second
 )
 
-// Do asks until there is an answer: again when the product is busy, when it has
-// forgotten the login, and when no answer came to what does no harm twice. An
-// answer below 300 or in Accept is not an error; all others are an *Error.
+// Do sends a request until it gets a response. It retries if the product is busy, if the session
+// has ended, and if no response arrived and a repetition is harmless. A status below 300 or in
+// Accept is not an error; all others are returned as an *Error.
 func (c *Client) Do(ctx context.Context, q Request) (*Response, error) {
 	renewed := false
 	for n := 1; ; n++ {
@@ -31,13 +32,13 @@ func (c *Client) Do(ctx context.Context, q Request) (*Response, error) {
 				return nil, e
 			}
 			if _, ok := status.FromError(err); ok || sent == nil {
-				return nil, err // of the login, which has tried for itself, or of us
+				return nil, err // the login has failed after its own retries, or the context has ended
 			}
 			e := c.silence(q, err)
 			if n == attempts || !q.harmless() && !unsent(err) {
 				return nil, e
 			}
-			c.base.Add(1) // another address, where there is one
+			c.base.Add(1) // use the next address, if there are several
 			if err := wait(ctx, pause<<(n-1), e); err != nil {
 				return nil, err
 			}
@@ -72,7 +73,7 @@ func (c *Client) expired(r *Response) bool {
 	return r.Status == http.StatusUnauthorized
 }
 
-// harmless reports whether a request may be sent twice.
+// harmless reports whether a request can be repeated.
 func (q Request) harmless() bool {
 	switch q.method() {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
@@ -81,7 +82,7 @@ func (q Request) harmless() bool {
 	return q.Again
 }
 
-// ended is the error of a context that has, with its status.
+// ended returns the error of an ended context, with its status.
 func ended(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -89,7 +90,7 @@ func ended(ctx context.Context) error {
 	return status.FromContextError(ctx.Err()).Err()
 }
 
-// wait sleeps, or answers why when there is no time for it.
+// wait sleeps, or returns why if the delay would exceed the context's deadline.
 func wait(ctx context.Context, d time.Duration, why *Error) error {
 	if end, ok := ctx.Deadline(); d > longestPause || ok && time.Until(end) < d {
 		why.RetryAfter = d

@@ -16,15 +16,15 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Error is a product's refusal, or its silence. It carries its gRPC status to the
-// proxy, and no credentials.
+// Error is an error response of a product, or a missing response. It has a gRPC status for the
+// proxy and contains no credentials.
 type Error struct {
 	Method, Path string
-	Status       int    // of HTTP; 0 when no answer came
-	Code         string // the product's own, "" when it gave none
-	Message      string // the product's, shortened, or why no answer came
+	Status       int    // of HTTP; 0 if there was no response
+	Code         string // the product's own code, "" if there is none
+	Message      string // the product's message, shortened, or why there was no response
 	RetryAfter   time.Duration
-	As           codes.Code // what the proxy is told where Status does not say it
+	As           codes.Code // the code for the proxy if Status does not determine it
 }
 
 func (e *Error) Error() string {
@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 	return strings.Join(append(parts, e.Message), ": ")
 }
 
-// GRPCStatus is what the proxy is told.
+// GRPCStatus returns the status for the proxy.
 func (e *Error) GRPCStatus() *status.Status {
 	s := status.New(e.code(), e.Error())
 	d := &pb.ErrorDetail{VendorCode: e.Code, Retryable: e.Busy(), RetryAfterMs: e.RetryAfter.Milliseconds()}
@@ -48,7 +48,7 @@ func (e *Error) GRPCStatus() *status.Status {
 	return s
 }
 
-// Busy reports whether the same request may do later.
+// Busy reports whether the same request may succeed later.
 func (e *Error) Busy() bool { return e.code() == codes.Unavailable }
 
 func (e *Error) code() codes.Code {
@@ -75,7 +75,7 @@ func (e *Error) code() codes.Code {
 	return codes.FailedPrecondition // 405, 409, 412, 501 …
 }
 
-// IsStatus reports whether an error is an answer with one of these HTTP statuses.
+// IsStatus reports whether an error is a response with one of these HTTP statuses.
 func IsStatus(err error, all ...int) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -89,7 +89,7 @@ func IsStatus(err error, all ...int) bool {
 	return false
 }
 
-// Code is the product's own code in an error, "" when there is none.
+// Code returns the product's own code in an error, or "".
 func Code(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
@@ -98,15 +98,15 @@ func Code(err error) string {
 	return ""
 }
 
-// Failed is the error of a job that the product says has failed.
+// Failed returns the error of a job that failed according to the product.
 func (c *Client) Failed(job, code, message string) error {
 	return &Error{Method: "job", Path: job, Code: c.clean(code), Message: c.clean(message), As: codes.Internal}
 }
 
-// longest is how much of a product's message people are shown.
+// longest limits the part of a product's message that is shown.
 const longest = 300
 
-// refusal makes an error of an answer.
+// refusal converts a response to an error.
 func (c *Client) refusal(q Request, r *Response) *Error {
 	explain := c.Explain
 	if explain == nil {
@@ -121,16 +121,16 @@ func (c *Client) refusal(q Request, r *Response) *Error {
 	return e
 }
 
-// silence makes an error of a request that got no answer.
+// silence converts a failed request to an error.
 func (c *Client) silence(q Request, err error) *Error {
-	var u *url.Error // says the whole address, the query with it
+	var u *url.Error // its text contains the whole URL with the query
 	if errors.As(err, &u) {
 		err = u.Err
 	}
 	return &Error{Method: q.method(), Path: q.Path, Message: c.clean(err.Error()), RetryAfter: time.Second}
 }
 
-// clean makes one short line, without what is hidden.
+// clean returns a text as one short line without secrets.
 func (c *Client) clean(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(c.hidden.Redact(text), "?")), " ")
 	if len(text) > longest {
@@ -139,7 +139,7 @@ func (c *Client) clean(text string) string {
 	return text
 }
 
-// retryAfter reads seconds or a date.
+// retryAfter parses seconds or a date.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
@@ -151,7 +151,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// usual looks for code and message where most products put them.
+// usual finds code and message at the usual places.
 func usual(r *Response) (code, message string) {
 	var body any
 	if json.Unmarshal(r.Body, &body) != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/berthhq/berth/plugins/volume/driver"
 )
 
-// maxPages ends a list that would not.
+// maxPages limits a list that does not end.
 const maxPages = 10_000
 
-// Pages asks for a list page by page. next makes the request for the page after
-// one, and returns nil at the end.
+// Pages requests a list page by page. next returns the request for the following page, and nil at
+// the end.
 func Pages[P any](ctx context.Context, c *Client, first Request, next func(page *P, r *Response) (*Request, error)) iter.Seq2[*P, error] {
 	return func(yield func(*P, error) bool) {
 		q := &first
@@ -48,7 +48,7 @@ func Pages[P any](ctx context.Context, c *Client, first Request, next func(page 
 	}
 }
 
-// All is the items of all Pages.
+// All returns the items of all Pages.
 func All[P, T any](ctx context.Context, c *Client, first Request, items func(*P) []T, next func(page *P, r *Response) (*Request, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for page, err := range Pages(ctx, c, first, next) {
@@ -66,11 +66,10 @@ func All[P, T any](ctx context.Context, c *Client, first Request, items func(*P)
 	}
 }
 
-// Poll asks until done says so or fails: for a job that the product has accepted,
-// which is not done before it says so, and for what shows only after a while. The
-// pauses begin with first, double, and are at most a hundred times as long. A
-// product that is busy meanwhile does not end it. With the context it ends as
-// DEADLINE_EXCEEDED or CANCELLED: what was accepted continues at the product.
+// Poll calls done until it reports true or fails. It waits for jobs that the product has accepted,
+// and for changes that become visible with a delay. The delays begin with first, double, and are at
+// most a hundred times as long. A busy product does not end it. If the context ends, Poll returns
+// DEADLINE_EXCEEDED or CANCELLED, but the product continues the job.
 func Poll(ctx context.Context, what string, first time.Duration, done func(context.Context) (bool, error)) error {
 	for d := first; ; d = min(2*d, 100*first, longestPause) {
 		ok, err := done(ctx)

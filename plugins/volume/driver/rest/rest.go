@@ -1,7 +1,6 @@
-// Package rest asks a storage product over HTTP, the way all of them want to be
-// asked: logged in, again when the login has expired or the product is busy, page
-// after page, and until a job is done. A vendor's plugin writes down which
-// requests; nothing that it sends to prove who it is gets into an error.
+// Package rest is an HTTP client for the management APIs of storage products. It handles logins,
+// retries when a session has expired or the product is busy, pagination, and waiting for jobs. A
+// vendor's plugin only defines the requests. Credentials never appear in an error.
 package rest
 
 import (
@@ -29,12 +28,11 @@ import (
 )
 
 const (
-	maxBody     = 16 << 20 // of an answer
+	maxBody     = 16 << 20 // of a response
 	connections = 8        // to one address
 )
 
-// Options are those of every product that is asked over HTTP. A vendor's options
-// embed them.
+// Options are the options of every product with an HTTP API. A vendor's options embed them.
 type Options struct {
 	URL         string        `json:"url" required:"true" pattern:"^https://[^/?#]+" about:"the address of the product's management, https://host[:port]"`
 	MoreURLs    []string      `json:"more_urls" pattern:"^https://[^/?#]+" about:"further addresses of the same product, tried when the first does not answer"`
@@ -43,26 +41,27 @@ type Options struct {
 	Timeout     time.Duration `json:"timeout" min:"1" max:"600" about:"how long one request may take"`
 }
 
-// Defaults are the Options where none are given.
+// Defaults returns the default Options.
 func Defaults() Options { return Options{Timeout: 30 * time.Second} }
 
-// Client asks one product. Make it with New; its fields are set before it is used.
+// Client is a client of one product. Create it with New; its fields must be set before it is used.
 type Client struct {
-	// Explain finds a product's code and message in an answer that is an error; by
-	// default the usual places are looked at.
+	// Explain finds a product's code and message in an error response. The default searches the
+	// usual places.
 	Explain func(*Response) (code, message string)
-	// Expired reports whether an answer means that the login has; by default 401 does.
+	// Expired reports whether a response means that the session has expired. The default is status
+	// 401.
 	Expired func(*Response) bool
 
 	auth  Auth
 	http  *http.Client
 	bases []*url.URL
-	base  atomic.Int32 // the one that answers
+	base  atomic.Int32 // the index of the address that responds
 
 	hidden driver.Hidden
 }
 
-// New makes a client; it sends nothing yet. Without auth it is anonymous.
+// New returns a client and sends nothing. Without auth it sends no credentials.
 func New(o Options, auth Auth) (*Client, error) {
 	c := &Client{auth: auth}
 	for _, text := range append([]string{o.URL}, o.MoreURLs...) {
@@ -82,7 +81,8 @@ func New(o Options, auth Auth) (*Client, error) {
 	}
 	c.http = &http.Client{
 		Transport: transport, Timeout: o.Timeout,
-		// Credentials go to the address that the operator gave and to no other.
+		// Redirects are not followed, so that credentials are sent only to the address that the
+		// operator configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil
@@ -105,7 +105,7 @@ func (o Options) tls() (*tls.Config, error) {
 		if err != nil || len(want) != sha256.Size {
 			return nil, errors.New("fingerprint: want a SHA-256 in hexadecimal")
 		}
-		t.InsecureSkipVerify = true // the certificate itself is known, which proves more
+		t.InsecureSkipVerify = true // the certificate itself is compared, which is stricter
 		t.VerifyConnection = func(s tls.ConnectionState) error {
 			if got := sha256.Sum256(s.PeerCertificates[0].Raw); !bytes.Equal(got[:], want) {
 				return fmt.Errorf("the product's certificate has the fingerprint %x", got)
@@ -116,33 +116,33 @@ func (o Options) tls() (*tls.Config, error) {
 	return t, nil
 }
 
-// Close lets go of the connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Request is one question.
+// Request is one request.
 type Request struct {
-	Method string // GET when empty
+	Method string // empty = GET
 	Path   string // below the address, escaped: "/api/cluster/jobs/1"
 	Query  url.Values
 	Header http.Header
 	Body   any // nil, url.Values for a form, anything else as JSON
-	// Again says that sending it twice does no harm, though its method is POST or
-	// PATCH: it is sent again when the answer was lost.
+	// Again means that the request can be repeated although its method is POST or PATCH: it is sent
+	// again if the response was lost.
 	Again bool
-	// Anonymous is sent without credentials: the login itself.
+	// Anonymous requests have no credentials, such as the login itself.
 	Anonymous bool
-	// Accept are statuses from 300 on that are answers here and no errors.
+	// Accept are statuses from 300 on that are not errors for this request.
 	Accept []int
 }
 
-// Response is an answer, read in full.
+// Response is a response with its complete body.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Decode reads the answer as JSON.
+// Decode decodes the JSON body.
 func (r *Response) Decode(into any) error {
 	if err := json.Unmarshal(r.Body, into); err != nil {
 		return fmt.Errorf("the product's answer is not what was expected: %w", err)
@@ -150,17 +150,17 @@ func (r *Response) Decode(into any) error {
 	return nil
 }
 
-// Cookies are those that the answer sets.
+// Cookies returns the cookies that the response sets.
 func (r *Response) Cookies() []*http.Cookie {
 	return (&http.Response{Header: r.Header}).Cookies()
 }
 
-// Get asks and reads the answer as JSON.
+// Get sends a GET request and decodes the JSON response.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, into any) error {
 	return c.JSON(ctx, Request{Path: path, Query: query}, into)
 }
 
-// JSON asks and reads the answer; into may be nil.
+// JSON sends a request and decodes the JSON response; into can be nil.
 func (c *Client) JSON(ctx context.Context, q Request, into any) error {
 	r, err := c.Do(ctx, q)
 	if err != nil || into == nil {
@@ -169,7 +169,7 @@ func (c *Client) JSON(ctx context.Context, q Request, into any) error {
 	return r.Decode(into)
 }
 
-// Link is the request for a link in an answer, which must lead to the product.
+// Link returns the request for a link in a response, which must be below the product's address.
 func (c *Client) Link(href string) (Request, error) {
 	base := c.at()
 	u, err := base.Parse(href)
@@ -244,15 +244,15 @@ func encode(body any) (io.Reader, string, error) {
 	return bytes.NewReader(raw), "application/json", nil
 }
 
-// Secret reads a secret and keeps it out of every error from now on.
+// Secret reads a secret and removes it from all later errors.
 func (c *Client) Secret(s driver.Secret) (string, error) {
 	text, err := s.Read()
-	if err != nil { // not NOT_FOUND, which is what scopes are
+	if err != nil { // not NOT_FOUND, which means a missing scope
 		return "", status.Error(codes.Unauthenticated, err.Error())
 	}
 	c.Hide(text)
 	return text, nil
 }
 
-// Hide keeps texts, tokens for instance, out of every error from now on.
+// Hide removes texts, such as tokens, from all later errors.
 func (c *Client) Hide(texts ...string) { c.hidden.Add(texts...) }

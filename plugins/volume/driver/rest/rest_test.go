@@ -25,7 +25,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// product is a server and a client that trusts it.
+// product starts a server and returns a client that trusts it.
 func product(t *testing.T, auth rest.Auth, h http.HandlerFunc) (*rest.Client, *httptest.Server) {
 	t.Helper()
 	s := httptest.NewTLSServer(h)
@@ -107,7 +107,7 @@ func TestBasic(t *testing.T) {
 	if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "first-password") || strings.Contains(err.Error(), "YWRtaW4") {
 		t.Errorf("the password is in %v", err)
 	}
-	write(t, string(file), "second-password") // changed while we run
+	write(t, string(file), "second-password") // changed while the plugin runs
 	if _, err := c.Do(t.Context(), rest.Request{Path: "/"}); err != nil {
 		t.Error(err)
 	}
@@ -115,13 +115,13 @@ func TestBasic(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Do(t.Context(), rest.Request{Path: "/"})
-	wantCode(t, err, codes.Unauthenticated) // not NOT_FOUND: scopes are
+	wantCode(t, err, codes.Unauthenticated) // not NOT_FOUND, which means a missing scope
 }
 
-// login is a product whose sessions end when it says so.
+// login is a product whose sessions end on request.
 type login struct {
 	logins, renewals atomic.Int32
-	valid            atomic.Value // the token that is good now
+	valid            atomic.Value // the token that is valid now
 }
 
 func (l *login) auth(t *testing.T, password driver.Secret, life time.Duration) rest.Auth {
@@ -184,7 +184,7 @@ func TestLogin(t *testing.T) {
 	if n := l.logins.Load(); n != 1 {
 		t.Errorf("%d logins for 16 requests at once", n)
 	}
-	for i, want := range []int32{1, 1, 2} { // refreshed, then logged in as there is no refresh token
+	for i, want := range []int32{1, 1, 2} { // refreshed, then logged in because there is no refresh token
 		if i > 0 {
 			l.valid.Store("none")
 		}
@@ -220,7 +220,7 @@ func TestLoginRefused(t *testing.T) {
 	l := &login{}
 	c, _ := product(t, l.auth(t, secret(t, "wrong-password"), 0), l.serve)
 	_, err := c.Do(t.Context(), rest.Request{Path: "/x"})
-	wantCode(t, err, codes.Unauthenticated) // though the product said 404
+	wantCode(t, err, codes.Unauthenticated) // though the product returned 404
 	if strings.Contains(err.Error(), "wrong-password") {
 		t.Errorf("the password is in %v", err)
 	}
@@ -283,7 +283,7 @@ func TestBusy(t *testing.T) {
 		method string
 		status int
 		after  string
-		tries  int32 // that are answered so
+		tries  int32 // number of attempts with this response
 		asked  int32
 		want   codes.Code
 	}{

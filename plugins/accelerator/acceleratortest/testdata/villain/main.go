@@ -1,5 +1,5 @@
-// Command villain is a plugin that breaks the one promise that the environment
-// variable VILLAIN names, and keeps all others. It proves that the suite can fail.
+// Command villain is a plugin that violates the one requirement that the environment variable
+// VILLAIN names, and satisfies all others. It proves that the suite can fail.
 package main
 
 import (
@@ -106,7 +106,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 	return s, nil
 }
 
-// cut shows the halves of a card, which take half of what it has.
+// cut adds partitions of a card, each with half of its capacity.
 func (m *machine) cut(s *pb.DeviceSnapshot, d *pb.Device) {
 	s.Counters = append(s.Counters, &pb.CounterSet{Name: d.Id, Counters: map[string]string{"slices": "2"}})
 	d.Consumes = []*pb.CounterUse{{Set: d.Id, Amounts: map[string]string{"slices": "2"}}}
@@ -139,7 +139,7 @@ func (m *machine) smi(ctx context.Context) error {
 	return err
 }
 
-// Check runs the program too.
+// Check also runs the program.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
 	if deed == "waits for its program" {
 		if path, err := m.Find("villain-smi"); err == nil {
