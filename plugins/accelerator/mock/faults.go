@@ -13,19 +13,18 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// faults are the misdeeds asked for, each by name: first a file of that name
-// in the directory counts, then the configuration.
+// faults are the requested faults by name. A file with the name of a fault in the directory has
+// precedence over the configuration.
 //
-//	crash      end the process; the file is removed first, so that it happens
-//	           once, unless it says "always"
-//	hang       calls do not return while it is there; names of calls, or
+//	crash      exit the process; the file is removed first, so that this happens
+//	           once, unless it contains "always"
+//	hang       calls block while the file exists; it contains names of calls, or
 //	           nothing for all
-//	lie        tell untruths about devices: negative, nan, duplicate, million,
-//	           foreign
-//	unplug     numbers of devices to pull out
-//	look       how its look at the hardware goes: a state of the contract and a
-//	           message; no devices are shown meanwhile
-//	unhealthy  one "id state message" a line; state as in the contract
+//	lie        report invalid devices: negative, nan, duplicate, million, foreign
+//	unplug     numbers of devices to remove
+//	look       the result of scans: a state of the contract and a message; no
+//	           devices are shown in the meantime
+//	unhealthy  one "id state message" per line, with a state of the contract
 type faults struct {
 	mu     sync.Mutex
 	dir    string

@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// bed is a plugin with one volume open.
+// bed is a plugin with one open volume.
 type bed struct {
 	*testing.T
 	*volume.Client
@@ -134,7 +134,7 @@ func TestLimitsRefuseBytes(t *testing.T) {
 	if err := b.write(scopeA+"/data", 32*mebibyte); err != nil {
 		t.Errorf("after the limit was raised: %v", err)
 	}
-	b.limit(scopeA, mebibyte) // below what is there
+	b.limit(scopeA, mebibyte) // below the present usage
 	if err := b.write(scopeA+"/more", mebibyte); !errors.Is(err, unix.EDQUOT) {
 		t.Errorf("write under a limit below usage: %v", err)
 	}
@@ -147,7 +147,7 @@ func TestLimitsRefuseBytes(t *testing.T) {
 	}
 }
 
-// TestUsageIsFresh needs no sync: what was only promised counts.
+// TestUsageIsFresh checks that usage needs no sync, because reservations count.
 func TestUsageIsFresh(t *testing.T) {
 	b := start(t, simulatortest.Image(t).Mount, full)
 	b.create(scopeA, -1)
@@ -193,8 +193,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestWithoutQuotas has the plugin say what it lacks, and follow what the operator
-// does later.
+// TestWithoutQuotas checks that the plugin reports missing quotas, and notices when the operator
+// enables them.
 func TestWithoutQuotas(t *testing.T) {
 	b := start(t, simulatortest.Image(t).Mount, "")
 	if b.opened.Enforcement != pb.Enforcement_NONE {
@@ -231,7 +231,7 @@ func TestWithoutQuotas(t *testing.T) {
 	}
 }
 
-// TestHealthFindsWhatEscapes makes a subvolume in a scope, as any user may.
+// TestHealthFindsWhatEscapes creates a subvolume in a scope, as any user can.
 func TestHealthFindsWhatEscapes(t *testing.T) {
 	b := start(t, simulatortest.Image(t).Mount, full)
 	b.create(scopeA, -1)
@@ -256,7 +256,7 @@ func TestHealthFindsWhatEscapes(t *testing.T) {
 	}
 }
 
-// TestPlainDirectory is a scope that another plugin made.
+// TestPlainDirectory checks a scope that another plugin created.
 func TestPlainDirectory(t *testing.T) {
 	b := start(t, simulatortest.Image(t).Mount, full)
 	if err := os.Mkdir(filepath.Join(b.mount, scopeA), 0o755); err != nil {

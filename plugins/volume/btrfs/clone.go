@@ -16,8 +16,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// CloneTree implements driver.Cloner, file by file: a snapshot is quicker, but
-// would be a subvolume within the scope, which the scope's limit does not see.
+// CloneTree implements driver.Cloner file by file. A snapshot would be faster, but it would be a
+// subvolume inside the scope, to which the scope's limit does not apply.
 func (f *filesystem) CloneTree(ctx context.Context, from, to string, report driver.Progress) error {
 	room, err := f.room(from, to)
 	if err != nil {
@@ -42,8 +42,8 @@ func (f *filesystem) CloneTree(ctx context.Context, from, to string, report driv
 	})
 }
 
-// room is how many bytes may come from one scope to another. The kernel counts
-// blocks that are shared with another subvolume, but refuses only what is written.
+// room returns how many bytes can be cloned from one scope to another. The kernel counts blocks
+// that are shared with another subvolume, but refuses only writes.
 func (f *filesystem) room(from, to string) (int64, error) {
 	source, _, _ := strings.Cut(from, "/")
 	target, _, _ := strings.Cut(to, "/")
@@ -64,7 +64,7 @@ func (f *filesystem) room(from, to string) (int64, error) {
 	return room, err
 }
 
-// nested counts the subvolumes that someone made within scopes.
+// nested returns the number of subvolumes that users created inside scopes.
 func (f *filesystem) nested(root *os.File) (int, error) {
 	children, err := qgroup.Children(root)
 	if err != nil {

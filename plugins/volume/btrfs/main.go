@@ -1,9 +1,7 @@
-// Command btrfs is the volume plugin for btrfs: a scope is a subvolume, and its
-// limit is that of the subvolume's quota group, which stops every writer at the
-// byte. Copies share their blocks.
+// Command btrfs is the volume plugin for btrfs. A scope is a subvolume with the limit of its quota
+// group, which stops every writer exactly at the limit. Copies share their blocks.
 //
-// It needs CAP_SYS_ADMIN for quotas; docs/storage/btrfs.md says what is left
-// without.
+// Quotas require CAP_SYS_ADMIN; docs/storage/btrfs.md describes the operation without it.
 package main
 
 import (
@@ -19,7 +17,7 @@ type options struct {
 }
 
 func main() {
-	// A subvolume's mode cannot be mended where its limit is zero.
+	// The mode of a subvolume cannot be corrected later if its limit is zero.
 	unix.Umask(0o022)
 	driver.Run(driver.Backend[options]{
 		Vendor: "Berth", Name: "btrfs", Version: "1.0.0",

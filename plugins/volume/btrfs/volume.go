@@ -19,7 +19,7 @@ import (
 // filesystem is one open volume.
 type filesystem struct {
 	*driver.Mount
-	walker  *driver.Walker // where there are no quotas
+	walker  *driver.Walker // if there are no quotas
 	options options
 	mode    qgroup.Mode
 	reason  string // why there are no limits
@@ -68,8 +68,7 @@ func (f *filesystem) Traits() driver.Traits {
 // Close implements driver.Volume.
 func (f *filesystem) Close() error { return f.walker.Close() }
 
-// CreateScope implements driver.Volume. The subvolume has its limit from the first
-// moment.
+// CreateScope implements driver.Volume. The subvolume has its limit from the start.
 func (f *filesystem) CreateScope(_ context.Context, scope string, limit *pb.Limit) error {
 	root, err := f.Root()
 	if err != nil {
@@ -91,9 +90,8 @@ func (f *filesystem) CreateScope(_ context.Context, scope string, limit *pb.Limi
 	})
 }
 
-// with runs what changes a scope, which must be a subvolume. What is asked of the
-// kernel is asked at the root: within a scope at its limit there is no space even
-// for that.
+// with runs do for a scope, which must be a subvolume. Calls of the kernel use the root directory,
+// because a scope at its limit has no space even for them.
 func (f *filesystem) with(scope string, do func(root, d *os.File, id qgroup.ID) error) error {
 	root, err := f.Root()
 	if err != nil {
@@ -142,7 +140,7 @@ func (f *filesystem) GetScope(ctx context.Context, scope string) (*pb.Scope, err
 		out.Limit.Bytes, out.UsedBytes, out.Exact = g.Limit, &used, s.Exact()
 		return nil
 	})
-	if driverCode(err) == codes.FailedPrecondition { // a plain directory holds what it holds
+	if driverCode(err) == codes.FailedPrecondition { // the usage of a plain directory is measured
 		f.walker.Fill(ctx, out, scope)
 		return out, nil
 	}
@@ -151,8 +149,8 @@ func (f *filesystem) GetScope(ctx context.Context, scope string) (*pb.Scope, err
 
 func driverCode(err error) codes.Code { return status.Code(driver.Error("", err)) }
 
-// figures are a group and what the kernel holds against its limit: what is in it,
-// and what was promised to its files since the last commit.
+// figures returns a group and the bytes that the kernel compares with its limit: the usage and the
+// reservations since the last commit.
 func figures(root *os.File, id qgroup.ID) (qgroup.Group, int64, error) {
 	g, err := qgroup.Read(root, id)
 	if errors.Is(err, unix.ENOENT) {
@@ -163,7 +161,7 @@ func figures(root *os.File, id qgroup.ID) (qgroup.Group, int64, error) {
 	}
 	promised, err := qgroup.Reserved(root, id)
 	if err != nil {
-		promised = 0 // an older kernel does not tell
+		promised = 0 // older kernels do not report it
 	}
 	return g, g.Referenced + max(promised, 0), nil
 }
@@ -179,8 +177,8 @@ func (f *filesystem) SetScopeLimit(_ context.Context, scope string, limit *pb.Li
 	})
 }
 
-// DeleteScope implements driver.Volume. An empty subvolume is removed like a
-// directory; one that is filled in the same moment is not.
+// DeleteScope implements driver.Volume. An empty subvolume is removed like a directory, so one that
+// is filled concurrently is not removed.
 func (f *filesystem) DeleteScope(_ context.Context, scope string) error {
 	var group qgroup.ID
 	err := f.with(scope, func(_, _ *os.File, id qgroup.ID) error { group = id; return nil })
@@ -199,8 +197,8 @@ func (f *filesystem) DeleteScope(_ context.Context, scope string) error {
 		return err
 	}
 	defer root.Close()
-	// Newer kernels do it themselves, when the last block is free; on others a
-	// group that stays costs a few bytes, and its number is not used again.
+	// Newer kernels remove the group themselves after the last block was freed. On others a
+	// remaining group costs a few bytes, and its number is not reused.
 	_ = qgroup.Remove(root, group)
 	return nil
 }
@@ -231,7 +229,7 @@ func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
 	return h, nil
 }
 
-// trouble is why limits are not what they should be, "" when they are.
+// trouble returns why limits are not reliable, or "".
 func (f *filesystem) trouble(root *os.File) string {
 	s, err := qgroup.ReadStatus(root)
 	if err != nil {

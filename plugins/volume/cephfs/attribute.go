@@ -14,20 +14,20 @@ import (
 	"github.com/berthhq/berth/plugins/volume/driver"
 )
 
-// The attributes of a directory that Ceph makes up. They are not in listxattr.
+// The virtual extended attributes of directories in Ceph, which listxattr does not return.
 const (
 	maxBytes = "ceph.quota.max_bytes"
-	maxFiles = "ceph.quota.max_files" // directories too
+	maxFiles = "ceph.quota.max_files" // including directories
 	bytes    = "ceph.dir.rbytes"      // lengths of all files below
-	files    = "ceph.dir.rfiles"      // what is not a directory
-	subdirs  = "ceph.dir.rsubdirs"    // the directory itself is one of them
+	files    = "ceph.dir.rfiles"      // entries that are not directories
+	subdirs  = "ceph.dir.rsubdirs"    // including the directory itself
 )
 
-// longest is a number in decimal, with room.
+// longest is enough for a decimal number.
 const longest = 64
 
-// read reads a number. There is none where Ceph says that it has no such
-// attribute, which is so of a quota that is not set.
+// read reads a number. It reports false if Ceph returns that there is no such attribute, which is
+// the case for a quota that is not set.
 func read(d *os.File, name string) (n int64, there bool, err error) {
 	raw := make([]byte, longest)
 	size, err := unix.Fgetxattr(int(d.Fd()), name, raw)
@@ -53,7 +53,7 @@ func count(d *os.File, name string) (int64, error) {
 	return n, err
 }
 
-// write sets a quota. Zero takes it away: removing the attribute does not.
+// write sets a quota. Zero removes it; removing the attribute does not.
 func write(d *os.File, name string, n int64) error {
 	if n == 0 {
 		if _, there, err := read(d, name); err != nil || !there {

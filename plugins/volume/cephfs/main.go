@@ -1,9 +1,8 @@
-// Command cephfs is the volume plugin for CephFS, mounted by ceph-fuse or by the
-// kernel: a scope is a directory, its limits are the quota in the directory's
-// extended attributes, which Ceph's clients keep, and its usage is the count that
-// the metadata server has of every directory.
+// Command cephfs is the volume plugin for CephFS, mounted by ceph-fuse or by the kernel. A scope is
+// a directory. Its limits are the quota in the directory's extended attributes, which Ceph's
+// clients enforce, and its usage is the metadata server's statistics of the directory.
 //
-// docs/storage/cephfs.md has the options and what is known of the product.
+// docs/storage/cephfs.md documents the options and the known behavior of the product.
 package main
 
 import "github.com/berthhq/berth/plugins/volume/driver"

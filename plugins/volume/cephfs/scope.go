@@ -15,7 +15,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// itself is what a scope's directory counts in its own max_files.
+// itself is the count of a scope's directory in its own max_files.
 const itself = 1
 
 const lacksP = "the client's key needs the capability p beside rw (ceph fs authorize … rwp), or the option quota is to be false"
@@ -31,8 +31,8 @@ func (f *filesystem) CreateScope(_ context.Context, scope string, limit *pb.Limi
 	return f.limit(scope, limit)
 }
 
-// possible refuses what a quota cannot hold: there, zero is not a limit. A limit of no
-// files can be kept, because the scope's directory counts.
+// possible checks that a quota can express the limit: zero would mean unlimited. A limit of zero
+// files is possible, because the scope's directory counts.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
@@ -104,8 +104,8 @@ func quota(d *os.File, into *pb.Limit) error {
 	return nil
 }
 
-// usage is what the metadata server counts. It is told to a directory by what is
-// below it a moment later, so it is never called exact.
+// usage returns the metadata server's statistics. Changes below a directory reach its statistics
+// with a delay, so they are never marked as exact.
 func usage(d *os.File) (*pb.TreeUsageReport, error) {
 	var u pb.TreeUsageReport
 	for name, into := range map[string]*int64{bytes: &u.Bytes, files: &u.Files, subdirs: &u.Directories} {
@@ -137,12 +137,12 @@ func (f *filesystem) SetScopeLimit(_ context.Context, scope string, limit *pb.Li
 	return f.limit(scope, limit)
 }
 
-// DeleteScope implements driver.Volume. The quota goes with the directory.
+// DeleteScope implements driver.Volume. The quota is removed with the directory.
 func (f *filesystem) DeleteScope(_ context.Context, scope string) error {
 	return f.RemoveScope(scope)
 }
 
-// ListScopes gives limits and usage too, which the client mostly has at hand.
+// ListScopes also returns limits and usage, which the client has mostly cached.
 func (f *filesystem) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	return func(yield func(*pb.Scope, error) bool) {
 		for s, err := range f.Mount.ListScopes(ctx) {

@@ -20,18 +20,18 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-// one is the cluster of all tests of this process.
+// one is the cluster that all tests of this process share.
 var one = vmtest.Product[*ceph.Cluster]{Make: ceph.Make}
 
 func TestMain(m *testing.M) { one.Main(m) }
 
-// site is the cluster's mount, and the plugin.
+// site is the cluster's mount and the plugin.
 type site struct {
 	*testing.T
 	mount, program string
 }
 
-// cluster starts the cluster, or skips with the reason where there can be none.
+// cluster starts the cluster, or skips the test with the reason why it cannot.
 func cluster(t *testing.T) site {
 	t.Helper()
 	return site{t, one.Get(t).Mount, vmtest.Program(t, "cephfs", ".")}
@@ -39,18 +39,18 @@ func cluster(t *testing.T) site {
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// pause lets the counts of a scope come up to it, within a second, before another
-// 4 MiB are written.
+// pause lets the statistics of a scope be updated, which takes up to a second, before another 4 MiB
+// are written.
 const pause = 500 * time.Millisecond
 
-// TestVMSuite is the suite on a real CephFS.
+// TestVMSuite runs the suite on a real CephFS.
 func TestVMSuite(t *testing.T) {
 	s := cluster(t)
 	volumetest.Test(t, volumetest.Plugin{Path: s.program, Mount: s.mount, Environment: volumetest.Environment{Pause: pause}})
 }
 
-// TestVMNoFilesAtAll: the scope's directory counts in Ceph's limit and not in
-// ours, so zero is a limit that can be kept.
+// TestVMNoFilesAtAll checks a limit of zero files, which is possible because the scope's directory
+// counts in Ceph's limit but not in ours.
 func TestVMNoFilesAtAll(t *testing.T) {
 	s := cluster(t)
 	c, _, err := volumetest.Open(t, s.program, s.mount, "")
@@ -80,7 +80,7 @@ func TestVMNoFilesAtAll(t *testing.T) {
 	}
 }
 
-// TestVMHoleCounts holds docs/storage/cephfs.md to the truth: Ceph counts lengths.
+// TestVMHoleCounts verifies docs/storage/cephfs.md: Ceph counts lengths of files.
 func TestVMHoleCounts(t *testing.T) {
 	s := cluster(t)
 	c, _, err := volumetest.Open(t, s.program, s.mount, "")
@@ -115,7 +115,7 @@ func TestVMHoleCounts(t *testing.T) {
 	}
 }
 
-// TestVMHealth: a mount without quotas says so, and one that is none of Ceph's is
+// TestVMHealth checks that a mount without quotas is reported, and a mount that is not CephFS is
 // refused.
 func TestVMHealth(t *testing.T) {
 	s := cluster(t)

@@ -16,9 +16,9 @@ import (
 type filesystem struct {
 	*driver.Mount
 	options options
-	client  string      // which has mounted it
+	client  string      // that mounted it
 	reason  string      // why there are no limits
-	denied  atomic.Bool // a quota was refused for lack of rights
+	denied  atomic.Bool // setting a quota failed for lack of permission
 }
 
 func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) {
@@ -47,8 +47,8 @@ func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) 
 	return f, nil
 }
 
-// Traits implements driver.Volume. The clients keep the limits, each by counts that
-// are a little old: DELAYED.
+// Traits implements driver.Volume. The clients enforce the limits with slightly outdated
+// statistics: DELAYED.
 func (f *filesystem) Traits() driver.Traits {
 	if f.reason != "" {
 		return driver.Traits{Enforcement: pb.Enforcement_NONE}
@@ -72,8 +72,8 @@ func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
 	return h, nil
 }
 
-// Capacity implements driver.Sizer. Ceph has no fixed number of inodes, and says
-// something else in its place.
+// Capacity implements driver.Sizer. Ceph has no fixed number of inodes, and reports other values in
+// their place.
 func (f *filesystem) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	c, err := f.Mount.Capacity(ctx)
 	if err == nil {

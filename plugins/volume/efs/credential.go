@@ -17,11 +17,11 @@ import (
 	"github.com/berthhq/berth/plugins/volume/driver"
 )
 
-// early is how long before their end credentials are renewed.
+// early is how long before their expiry credentials are renewed.
 const early = 5 * time.Minute
 
-// provider gives what requests are signed with. A file is read for each of them; what a
-// service hands out is kept until shortly before its end.
+// provider returns the credentials for signing requests. A file is read for each request;
+// credentials from a service are cached until shortly before their expiry.
 func (o options) provider(client *http.Client, hidden *driver.Hidden) aws.CredentialsProvider {
 	var from aws.CredentialsProvider
 	switch o.Credentials {
@@ -46,8 +46,7 @@ func (o options) provider(client *http.Client, hidden *driver.Hidden) aws.Creden
 	return aws.NewCredentialsCache(hiding{from, hidden}, func(c *aws.CredentialsCacheOptions) { c.ExpiryWindow = early })
 }
 
-// hiding keeps what a provider gives out of what people are shown, and marks its errors
-// as what they are.
+// hiding keeps the credentials out of texts for people, and classifies the errors of a provider.
 type hiding struct {
 	aws.CredentialsProvider
 	hidden *driver.Hidden
@@ -62,7 +61,7 @@ func (h hiding) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, err
 }
 
-// shared reads a section of an AWS credentials file. Nothing of it is in the error.
+// shared reads a section of an AWS credentials file. Its errors do not contain the contents.
 func shared(file driver.Secret, profile string) (aws.Credentials, error) {
 	text, err := file.Read()
 	if err != nil {

@@ -27,10 +27,10 @@ func TestConformance(t *testing.T) { simulatortest.Conform(t, efs.New, simulator
 
 func TestLive(t *testing.T) { simulatortest.Live(t, "EFS") }
 
-// changing is in answers what differs from run to run: times, and what is stored.
+// changing matches the parts of responses that differ between runs: times and stored values.
 var changing = regexp.MustCompile(`"(Timestamp|CreationTime|Value|ValueInStandard)":\d+`)
 
-// TestRequests holds what is asked of AWS against golden files.
+// TestRequests compares the requests to AWS with golden files.
 func TestRequests(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, efs.New, simulator.Options{PageSize: 2}, nil)
 	if opened.Enforcement != pb.Enforcement_COOPERATIVE {
@@ -46,7 +46,7 @@ func TestRequests(t *testing.T) {
 	step("health", nil)
 }
 
-// TestCapacityLags: what EFS has metered, and when, is what is told.
+// TestCapacityLags checks that the usage is the value that EFS has metered, with its time.
 func TestCapacityLags(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
 	ask := func() *pb.CapacityReport {
@@ -65,7 +65,7 @@ func TestCapacityLags(t *testing.T) {
 	}
 }
 
-// TestCredentials: wherever they come from, they are renewed when they have ended.
+// TestCredentials checks that credentials from each source are renewed after they have expired.
 func TestCredentials(t *testing.T) {
 	for name, from := range map[string]func(*simulator.Server) map[string]any{"instance": efs.Instance, "container": efs.Container} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// TestRefused: the reason is told, and nothing that proves who one is.
+// TestRefused checks that errors contain the reason but no credentials.
 func TestRefused(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
 	secret := simulator.Random()
@@ -134,17 +134,17 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSecrets: what AWS repeats of a request, and a container's service of the token, is
-// told to no one.
+// TestSecrets checks that parts of a request or token that AWS or a container's service repeats are
+// not shown.
 func TestSecrets(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
 	b.Echo(simulator.Fault{Path: "/2015-02-01/", Status: http.StatusBadRequest}, nil)
-	b.Open(efs.Instance(b.Simulator)) // whose requests hold a session's token
+	b.Open(efs.Instance(b.Simulator)) // whose requests contain a session's token
 	b.Echo(simulator.Fault{Path: "/2015-02-01/", Status: http.StatusForbidden}, nil)
 	b.Echo(simulator.Fault{Path: "/container", Status: http.StatusUnauthorized}, efs.Container(b.Simulator))
 }
 
-// TestTrouble is what goes by, and what does not.
+// TestTrouble checks temporary and permanent failures.
 func TestTrouble(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, efs.New, simulator.Options{}, nil)
 	for name, f := range map[string]simulator.Fault{

@@ -1,9 +1,8 @@
-// Command efs is the volume plugin for Amazon EFS, mounted by NFS: scopes are
-// directories, and EFS has no limits for those, so the ones that Berth sets are kept
-// by the proxy alone. What EFS itself knows, its size, state and mount targets, is
-// asked by the AWS API.
+// Command efs is the volume plugin for Amazon EFS, mounted by NFS. Scopes are directories. EFS has
+// no limits for directories, so only the proxy enforces the limits that Berth sets. The size, state
+// and mount targets of the file system come from the AWS API.
 //
-// docs/storage/efs.md has the options and what is known of the product.
+// docs/storage/efs.md documents the options and the known behavior of the product.
 package main
 
 import (
@@ -30,7 +29,7 @@ type options struct {
 	MaxAge         int64         `json:"usage_max_age_s" min:"0" max:"86400" about:"a scope's usage is measured again when it is older than this"`
 }
 
-// Check implements what driver.Decode asks for.
+// Check checks the rules between options for driver.Decode.
 func (o *options) Check() error {
 	switch {
 	case o.Credentials == "file" && o.File == "":
@@ -45,8 +44,8 @@ func (o *options) Check() error {
 	return nil
 }
 
-// private reports whether credentials may come from an address: by TLS, or from one that
-// no router forwards, which those of AWS for this are, and one of EKS's own.
+// private reports whether credentials may be read from an address: with TLS, or from an address
+// that routers do not forward, such as those that AWS uses for credentials and one of EKS.
 func private(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || address == "" || u.Scheme == "https" {

@@ -26,19 +26,19 @@ import (
 
 const (
 	attempts = 5
-	// longestPause is between two attempts; calls that are asked for wait no longer.
+	// longestPause limits the pause between two attempts. Calls do not wait longer.
 	longestPause = 5 * time.Second
-	// later is when a call may be repeated that AWS has no time for.
+	// later is the delay after which the proxy can retry a call that AWS throttled.
 	later = 10 * time.Second
 )
 
-// service is the EFS API, of which one file system is asked about.
+// service is a client of the EFS API for one file system.
 type service struct {
 	id          string
 	client      *efs.Client
 	http        *http.Client
 	credentials aws.CredentialsProvider
-	hidden      driver.Hidden // what it proves itself with
+	hidden      driver.Hidden // the credentials
 }
 
 func connect(o options) (*service, error) {
@@ -56,7 +56,8 @@ func connect(o options) (*service, error) {
 	s := &service{id: o.FileSystem, http: &http.Client{
 		Transport: &http.Transport{TLSClientConfig: t, ForceAttemptHTTP2: true, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second},
 		Timeout:   o.Timeout,
-		// What is signed goes to the address that the operator gave and to no other.
+		// Redirects are not followed, so that signed requests are sent only to the address that the
+		// operator configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	s.credentials = o.provider(s.http, &s.hidden)
@@ -73,7 +74,7 @@ func connect(o options) (*service, error) {
 	return s, nil
 }
 
-// describe asks for the file system.
+// describe returns the description of the file system.
 func (s *service) describe(ctx context.Context) (*types.FileSystemDescription, error) {
 	var out *efs.DescribeFileSystemsOutput
 	err := s.ask("describe "+s.id, func() (err error) {
@@ -89,10 +90,10 @@ func (s *service) describe(ctx context.Context) (*types.FileSystemDescription, e
 	return &out.FileSystems[0], nil
 }
 
-// pageSize is how many mount targets are asked for at once; AWS gives 100 at most.
+// pageSize is the number of mount targets per request; AWS returns at most 100.
 const pageSize = 100
 
-// targets asks for the mount targets: one for each availability zone.
+// targets returns the mount targets, one per availability zone.
 func (s *service) targets(ctx context.Context) (all []types.MountTargetDescription, err error) {
 	pages := efs.NewDescribeMountTargetsPaginator(s.client, &efs.DescribeMountTargetsInput{FileSystemId: &s.id, MaxItems: aws.Int32(pageSize)},
 		func(o *efs.DescribeMountTargetsPaginatorOptions) { o.StopOnDuplicateToken = true })
@@ -110,7 +111,7 @@ func (s *service) targets(ctx context.Context) (all []types.MountTargetDescripti
 	return all, nil
 }
 
-// ask asks, and again with other credentials where these are refused.
+// ask makes a call, and repeats it with renewed credentials if they were refused.
 func (s *service) ask(doing string, f func() error) error {
 	err := f()
 	if status.Code(s.meaning(err)) == codes.Unauthenticated {
@@ -122,16 +123,16 @@ func (s *service) ask(doing string, f func() error) error {
 	return driver.Error(doing, s.meaning(err))
 }
 
-// Codes of AWS for what is wrong with the one who asks. What some are called differs
-// from service to service, so the end of a name is not looked at.
+// Error codes of AWS that concern the caller. Some names differ between services by a suffix, so
+// only the beginning is compared.
 var (
 	refused = []string{"ExpiredToken", "UnrecognizedClient", "InvalidSignature", "SignatureDoesNotMatch", "InvalidClientTokenId", "IncompleteSignature", "MissingAuthenticationToken", "RequestExpired"}
 	denied  = []string{"AccessDenied", "NotAuthorized"}
 	busy    = []string{"Throttling", "TooManyRequests", "RequestLimitExceeded", "InternalServerError", "ServiceUnavailable", "DependencyTimeout", "RequestTimeout"}
 )
 
-// meaning makes a gRPC error of one of the SDK's. What AWS says of a signature continues
-// with the whole request, so only the first line of a message is taken.
+// meaning converts an error of the SDK to a gRPC error. AWS's messages about signatures contain the
+// whole request, so only the first line of a message is used.
 func (s *service) meaning(err error) error {
 	if err == nil {
 		return nil
@@ -168,7 +169,7 @@ func (s *service) meaning(err error) error {
 		code = codes.PermissionDenied
 	case begins(busy), http5:
 		code, d.Retryable, d.RetryAfterMs = codes.Unavailable, true, later.Milliseconds()
-	case api.ErrorCode() == "FileSystemNotFound": // not NOT_FOUND, which is what scopes are
+	case api.ErrorCode() == "FileSystemNotFound": // not NOT_FOUND, which means a missing scope
 		code = codes.FailedPrecondition
 	case api.ErrorCode() == "BadRequest", api.ErrorCode() == "ValidationException":
 		code = codes.InvalidArgument
@@ -180,7 +181,7 @@ func (s *service) meaning(err error) error {
 	return out.Err()
 }
 
-// silence is why no answer came, without the SDK's words around it.
+// silence returns why there was no response, without the SDK's additions.
 func silence(err error) string {
 	var send *smithyhttp.RequestSendError
 	if errors.As(err, &send) {
@@ -189,7 +190,7 @@ func silence(err error) string {
 	return err.Error()
 }
 
-// longestText is how much of a message people are shown.
+// longestText limits the part of a message that is shown.
 const longestText = 300
 
 func firstLine(text string) string {

@@ -36,15 +36,15 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 	return &filesystem{driver.NewDirectory(m, time.Duration(o.MaxAge)*time.Second), s}, nil
 }
 
-// another reports whether what is mounted has the name of another file system. By the
-// address of a mount target, or through the helper's tunnel, it has none.
+// another reports whether the mounted source is the name of another file system, and returns that
+// name. A source that is the address of a mount target or the helper's tunnel contains no name.
 func another(source, id string) (host string, yes bool) {
 	host, _, _ = strings.Cut(source, ":")
 	return host, strings.HasPrefix(host, "fs-") && !strings.HasPrefix(host, id+".")
 }
 
-// Capacity implements driver.Sizer: what the mount says, which is 8 EiB, and what EFS has
-// metered, which lags behind.
+// Capacity implements driver.Sizer. It returns the size from the mount, which is 8 EiB, and the
+// usage that EFS has metered, which lags behind.
 func (f *filesystem) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	c, err := f.Directory.Capacity(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
 	return h, nil
 }
 
-// state tells of the file system's own.
+// state adds the state of the file system to the health report.
 func (f *filesystem) state(h *pb.HealthReport, d *types.FileSystemDescription) {
 	h.Metadata["life_cycle"] = string(d.LifeCycleState)
 	h.Metadata["throughput_mode"], h.Metadata["performance_mode"] = string(d.ThroughputMode), string(d.PerformanceMode)
@@ -112,7 +112,7 @@ func (f *filesystem) state(h *pb.HealthReport, d *types.FileSystemDescription) {
 	}
 }
 
-// zones tells of the mount targets.
+// zones adds the states of the mount targets to the health report.
 func zones(h *pb.HealthReport, all []types.MountTargetDescription) {
 	var here, not []string
 	for _, t := range all {

@@ -15,7 +15,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// blocks are sizes that differ from run to run.
+// blocks matches sizes that differ between runs.
 var blocks = regexp.MustCompile(`(?m)^((exa-|filesystem_summary:)\S*) .*$`)
 
 func TestMain(m *testing.M) { simulatortest.Main(m, main) }
@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) { simulatortest.Conform(t, exascaler.New, sim
 // TestLive runs the suite on a Lustre client, see docs/storage/exascaler.md.
 func TestLive(t *testing.T) { simulatortest.Live(t, "EXASCALER") }
 
-// TestParseQuota reads what sites have published of lfs quota.
+// TestParseQuota parses published outputs of lfs quota.
 func TestParseQuota(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -61,7 +61,7 @@ func TestParseQuota(t *testing.T) {
 	}
 }
 
-// TestRequests holds what lfs is asked against golden files.
+// TestRequests compares the calls of lfs with golden files.
 func TestRequests(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, exascaler.New, simulator.Options{}, map[string]any{"file_limits": true})
 	step := b.Steps(blocks)
@@ -74,7 +74,7 @@ func TestRequests(t *testing.T) {
 	step("delete", b.Delete(scopeA))
 }
 
-// TestLimitRefusesBytes is the way from the program to a write that fails.
+// TestLimitRefusesBytes checks the way from the program to a failing write.
 func TestLimitRefusesBytes(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, exascaler.New, simulator.Options{}, nil)
 	if opened.Enforcement != pb.Enforcement_DELAYED || slices.Contains(opened.Capabilities, pb.Capability_METRICS) {
@@ -88,7 +88,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	}
 }
 
-// TestLacking is a volume without quotas: no limits, a walk, and the reason.
+// TestLacking checks a volume without quotas: no limits, usage by walking, and the reason.
 func TestLacking(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings map[string]string
@@ -115,7 +115,7 @@ func TestLacking(t *testing.T) {
 	}
 }
 
-// TestTrouble is what goes wrong with servers.
+// TestTrouble checks failures of servers.
 func TestTrouble(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, exascaler.New, simulator.Options{}, nil)
 	b.Must(b.Create(scopeA, simulatortest.Bytes(64<<20)))
@@ -155,7 +155,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestNumbers: a scope that is made again does not inherit the limit of the one before.
+// TestNumbers checks that a recreated scope does not inherit the limit of the previous one.
 func TestNumbers(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, exascaler.New, simulator.Options{}, nil)
 	b.Must(b.Create(scopeA, simulatortest.Bytes(4<<20)))

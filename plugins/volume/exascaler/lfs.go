@@ -18,10 +18,10 @@ import (
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
-// longest is what one lfs may take: it waits for servers that are away.
+// longest limits one run of lfs, which waits for unreachable servers.
 const longest = time.Minute
 
-// lfs runs the program and returns what it says.
+// lfs runs the program and returns its output.
 func (v *volume) lfs(ctx context.Context, args ...string) (string, error) {
 	what := "lfs " + args[0]
 	out, err := v.program.Run(ctx, args...)
@@ -34,13 +34,13 @@ func (v *volume) lfs(ctx context.Context, args ...string) (string, error) {
 	return out.Stdout, nil
 }
 
-// errnos are what lfs says in words, in the order in which they are looked for.
+// errnos are the errors that lfs prints as text, in the order of the search.
 var errnos = []unix.Errno{
 	unix.EPERM, unix.EACCES, unix.ENOENT, unix.EOPNOTSUPP, unix.ENOTTY, unix.EDQUOT, unix.ENOSPC,
 	unix.EIO, unix.EBUSY, unix.ENOTCONN, unix.ETIMEDOUT, unix.ESTALE, unix.EAGAIN, unix.ESHUTDOWN, unix.EINTR, unix.ENODEV,
 }
 
-// meaning makes an error of what lfs says when it fails.
+// meaning converts the output of a failed lfs to an error.
 func meaning(text string, code int) error {
 	if text == "" {
 		text = fmt.Sprintf("ended with %d", code)
@@ -59,14 +59,14 @@ func meaning(text string, code int) error {
 	return status.Error(codes.Internal, text)
 }
 
-// quota is what lfs quota tells of a project. A limit of 0 is none.
+// quota is the output of lfs quota for a project. A limit of 0 means unlimited.
 type quota struct {
 	kib, maxKiB       int64
 	inodes, maxInodes int64
-	exact             bool // all servers have answered
+	exact             bool // all servers have responded
 }
 
-// quota asks for that of a project.
+// quota returns the quota of a project.
 func (v *volume) quota(ctx context.Context, id prjquota.ID) (quota, error) {
 	out, err := v.lfs(ctx, "quota", "-q", "-p", fmt.Sprint(id), v.Path())
 	if err != nil {
@@ -75,12 +75,12 @@ func (v *volume) quota(ctx context.Context, id prjquota.ID) (quota, error) {
 	return parseQuota(out)
 }
 
-// columns are kbytes, quota, limit and grace, and the same of files.
+// columns are kbytes, quota, limit and grace, and the same for files.
 const columns = 8
 
-// parseQuota reads the row of numbers. It may stand on a line of its own below a long
-// name, numbers that are over a limit have a star, those that not all servers have told
-// brackets; around it there may be a head and remarks.
+// parseQuota parses the row of numbers. After a long name, the row is on a separate line. Numbers
+// above a limit have a star, and numbers that lack the values of some servers have brackets. There
+// may be other lines before and after it.
 func parseQuota(text string) (quota, error) {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
@@ -112,13 +112,13 @@ func number(text string) (n int64, whole, ok bool) {
 	return n, inner == strings.TrimSuffix(bare, "*"), err == nil
 }
 
-// limit sets both limits of a project; 0 lifts one.
+// limit sets both limits of a project; 0 removes a limit.
 func (v *volume) limit(ctx context.Context, id prjquota.ID, kib, inodes int64) error {
 	_, err := v.lfs(ctx, "setquota", "-p", fmt.Sprint(id), "-b", "0", "-B", fmt.Sprint(kib), "-i", "0", "-I", fmt.Sprint(inodes), v.Path())
 	return err
 }
 
-// of tells the project of a directory; 0 also where what is made in it would be in none.
+// of returns the project of a directory, or 0 if new files in it would not inherit the project.
 func (v *volume) of(ctx context.Context, d *os.File, path string) (prjquota.ID, error) {
 	if v.options.Assign == "ioctl" {
 		id, inherited, err := prjquota.Of(d)
@@ -145,7 +145,7 @@ func (v *volume) of(ctx context.Context, d *os.File, path string) (prjquota.ID, 
 	return prjquota.ID(id), nil
 }
 
-// assign puts an empty directory, and what will be made in it, into a project.
+// assign makes an empty directory and all new files in it part of a project.
 func (v *volume) assign(ctx context.Context, d *os.File, path string, id prjquota.ID) error {
 	if v.options.Assign == "ioctl" {
 		return driver.Error("", prjquota.Assign(d, id))
@@ -154,10 +154,10 @@ func (v *volume) assign(ctx context.Context, d *os.File, path string, id prjquot
 	return err
 }
 
-// away is a target that does not answer: "OST0001 : inactive device".
+// away matches a target that does not respond: "OST0001 : inactive device".
 var away = regexp.MustCompile(`(?m)^\s*(\S+)\s*:\s+(\S.*)$`)
 
-// targets tells which servers' targets are away or full; the error is lfs's own.
+// targets returns the servers' targets that are unreachable or full. The error is that of lfs.
 func (v *volume) targets(ctx context.Context) ([]string, error) {
 	out, err := v.lfs(ctx, "df", v.Path())
 	if err != nil {

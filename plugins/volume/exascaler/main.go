@@ -1,8 +1,8 @@
-// Command exascaler is the volume plugin for DDN EXAScaler and other Lustre file systems,
-// 2.10 or newer: a scope is a directory with a project of its own, whose quota the
-// servers keep. It runs lfs, the program of a Lustre client.
+// Command exascaler is the volume plugin for DDN EXAScaler and other Lustre file systems, 2.10 or
+// newer. A scope is a directory with its own project, whose quota the servers enforce. The plugin
+// runs lfs, the program of a Lustre client.
 //
-// docs/storage/exascaler.md has the options and what servers need.
+// docs/storage/exascaler.md documents the options and the requirements for servers.
 package main
 
 import "github.com/berthhq/berth/plugins/volume/driver"

@@ -14,16 +14,16 @@ import (
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
-// rootInode is the scope's own directory, which the servers count and we do not.
+// rootInode is the scope's own directory, which the servers count and Berth does not.
 const rootInode = 1
 
-// attempts at a number that no one has.
+// attempts limits the search for an unused project id.
 const attempts = 32
 
 func (v *volume) at(scope string) string { return filepath.Join(v.Path(), scope) }
 
-// project finds a scope's, or gives an empty scope one. What the servers count is the only
-// register of numbers: it is right after a crash, and for other volumes too.
+// project returns the project of a scope, and assigns one to an empty scope. The servers' usage is
+// the only register of project ids, so it is correct after a crash and includes other volumes.
 func (v *volume) project(ctx context.Context, d *os.File, scope string) (prjquota.ID, error) {
 	id, err := v.of(ctx, d, v.at(scope))
 	if id != 0 || err != nil {
@@ -40,7 +40,7 @@ func (v *volume) project(ctx context.Context, d *os.File, scope string) (prjquot
 			return 0, err
 		}
 		if q.inodes > 0 || q.kib > 0 {
-			// Another proxy may be making the same scope.
+			// Another proxy may be creating the same scope.
 			if now, err := v.of(ctx, d, v.at(scope)); now == id || err != nil {
 				return now, err
 			}
@@ -59,7 +59,7 @@ func (v *volume) project(ctx context.Context, d *os.File, scope string) (prjquot
 	return 0, status.Errorf(codes.ResourceExhausted, "scope %s: %d project numbers tried, all are taken", scope, attempts)
 }
 
-// kib is a limit in Lustre's words, in which 0 is none.
+// kib converts a limit to Lustre's units, in which 0 means unlimited.
 func kib(limit *pb.Limit) (blocks, inodes int64, err error) {
 	if limit.Bytes != nil {
 		if *limit.Bytes == 0 {
@@ -73,8 +73,8 @@ func kib(limit *pb.Limit) (blocks, inodes int64, err error) {
 	return blocks, inodes, nil
 }
 
-// CreateScope implements driver.Volume. The project comes while the directory is empty:
-// later every file would have to be given it.
+// CreateScope implements driver.Volume. The project is assigned while the directory is empty: later
+// every file would have to be assigned.
 func (v *volume) CreateScope(ctx context.Context, scope string, limit *pb.Limit) error {
 	blocks, inodes, err := kib(limit)
 	if err != nil {
@@ -86,7 +86,8 @@ func (v *volume) CreateScope(ctx context.Context, scope string, limit *pb.Limit)
 	return v.set(ctx, scope, blocks, inodes)
 }
 
-// set gives a scope its project and limits. What an earlier scope left on the number goes.
+// set assigns a project and limits to a scope. It replaces the limits of an earlier scope with the
+// same project id.
 func (v *volume) set(ctx context.Context, scope string, blocks, inodes int64) error {
 	d, err := v.OpenTree(scope)
 	if err != nil {
@@ -123,7 +124,7 @@ func (v *volume) GetScope(ctx context.Context, scope string) (*pb.Scope, error) 
 			return nil, err
 		}
 	}
-	if id == 0 { // no one counts it
+	if id == 0 { // there is no usage to read
 		v.walk.Fill(ctx, out, scope)
 		return out, nil
 	}
@@ -144,8 +145,8 @@ func (v *volume) GetScope(ctx context.Context, scope string) (*pb.Scope, error) 
 	return out, nil
 }
 
-// DeleteScope implements driver.Volume. The removed directory stays open until the limits
-// are gone.
+// DeleteScope implements driver.Volume. The removed directory stays open until the limits are
+// removed.
 func (v *volume) DeleteScope(ctx context.Context, scope string) error {
 	d, err := v.OpenTree(scope)
 	if status.Code(err) == codes.NotFound {

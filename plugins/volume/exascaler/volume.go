@@ -36,10 +36,10 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 	return v, nil
 }
 
-// unused is a project that scopes do not have; anyone may ask for it.
+// unused is a project id that scopes do not get; any user can query it.
 const unused = 1<<30 - 1
 
-// look finds out why there are no quotas of projects; "" when there are.
+// look returns why there are no project quotas, or "".
 func (v *volume) look(ctx context.Context) (string, error) {
 	if !v.program.There() {
 		return "no limits: there is no program " + v.options.LFS + " (option lfs), which the Lustre client has", nil
@@ -68,13 +68,13 @@ func (v *volume) look(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// lacking reports whether an error means that the file system cannot do it at all.
+// lacking reports whether an error means that the file system does not support the feature.
 func lacking(err error) bool {
 	return err != nil && status.Code(driver.Error("", err)) == codes.FailedPrecondition
 }
 
-// Traits implements driver.Volume. Servers hand out a limit in portions and clients
-// write behind, so that a writer is stopped a little late.
+// Traits implements driver.Volume. Servers grant a limit in portions and clients write
+// asynchronously, so a writer is stopped a little late.
 func (v *volume) Traits() driver.Traits {
 	if v.reason != "" {
 		return driver.Traits{Enforcement: pb.Enforcement_NONE}
@@ -96,7 +96,7 @@ func (v *volume) Health(ctx context.Context) (*pb.HealthReport, error) {
 		worse(v.reason)
 	}
 	if !v.program.There() {
-		return h, nil // the reason says it
+		return h, nil // the reason contains it
 	}
 	wrong, err := v.targets(ctx)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Command glusterfs is the volume plugin for GlusterFS: a scope is a directory, whose
-// limits and usage are those of the volume's quotas. It runs gluster, the program of
-// a node of the storage pool.
+// Command glusterfs is the volume plugin for GlusterFS. A scope is a directory with the limits and
+// usage of the volume's quotas. The plugin runs gluster, the program of a node of the storage pool.
 //
-// docs/storage/glusterfs.md has the options and what is known of the product.
+// docs/storage/glusterfs.md documents the options and the known behavior of the product.
 package main
 
 import "github.com/berthhq/berth/plugins/volume/driver"

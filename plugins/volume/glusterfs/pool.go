@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// longest is what one run of gluster may take: it waits for nodes that are away.
+	// longest limits one run of gluster, which waits for unreachable nodes.
 	longest = time.Minute
-	// turn is before a question is asked again while the pool does something else
-	// with the volume, at first.
+	// turn is the first pause before a call is repeated while the pool processes another one for
+	// the volume.
 	turn = 50 * time.Millisecond
-	// turns is how long that is done.
+	// turns limits the time of these repetitions.
 	turns = 20 * time.Second
 )
 
-// pool is the storage pool, of which one volume is asked about. It does one thing with a
-// volume at a time and refuses what comes meanwhile, so questions are asked one by one.
+// pool is a client of the storage pool for one volume. The pool processes one operation on a volume
+// at a time and refuses others, so calls are serialized.
 type pool struct {
 	program driver.Program
 	volume  string
@@ -37,7 +37,7 @@ func newPool(program, volume string) *pool {
 	return &pool{program: driver.Program{Path: program, Longest: longest}, volume: volume, busy: make(chan struct{}, 1)}
 }
 
-// answer is what gluster --xml prints.
+// answer is the output of gluster --xml.
 type answer struct {
 	XMLName xml.Name `xml:"cliOutput"`
 	Ret     int      `xml:"opRet"`
@@ -59,15 +59,15 @@ type answer struct {
 	} `xml:"volStatus>volumes>volume>node"`
 }
 
-// quota is that of a directory, of bytes or of objects.
+// quota is the quota of a directory, for bytes or objects.
 type quota struct {
 	Limit       number `xml:"hard_limit"`
 	Used        number `xml:"used_space"`
 	Files       number `xml:"file_count"`
-	Directories number `xml:"dir_count"` // the directory itself is one of them
+	Directories number `xml:"dir_count"` // including the directory itself
 }
 
-// number is one that may be "N/A".
+// number is a number or "N/A".
 type number struct{ *int64 }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -81,7 +81,7 @@ func (n *number) UnmarshalText(text []byte) error {
 	return err
 }
 
-// or is the number, or another where there is none.
+// or returns the number, or other if there is none.
 func (n number) or(other int64) int64 {
 	if n.int64 == nil {
 		return other
@@ -89,13 +89,13 @@ func (n number) or(other int64) int64 {
 	return *n.int64
 }
 
-// codes of gluster.
+// Error codes of gluster.
 const (
-	inTransaction = 30802 // the pool does something else with the volume
+	inTransaction = 30802 // the pool processes another operation on the volume
 	noVolume      = 30806
 )
 
-// ask runs gluster volume, again while the pool does something else.
+// ask runs gluster volume, and repeats it while the pool processes another operation.
 func (p *pool) ask(ctx context.Context, args ...string) (*answer, error) {
 	doing := "gluster volume " + strings.Join(args[:min(len(args), 3)], " ")
 	select {
@@ -122,7 +122,7 @@ func (p *pool) ask(ctx context.Context, args ...string) (*answer, error) {
 	}
 }
 
-// read makes an answer of what gluster has said. It ends with 0 also when it was refused.
+// read parses the output of gluster. Its exit code can be 0 although the command was refused.
 func read(out driver.Output) (*answer, error) {
 	a := &answer{}
 	if err := xml.Unmarshal([]byte(out.Stdout), a); err != nil {
@@ -134,7 +134,7 @@ func read(out driver.Output) (*answer, error) {
 	return a, refusal(a)
 }
 
-// speechless is the error of a run that gave no XML.
+// speechless returns the error of a run without XML output.
 func speechless(out driver.Output) error {
 	text := oneLine(out.Stderr + " " + out.Stdout)
 	switch {
@@ -146,8 +146,8 @@ func speechless(out driver.Output) error {
 	return status.Error(codes.Internal, text)
 }
 
-// refusal is the error of an answer that is one. A scope's absence is not among them: the
-// mount is what tells of that.
+// refusal returns the error in an answer, or nil. A missing scope is not detected here but by the
+// mount.
 func refusal(a *answer) error {
 	text := oneLine(a.Error)
 	code := codes.Internal
@@ -170,14 +170,14 @@ func oneLine(text string) string {
 	return text[:min(len(text), 300)]
 }
 
-// features are what a volume has been set to.
+// features are the settings of a volume.
 type features struct {
 	started, quota, inodes bool
-	soft, hard             string // timeouts, in seconds
+	soft, hard             string // timeouts in seconds
 }
 
 func (p *pool) features(ctx context.Context) (features, error) {
-	f := features{soft: "60", hard: "5"} // where they were not set
+	f := features{soft: "60", hard: "5"} // the defaults
 	a, err := p.ask(ctx, "info", p.volume)
 	if err != nil {
 		return f, err
@@ -201,7 +201,7 @@ func (p *pool) features(ctx context.Context) (features, error) {
 	return f, nil
 }
 
-// down tells which bricks and daemons of the volume do not run.
+// down returns the bricks and daemons of the volume that are not running.
 func (p *pool) down(ctx context.Context) ([]string, error) {
 	a, err := p.ask(ctx, "status", p.volume)
 	if err != nil {
@@ -216,8 +216,8 @@ func (p *pool) down(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// list asks for a directory's quota with one of the lists, of bytes or of objects; false
-// where the volume has no such directory.
+// list returns a directory's quota from the list of bytes or of objects. It reports false if the
+// volume has no such directory.
 func (p *pool) list(ctx context.Context, list, path string) (quota, bool, error) {
 	a, err := p.ask(ctx, "quota", p.volume, list, path)
 	if err != nil || len(a.Quotas) == 0 {
@@ -226,7 +226,7 @@ func (p *pool) list(ctx context.Context, list, path string) (quota, bool, error)
 	return a.Quotas[0], true, nil
 }
 
-// The words of gluster volume quota, for bytes and for objects.
+// The sub-commands of gluster volume quota for bytes and for objects.
 var (
 	ofBytes   = words{"list", "limit-usage", "remove"}
 	ofObjects = words{"list-objects", "limit-objects", "remove-objects"}
@@ -234,7 +234,7 @@ var (
 
 type words struct{ list, limit, remove string }
 
-// limit sets a limit, or takes it away. Gluster refuses to take away one that is not there.
+// limit sets or removes a limit. Gluster refuses to remove a limit that does not exist.
 func (p *pool) limit(ctx context.Context, w words, path string, n *int64) error {
 	if n != nil {
 		_, err := p.ask(ctx, "quota", p.volume, w.limit, path, strconv.FormatInt(*n, 10))

@@ -26,7 +26,7 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// TestRead has answers as Gluster 10.3 gave them, in short.
+// TestRead parses shortened outputs of Gluster 10.3.
 func TestRead(t *testing.T) {
 	xml := func(ret, errno, text, more string) string {
 		return `<?xml version="1.0" encoding="UTF-8" standalone="yes"?><cliOutput><opRet>` + ret + `</opRet><opErrno>` + errno +
@@ -60,7 +60,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// program makes a gluster of a shell's lines.
+// program creates a gluster program from shell commands.
 func program(t *testing.T, text string) *pool {
 	path := filepath.Join(t.TempDir(), "gluster")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
@@ -87,7 +87,7 @@ func TestAskAgain(t *testing.T) {
 	}
 }
 
-// TestHangs: a caller waits as long as they want to, and the next is not held up.
+// TestHangs checks that a caller waits only until its deadline and does not block the next one.
 func TestHangs(t *testing.T) {
 	p := program(t, `exec sleep 1000`)
 	for range 2 {

@@ -15,10 +15,10 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// itself is what a scope's directory counts in its own limit of objects.
+// itself is the count of a scope's directory in its own limit of objects.
 const itself = 1
 
-// possible refuses what Gluster has no limit for.
+// possible checks that Gluster can express the limit.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
@@ -29,10 +29,10 @@ func possible(limit *pb.Limit) error {
 	return nil
 }
 
-// at is a path below the mount as the storage pool has it.
+// at returns the storage pool's path of a path below the mount.
 func (f *filesystem) at(p string) string { return path.Join(f.root, p) }
 
-// there proves that the mount has a directory.
+// there checks that a directory exists on the mount.
 func (f *filesystem) there(p string) error {
 	d, err := f.OpenTree(p)
 	if err != nil {
@@ -41,7 +41,7 @@ func (f *filesystem) there(p string) error {
 	return d.Close()
 }
 
-// absent is the error of a directory that the storage pool does not see: it may have been
+// absent returns the error for a directory that the storage pool does not find: it may have been
 // removed since.
 func (f *filesystem) absent(p string) error {
 	if err := f.there(p); err != nil {
@@ -122,8 +122,9 @@ func (f *filesystem) SetScopeLimit(ctx context.Context, scope string, limit *pb.
 	return f.limit(ctx, scope, limit)
 }
 
-// DeleteScope takes the limits away first: those of a directory that is gone stay in the
-// volume's list forever. They are put back when the directory is not removed.
+// DeleteScope implements driver.Volume. It removes the limits first, because those of a deleted
+// directory would stay in the volume's list forever, and restores them if the directory cannot be
+// removed.
 func (f *filesystem) DeleteScope(ctx context.Context, scope string) error {
 	if err := f.EmptyScope(scope); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (f *filesystem) DeleteScope(ctx context.Context, scope string) error {
 		err = f.limit(ctx, scope, &pb.Limit{})
 	case codes.NotFound:
 		return nil
-	case codes.FailedPrecondition: // quotas were disabled, or it is elsewhere: it has none
+	case codes.FailedPrecondition: // there are no limits: quotas were disabled, or the directory is on another volume
 		return f.remove(scope)
 	}
 	if err != nil {
@@ -154,10 +155,10 @@ func (f *filesystem) remove(scope string) error {
 	return f.RemoveScope(scope)
 }
 
-// TreeUsage implements driver.Measurer: with quotas, Gluster counts every directory.
+// TreeUsage implements driver.Measurer: with quotas, Gluster accounts the usage of every directory.
 func (f *filesystem) TreeUsage(ctx context.Context, tree string) (*pb.TreeUsageReport, error) {
 	if strings.ContainsFunc(strings.ToValidUTF8(tree, "\x00"), func(r rune) bool { return r < ' ' }) {
-		return f.measure(ctx, tree) // XML has no such names
+		return f.measure(ctx, tree) // XML cannot express such names
 	}
 	bytes, ok, err := f.pool.list(ctx, ofBytes.list, f.at(tree))
 	if err == nil && !ok {
@@ -173,7 +174,7 @@ func (f *filesystem) TreeUsage(ctx context.Context, tree string) (*pb.TreeUsageR
 	return &pb.TreeUsageReport{Bytes: bytes.Used.or(0), Files: objects.Files.or(0), Directories: objects.Directories.or(itself) - itself}, nil
 }
 
-// measure walks.
+// measure walks the tree.
 func (f *filesystem) measure(ctx context.Context, tree string) (*pb.TreeUsageReport, error) {
 	d, err := f.OpenTree(tree)
 	if err != nil {

@@ -20,25 +20,25 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-// one is the cluster of all tests of this process.
+// one is the cluster that all tests of this process share.
 var one = vmtest.Product[*gluster.Cluster]{Make: gluster.Make}
 
 func TestMain(m *testing.M) { one.Main(m) }
 
-// site is the cluster, and the plugin.
+// site is the cluster and the plugin.
 type site struct {
 	*testing.T
 	*gluster.Cluster
 	program string
 }
 
-// cluster starts the cluster, or skips with the reason where there can be none.
+// cluster starts the cluster, or skips the test with the reason why it cannot.
 func cluster(t *testing.T) site {
 	t.Helper()
 	return site{t, one.Get(t), vmtest.Program(t, "glusterfs", ".")}
 }
 
-// options are those of the cluster, with others over them.
+// options returns the cluster's options with additional ones.
 func (s site) options(more ...string) string {
 	all := map[string]any{"gluster": s.Gluster, "usage_max_age_s": 0}
 	for i := 0; i < len(more); i += 2 {
@@ -51,7 +51,7 @@ func (s site) options(more ...string) string {
 	return string(raw)
 }
 
-// timeouts sets those of the quotas until the end of the test.
+// timeouts sets the timeouts of the quotas until the end of the test.
 func (s site) timeouts(seconds string) {
 	s.Helper()
 	if err := s.Timeouts(s.Context(), seconds); err != nil {
@@ -64,7 +64,7 @@ func (s site) timeouts(seconds string) {
 	})
 }
 
-// TestVMSuite is the suite on a real GlusterFS.
+// TestVMSuite runs the suite on a real GlusterFS.
 func TestVMSuite(t *testing.T) {
 	s := cluster(t)
 	volumetest.Test(t, volumetest.Plugin{Path: s.program, Mount: s.Mount, Options: s.options(), Environment: volumetest.Environment{Names: true}})
@@ -84,8 +84,8 @@ func create(t *testing.T, c *volume.Client, l *pb.Limit) {
 	})
 }
 
-// TestVMNoFilesAtAll: the scope's directory counts in Gluster's limit and not in
-// ours, so zero is a limit that can be kept.
+// TestVMNoFilesAtAll checks a limit of zero files, which is possible because the scope's directory
+// counts in Gluster's limit but not in ours.
 func TestVMNoFilesAtAll(t *testing.T) {
 	s := cluster(t)
 	c, _, err := volumetest.Open(t, s.program, s.Mount, s.options())
@@ -103,8 +103,8 @@ func TestVMNoFilesAtAll(t *testing.T) {
 	}
 }
 
-// TestVMBelow is a volume in a directory of the Gluster volume, and one whose options
-// lead to another place than the mount does.
+// TestVMBelow checks a volume in a directory of the Gluster volume, and one whose options refer to
+// another place than the mount.
 func TestVMBelow(t *testing.T) {
 	s := cluster(t)
 	below := filepath.Join(s.Mount, "below")
@@ -135,7 +135,8 @@ func TestVMBelow(t *testing.T) {
 	}
 }
 
-// TestVMHealth: what is not running is said, and what is none of Gluster's refused.
+// TestVMHealth checks that stopped daemons are reported, and a mount that is not Gluster is
+// refused.
 func TestVMHealth(t *testing.T) {
 	s := cluster(t)
 	c, r, err := volumetest.Open(t, s.program, s.Mount, s.options())
@@ -173,7 +174,7 @@ func health(t *testing.T, c *volume.Client) *pb.HealthReport {
 	return h
 }
 
-// TestVMQuotaDisabled: a limit is never dropped in silence.
+// TestVMQuotaDisabled checks that a limit is never ignored silently.
 func TestVMQuotaDisabled(t *testing.T) {
 	s := cluster(t)
 	c, _, err := volumetest.Open(t, s.program, s.Mount, s.options())

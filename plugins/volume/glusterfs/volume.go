@@ -19,8 +19,8 @@ type filesystem struct {
 	*driver.Mount
 	walk   *driver.Walker
 	pool   *pool
-	root   string // the directory of the Gluster volume that is at the mount path
-	quota  bool   // the Gluster volume counts
+	root   string // the directory of the Gluster volume at the mount point
+	quota  bool   // the Gluster volume has quotas
 	inodes bool
 	reason string // why there are no limits
 }
@@ -41,9 +41,9 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 	return f, nil
 }
 
-// mounted reads the source of a mount: "server:volume", "server:/volume/directory".
+// mounted parses the source of a mount: "server:volume" or "server:/volume/directory".
 func mounted(source string) (volume, below string, ok bool) {
-	if strings.HasPrefix(source, "[") { // an address of IPv6
+	if strings.HasPrefix(source, "[") { // an IPv6 address
 		_, source, ok = strings.Cut(source, "]:")
 	} else {
 		_, source, ok = strings.Cut(source, ":")
@@ -52,7 +52,7 @@ func mounted(source string) (volume, below string, ok bool) {
 	return volume, below, ok && volume != ""
 }
 
-// look finds out what the Gluster volume can.
+// look determines the abilities of the Gluster volume.
 func (f *filesystem) look(ctx context.Context) error {
 	if !f.pool.program.There() {
 		f.reason = "no limits: there is no program " + f.pool.program.Path + " (option gluster), which nodes of the storage pool have"
@@ -69,8 +69,8 @@ func (f *filesystem) look(ctx context.Context) error {
 	return nil
 }
 
-// Traits implements driver.Volume. Bricks look at what others hold only every few
-// seconds, and write behind: DELAYED.
+// Traits implements driver.Volume. Bricks exchange their usage only every few seconds and write
+// asynchronously: DELAYED.
 func (f *filesystem) Traits() driver.Traits {
 	t := driver.Traits{Enforcement: pb.Enforcement_DELAYED, Inodes: f.inodes}
 	if !f.quota {
@@ -82,7 +82,7 @@ func (f *filesystem) Traits() driver.Traits {
 	return t
 }
 
-// slow is the seconds of a soft-timeout from which on a limit is of little worth.
+// slow is the soft-timeout, in seconds, from which limits are considered unreliable.
 const slow = 10
 
 // Health implements driver.Volume.
@@ -96,7 +96,7 @@ func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
 		driver.Worse(h, pb.HealthReport_DEGRADED, f.reason)
 	}
 	if !f.pool.program.There() {
-		return h, nil // the reason says it
+		return h, nil // the reason contains it
 	}
 	now, err := f.pool.features(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ type namespace struct {
 	options options
 }
 
-// login gets a session, which is a cookie.
+// login creates a session, which is a cookie.
 func login(o options) rest.Auth {
 	return rest.NewLogin(func(ctx context.Context, c *rest.Client, _ *rest.Session) (*rest.Session, error) {
 		password, err := c.Secret(o.Password)
@@ -68,7 +68,7 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 	return n, nil
 }
 
-// state is what the cluster says of itself; numbers are text.
+// state is the status of the cluster; numbers are text.
 type state struct {
 	Name     string `json:"name"`
 	State    string `json:"state"`
@@ -83,7 +83,7 @@ func (n *namespace) state(ctx context.Context) (s state, err error) {
 	return s, n.client.Get(ctx, base+"/cntl/state", nil, &s)
 }
 
-// change asks for one and returns when its task has ended.
+// change requests a change and returns after its task has ended.
 func (n *namespace) change(ctx context.Context, q rest.Request) error {
 	r, err := n.client.Do(ctx, q)
 	if err != nil || r.Status != http.StatusAccepted {
@@ -107,7 +107,7 @@ type task struct {
 	} `json:"paramsMap"`
 }
 
-// ended reports whether a task has, and how.
+// ended reports whether a task has ended, and returns its error.
 func (n *namespace) ended(t task) (bool, error) {
 	switch t.Status {
 	case "COMPLETED":
@@ -122,7 +122,7 @@ func (n *namespace) ended(t task) (bool, error) {
 	return false, nil
 }
 
-// wait follows a task to its end.
+// wait waits for the end of a task.
 func (n *namespace) wait(ctx context.Context, id string) error {
 	return rest.Poll(ctx, "task "+id, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		var t task
@@ -133,8 +133,8 @@ func (n *namespace) wait(ctx context.Context, id string) error {
 	})
 }
 
-// making looks for a task that makes a share and has not ended: what another proxy has
-// asked for, or an earlier request whose answer was lost. "" = none.
+// making returns the id of a running task that creates a share, or "". Another proxy, or an earlier
+// request whose response was lost, may have started it.
 func (n *namespace) making(ctx context.Context, name string) (id string, err error) {
 	var all []task
 	if err := n.client.Get(ctx, tasks, nil, &all); err != nil {

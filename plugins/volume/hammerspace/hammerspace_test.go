@@ -23,15 +23,14 @@ func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// TestConformance runs the suite on the simulator on btrfs, with sessions that end again and
-// again.
+// TestConformance runs the suite on the simulator on btrfs, with sessions that end often.
 func TestConformance(t *testing.T) {
 	simulatortest.Conform(t, hammerspace.New, simulator.Options{TokenLife: 3 * time.Second})
 }
 
 func TestLive(t *testing.T) { simulatortest.Live(t, "HAMMERSPACE") }
 
-// TestRequests holds what is asked of an Anvil against golden files.
+// TestRequests compares the requests to an Anvil with golden files.
 func TestRequests(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, hammerspace.New, simulator.Options{JobTime: -1}, nil)
 	step := b.Steps(regexp.MustCompile(`"capacity":{[^}]*}`))
@@ -47,7 +46,7 @@ func TestRequests(t *testing.T) {
 	step("capacity", err)
 }
 
-// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+// TestLimitRefusesBytes checks the way from a REST call to a failing write.
 func TestLimitRefusesBytes(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, hammerspace.New, simulator.Options{JobTime: 500 * time.Millisecond}, nil)
 	if opened.Enforcement != pb.Enforcement_DELAYED || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_INODES) {
@@ -81,7 +80,7 @@ func TestTasksFail(t *testing.T) {
 	}
 }
 
-// TestBeingMade is a share that another proxy has asked for in the same moment.
+// TestBeingMade checks a share that another proxy is creating at the same moment.
 func TestBeingMade(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, hammerspace.New, simulator.Options{JobTime: time.Second}, nil)
 	b.Simulator.Forget()
@@ -93,7 +92,7 @@ func TestBeingMade(t *testing.T) {
 	}
 }
 
-// TestKilledMidway is a directory whose share a task is still making.
+// TestKilledMidway checks a directory whose share a task is still creating.
 func TestKilledMidway(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, hammerspace.New, simulator.Options{JobTime: time.Second, Settings: map[string]string{"order": "directory first"}}, nil)
 	ctx, cancel := context.WithCancel(t.Context())

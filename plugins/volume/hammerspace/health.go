@@ -28,7 +28,7 @@ func (n *namespace) Health(ctx context.Context) (*pb.HealthReport, error) {
 	return h, nil
 }
 
-// Capacity implements driver.Sizer: of the cluster, of which the namespace is all.
+// Capacity implements driver.Sizer. The namespace has the capacity of the whole cluster.
 func (n *namespace) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	s, err := n.state(ctx)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command hammerspace is the volume plugin for Hammerspace, by the REST interface of
-// its Anvil: a scope is a share in the namespace that is mounted, with a size limit.
+// Command hammerspace is the volume plugin for Hammerspace, through the REST API of its Anvil. A
+// scope is a share with a size limit in the mounted namespace.
 //
-// docs/storage/hammerspace.md has the options and what is known of the product.
+// docs/storage/hammerspace.md documents the options and the known behavior of the product.
 package main
 
 import (

@@ -36,13 +36,13 @@ func (n *namespace) CreateScope(ctx context.Context, scope string, limit *pb.Lim
 	if err != nil {
 		return err
 	}
-	return n.MakeScope(scope) // finds it, and sets its mode
+	return n.MakeScope(scope) // finds the directory and sets its mode
 }
 
 func absent(err error) bool { return status.Code(driver.Error("", err)) == codes.NotFound }
 
-// settled is share for a directory that is there without one: a task may be making it,
-// because the plugin was killed, or because another proxy has asked for it.
+// settled returns the share of an existing directory. If there is none, a task may be creating it,
+// because the plugin was killed or another proxy requested it; settled waits for that task.
 func (n *namespace) settled(ctx context.Context, scope string) (*share, error) {
 	s, err := n.share(ctx, scope)
 	if !absent(err) {
@@ -87,7 +87,7 @@ func (n *namespace) SetScopeLimit(ctx context.Context, scope string, limit *pb.L
 	return n.resize(ctx, scope, limit)
 }
 
-// possible refuses what a share cannot hold: there, zero is not a limit.
+// possible checks that a share can have the limit: zero would mean unlimited.
 func possible(limit *pb.Limit) error {
 	if limit.Bytes != nil && *limit.Bytes == 0 {
 		return status.Error(codes.InvalidArgument, "limit.bytes: Hammerspace holds no limit of zero")
@@ -95,8 +95,8 @@ func possible(limit *pb.Limit) error {
 	return nil
 }
 
-// DeleteScope implements driver.Volume. The Anvil would remove a share with all that
-// is in it, so that it must be seen to be empty first.
+// DeleteScope implements driver.Volume. The Anvil would remove a share with its contents, so the
+// scope must be verified to be empty first.
 func (n *namespace) DeleteScope(ctx context.Context, scope string) error {
 	if err := n.EmptyScope(scope); err != nil {
 		return err
@@ -111,8 +111,8 @@ func (n *namespace) DeleteScope(ctx context.Context, scope string) error {
 	return n.unmake(ctx, scope)
 }
 
-// ListScopes implements driver.Lister: the shares that are right below the mount. The
-// Anvil answers with all of its shares at once.
+// ListScopes implements driver.Lister. It returns the shares directly below the mount. The Anvil
+// returns all of its shares in one response.
 func (n *namespace) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	return func(yield func(*pb.Scope, error) bool) {
 		var all []share

@@ -17,7 +17,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// share is what is asked of one; numbers are text in answers.
+// share is the used part of a share; numbers are text in responses.
 type share struct {
 	Name  string       `json:"name"`
 	Path  string       `json:"path"`
@@ -31,7 +31,7 @@ type share struct {
 	} `json:"inodes"`
 }
 
-// number is nil for what is not there, or no number.
+// number returns nil for a missing value or one that is not a number.
 func number(n *json.Number) *int64 {
 	if n == nil {
 		return nil
@@ -43,7 +43,7 @@ func number(n *json.Number) *int64 {
 	return &v
 }
 
-// limit is the share's, nil = none, which is 0 too.
+// limit returns the share's limit, or nil for none, which can also be 0.
 func (s *share) limit() *int64 {
 	if n := number(s.Limit); n != nil && *n > 0 {
 		return n
@@ -51,13 +51,13 @@ func (s *share) limit() *int64 {
 	return nil
 }
 
-// fill puts into a scope what a share says.
+// fill copies a share's values to a scope.
 func (s *share) fill(out *pb.Scope) {
 	out.Limit.Bytes, out.UsedBytes, out.UsedInodes = s.limit(), number(s.Space.Used), number(s.Inodes.Used)
 	out.Exact = out.UsedBytes != nil
 }
 
-// removed is the state of a share that goes, or has gone.
+// removed is the state of a share that is being removed or was removed.
 const removed = "REMOVED"
 
 func nameOf(scope string) string { return "berth-" + scope }
@@ -66,7 +66,7 @@ func (n *namespace) at(scope string) string { return shares + "/" + url.PathEsca
 
 func (n *namespace) inside(scope string) string { return path.Join(n.options.Path, scope) }
 
-// share looks for the one of a scope; NOT_FOUND when there is none.
+// share returns the share of a scope, or NOT_FOUND.
 func (n *namespace) share(ctx context.Context, scope string) (*share, error) {
 	var s share
 	err := n.client.Get(ctx, n.at(scope), nil, &s)
@@ -81,7 +81,7 @@ func (n *namespace) share(ctx context.Context, scope string) (*share, error) {
 	return &s, nil
 }
 
-// make makes a scope's share.
+// make creates a scope's share.
 func (n *namespace) make(ctx context.Context, scope string, limit *pb.Limit) error {
 	body := map[string]any{
 		"name": nameOf(scope), "path": n.inside(scope), "comment": "a quota scope of Berth", "extendedInfo": map[string]string{},
@@ -94,7 +94,7 @@ func (n *namespace) make(ctx context.Context, scope string, limit *pb.Limit) err
 	if failed == nil || !rest.IsStatus(failed, http.StatusBadRequest, http.StatusConflict) {
 		return failed
 	}
-	// The name is taken: by one that is being made, or that is there by now.
+	// The name is used by a share that is being created or already exists.
 	if id, err := n.making(ctx, nameOf(scope)); err != nil {
 		return err
 	} else if id != "" {
@@ -108,8 +108,8 @@ func (n *namespace) make(ctx context.Context, scope string, limit *pb.Limit) err
 	return n.resize(ctx, scope, limit)
 }
 
-// resize sends a share back whole with another limit, and looks whether it is kept:
-// what a missing limit means to the Anvil is written down nowhere.
+// resize updates the whole share with another limit, and verifies it, because the Anvil's behavior
+// for a missing limit is not documented.
 func (n *namespace) resize(ctx context.Context, scope string, limit *pb.Limit) error {
 	var whole map[string]json.RawMessage
 	err := n.client.Get(ctx, n.at(scope), nil, &whole)
@@ -139,7 +139,7 @@ func (n *namespace) resize(ctx context.Context, scope string, limit *pb.Limit) e
 	return nil
 }
 
-// appear waits until a new share shows in the namespace.
+// appear waits until a new share is visible in the namespace.
 func (n *namespace) appear(ctx context.Context, scope string) error {
 	return rest.Poll(ctx, "share of "+scope+" to appear", 50*time.Millisecond, func(context.Context) (bool, error) {
 		d, err := n.OpenTree(scope)
@@ -153,7 +153,7 @@ func (n *namespace) appear(ctx context.Context, scope string) error {
 	})
 }
 
-// unmake removes a share that is empty, with its directory.
+// unmake removes an empty share with its directory.
 func (n *namespace) unmake(ctx context.Context, scope string) error {
 	q := url.Values{"delete-path": {"true"}, "delete-delay": {"0"}}
 	err := n.change(ctx, rest.Request{Method: http.MethodDelete, Path: n.at(scope), Query: q})

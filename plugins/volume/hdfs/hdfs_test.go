@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) { simulatortest.Conform(t, hdfs.New, simulato
 
 func TestLive(t *testing.T) { simulatortest.Live(t, "HDFS") }
 
-// TestRequests holds what is asked of a name node against golden files.
+// TestRequests compares the requests to a name node with golden files.
 func TestRequests(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, hdfs.New, simulator.Options{}, nil)
 	step := b.Steps()
@@ -40,7 +40,7 @@ func TestRequests(t *testing.T) {
 	step("delete", b.Delete(scopeA))
 }
 
-// TestReplicasCount: what is limited is what people store, whatever HDFS makes of it.
+// TestReplicasCount checks that limits apply to the size of files, regardless of their replicas.
 func TestReplicasCount(t *testing.T) {
 	for _, replication := range []string{"1", "3"} {
 		t.Run(replication, func(t *testing.T) {
@@ -61,18 +61,18 @@ func TestReplicasCount(t *testing.T) {
 	}
 }
 
-// TestReplicationGiven is for clusters that do not tell it, and for trees whose
-// files have another one.
+// TestReplicationGiven checks clusters that do not report the replication, and trees whose files
+// have another one.
 func TestReplicationGiven(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, hdfs.New, simulator.Options{}, map[string]any{"replication": 6})
 	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))
-	b.Must(b.Write(scopeA+"/data", 24<<20)) // three real replicas are half of six
+	b.Must(b.Write(scopeA+"/data", 24<<20)) // three replicas are half of six
 	if err := b.Limit(scopeA, simulatortest.Bytes(1<<62)); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a limit whose replicas cannot be counted: %v", err)
 	}
 }
 
-// TestNoQuotas are clusters without limits, and why.
+// TestNoQuotas checks clusters without limits, and the reasons.
 func TestNoQuotas(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, hdfs.New, simulator.Options{}, nil)
 	b.Without(map[string]string{"quota=refused": "superuser", "quota=missing": "3.3"})
@@ -81,7 +81,7 @@ func TestNoQuotas(t *testing.T) {
 	}
 }
 
-// TestStandby: of two name nodes the one that is active is asked.
+// TestStandby checks that the active one of two name nodes is used.
 func TestStandby(t *testing.T) {
 	idle := simulatortest.Start(t, hdfs.New, simulator.Options{Settings: map[string]string{"state": "standby"}})
 	ca, err := os.ReadFile(idle.CAFile)
@@ -102,7 +102,7 @@ func TestSecrets(t *testing.T) {
 	b.Secrets()
 }
 
-// shared makes the second know the first's password.
+// shared makes the second server accept the first one's password.
 func shared(t *testing.T, a, other *simulator.Server) string {
 	t.Helper()
 	other.Password = a.Password

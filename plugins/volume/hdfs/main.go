@@ -1,9 +1,8 @@
-// Command hdfs is the volume plugin for the Hadoop file system, mounted by its NFS
-// gateway or by FUSE: a scope is a directory, and its limits are the quotas that the
-// name node keeps, which the plugin sets and reads by WebHDFS. Space quotas of HDFS
-// count every replica; the plugin's figures do not.
+// Command hdfs is the volume plugin for the Hadoop file system, mounted by its NFS gateway or by
+// FUSE. A scope is a directory with quotas, which the name node enforces and the plugin sets and
+// reads through WebHDFS. Space quotas of HDFS count every replica; the plugin's values do not.
 //
-// docs/storage/hdfs.md has the options and what is known of the product.
+// docs/storage/hdfs.md documents the options and the known behavior of the product.
 package main
 
 import (

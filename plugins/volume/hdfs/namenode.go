@@ -18,8 +18,8 @@ import (
 
 const base = "/webhdfs/v1"
 
-// namenodes are the addresses of one file system: of several name nodes one is
-// active, and the others answer that they are not.
+// namenodes are the name nodes of one file system: one is active, and the others respond that they
+// are not.
 type namenodes struct {
 	options options
 	all     []*rest.Client
@@ -52,7 +52,7 @@ func (n *namenodes) close() {
 	}
 }
 
-// explain finds the exception in an answer that is one.
+// explain finds the exception in an error response.
 func explain(r *rest.Response) (code, message string) {
 	var body struct {
 		Exception struct {
@@ -60,14 +60,14 @@ func explain(r *rest.Response) (code, message string) {
 			Message string `json:"message"`
 		} `json:"RemoteException"`
 	}
-	_ = json.Unmarshal(r.Body, &body) // what is no JSON says nothing
+	_ = json.Unmarshal(r.Body, &body) // the body may not be JSON
 	return body.Exception.Class, body.Exception.Message
 }
 
-// passing are exceptions that go by: they come with 403.
+// passing are temporary exceptions, which come with status 403.
 var passing = []string{"StandbyException", "ObserverRetryOnActiveException", "RetriableException", "SafeModeException"}
 
-// do asks the name node that is active; p is a path of HDFS.
+// do calls the active name node; p is a path in HDFS.
 func (n *namenodes) do(ctx context.Context, method, op, p string, parameters url.Values, into any) (err error) {
 	for range n.all {
 		at := n.active.Load()
@@ -104,9 +104,9 @@ func (n *namenodes) ask(ctx context.Context, c *rest.Client, method, op, p strin
 	return c.JSON(ctx, rest.Request{Method: method, Path: escaped, Query: q}, into)
 }
 
-// summary is what the name node says of a directory; -1 is not a quota.
+// summary is the content summary of a directory; a quota of -1 means none.
 type summary struct {
-	Directories int64 `json:"directoryCount"` // the directory itself is one
+	Directories int64 `json:"directoryCount"` // including the directory itself
 	Files       int64 `json:"fileCount"`
 	Names       int64 `json:"quota"`
 	Consumed    int64 `json:"spaceConsumed"` // by all replicas

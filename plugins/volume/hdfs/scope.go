@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	none   = -1 // of a quota
+	none   = -1 // no quota
 	itself = 1  // the scope's directory counts in its own quota of names
 )
 
@@ -25,7 +25,7 @@ func (f *filesystem) setQuota(ctx context.Context, p string, names, space int64)
 	return f.nodes.do(ctx, http.MethodPut, "SETQUOTA", f.inside(p), q, nil)
 }
 
-// quotas are a limit as HDFS has it: for all replicas, and with the directory itself.
+// quotas converts a limit to HDFS quotas: for all replicas, and including the directory itself.
 func (f *filesystem) quotas(limit *pb.Limit) (names, space int64, err error) {
 	names, space = none, none
 	if limit.Bytes != nil {
@@ -51,7 +51,7 @@ func (f *filesystem) limit(ctx context.Context, scope string, limit *pb.Limit) e
 	return f.elsewhere(err)
 }
 
-// elsewhere is the error of a directory that is on the mount and not in HDFS.
+// elsewhere returns the error for a directory that exists on the mount but not in HDFS.
 func (f *filesystem) elsewhere(err error) error {
 	if rest.IsStatus(err, http.StatusNotFound) {
 		return status.Errorf(codes.FailedPrecondition, "what is mounted at %s is not %s of this HDFS", f.Mount.Path(), f.options.Path)
@@ -70,7 +70,7 @@ func (f *filesystem) CreateScope(ctx context.Context, scope string, limit *pb.Li
 	return f.limit(ctx, scope, limit)
 }
 
-// there proves that the mount has a directory.
+// there checks that a directory exists on the mount.
 func (f *filesystem) there(p string) error {
 	d, err := f.OpenTree(p)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *filesystem) GetScope(ctx context.Context, scope string) (*pb.Scope, err
 	return out, nil
 }
 
-// one is the share of one replica, as a limit counts it.
+// one converts bytes of all replicas to those of one, as in a limit.
 func (f *filesystem) one(consumed int64) int64 {
 	return (consumed + f.replication - 1) / f.replication
 }
@@ -118,10 +118,10 @@ func (f *filesystem) SetScopeLimit(ctx context.Context, scope string, limit *pb.
 	return f.limit(ctx, scope, limit)
 }
 
-// DeleteScope implements driver.Volume. The quotas go with the directory.
+// DeleteScope implements driver.Volume. The quotas are removed with the directory.
 func (f *filesystem) DeleteScope(_ context.Context, scope string) error { return f.RemoveScope(scope) }
 
-// TreeUsage implements driver.Measurer: the name node walks its memory.
+// TreeUsage implements driver.Measurer. The name node computes it in memory.
 func (f *filesystem) TreeUsage(ctx context.Context, tree string) (*pb.TreeUsageReport, error) {
 	s, err := f.nodes.summary(ctx, f.inside(tree))
 	if err != nil {

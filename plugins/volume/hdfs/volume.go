@@ -56,7 +56,7 @@ func (f *filesystem) open(ctx context.Context) error {
 	return f.mayLimit(ctx)
 }
 
-// look proves that there is a directory of HDFS to be mounted.
+// look checks that the directory exists in HDFS.
 func (f *filesystem) look(ctx context.Context) error {
 	var out struct {
 		Status struct {
@@ -70,11 +70,11 @@ func (f *filesystem) look(ctx context.Context) error {
 	return err
 }
 
-// nowhere is a directory that is never made.
+// nowhere is a directory that is never created.
 const nowhere = driver.Own + "/no-such-directory"
 
-// mayLimit finds out whether quotas can be set, by setting one on a directory that is
-// not there: who may is told so, and nothing changes.
+// mayLimit checks whether quotas can be set, by setting one on a directory that does not exist.
+// With permission, the response is that it does not exist, and nothing changes.
 func (f *filesystem) mayLimit(ctx context.Context) error {
 	err := f.setQuota(ctx, nowhere, none, none)
 	switch {
@@ -90,7 +90,7 @@ func (f *filesystem) mayLimit(ctx context.Context) error {
 	return nil
 }
 
-// inside is a path of the mount as HDFS has it.
+// inside returns the path in HDFS of a path below the mount.
 func (f *filesystem) inside(p string) string { return path.Join(f.options.Path, p) }
 
 // Traits implements driver.Volume.

@@ -56,7 +56,7 @@ func (f *flexvol) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	}, nil
 }
 
-// three are figures of one kind.
+// three are values of one kind.
 type three struct {
 	Read  float64 `json:"read"`
 	Write float64 `json:"write"`
@@ -67,12 +67,12 @@ type sample struct {
 	Duration   string    `json:"duration"` // ISO 8601: PT15S
 	Status     string    `json:"status"`
 	IOPS       three     `json:"iops"`
-	Throughput three     `json:"throughput"` // bytes a second
+	Throughput three     `json:"throughput"` // bytes per second
 	Latency    three     `json:"latency"`    // microseconds
 }
 
-// Performance implements driver.Meter: the newest sample that is complete. These are
-// rates; the counters that the array has beside them are not asked for.
+// Performance implements driver.Meter. It returns the newest complete sample, which contains rates
+// rather than counters.
 func (f *flexvol) Performance(ctx context.Context) (*pb.PerformanceSample, error) {
 	var found struct {
 		Records []sample `json:"records"`
@@ -98,7 +98,7 @@ func (f *flexvol) Performance(ctx context.Context) (*pb.PerformanceSample, error
 	}, nil
 }
 
-// window reads a sample's duration; those of the last hour are of 15 seconds.
+// window parses a sample's duration; samples of the last hour cover 15 s.
 func window(iso string) time.Duration {
 	d, err := time.ParseDuration(strings.ToLower(strings.TrimPrefix(iso, "PT")))
 	if err != nil || d <= 0 {

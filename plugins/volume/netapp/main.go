@@ -1,8 +1,7 @@
-// Command netapp is the volume plugin for NetApp ONTAP, 9.6 or newer, by its REST
-// interface: a scope is a qtree of the volume that is mounted, and its limit a
-// quota rule, which the array enforces.
+// Command netapp is the volume plugin for NetApp ONTAP, 9.6 or newer, through its REST API. A scope
+// is a qtree of the mounted volume, and its limit is a quota rule, which the array enforces.
 //
-// docs/storage/netapp.md has the options and what a role must be allowed.
+// docs/storage/netapp.md documents the options and the privileges of the role.
 package main
 
 import (

@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 // TestLive runs the suite against an array, see docs/storage/netapp.md.
 func TestLive(t *testing.T) { simulatortest.Live(t, "NETAPP") }
 
-// TestRequests holds what is asked of an array against golden files.
+// TestRequests compares the requests to an array with golden files.
 func TestRequests(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{JobTime: -1}, map[string]any{"file_limits": true})
 	step := b.Steps(regexp.MustCompile(`"(size|used|available)":\d+`))
@@ -51,7 +51,7 @@ func TestRequests(t *testing.T) {
 	step("capacity", err)
 }
 
-// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+// TestLimitRefusesBytes checks the way from a REST call to a failing write.
 func TestLimitRefusesBytes(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, netapp.New, simulator.Options{Settings: map[string]string{"lag": "300ms"}}, map[string]any{"file_limits": true})
 	if opened.Enforcement != pb.Enforcement_HARD {
@@ -68,7 +68,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	}
 }
 
-// TestInactiveRules is an array that keeps a limit and does not enforce it.
+// TestInactiveRules checks an array that stores a limit without enforcing it.
 func TestInactiveRules(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{Settings: map[string]string{"activation": "restart"}}, nil)
 	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))
@@ -82,8 +82,8 @@ func TestInactiveRules(t *testing.T) {
 	}
 }
 
-// TestJobs is an array that answers before anything is done: a job that is queued, or
-// paused, has not ended.
+// TestJobs checks an array that responds before a change is done: a job that is queued or paused
+// has not ended.
 func TestJobs(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{JobTime: 400 * time.Millisecond, Settings: map[string]string{"answers": "job"}}, nil)
 	b.Enforces(scopeA)
@@ -100,7 +100,7 @@ func TestQuotasRefused(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, netapp.New, simulator.Options{Settings: map[string]string{"quota": "refused"}}, nil)
 	b.Limitless(opened, "not read-write")
 	b.Simulator.Set("quota", "")
-	defer b.Simulator.Inject(simulator.Fault{Method: "PATCH", Lost: true, Times: 1})() // they are on when it asks again
+	defer b.Simulator.Inject(simulator.Fault{Method: "PATCH", Lost: true, Times: 1})() // they are on when the plugin checks again
 	if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
 		t.Errorf("opened again as %v", again)
 	}
@@ -112,7 +112,7 @@ func TestSecrets(t *testing.T) {
 	b.EchoJob()
 }
 
-// TestTrouble is what goes wrong between plugin and array.
+// TestTrouble checks failures between the plugin and the array.
 func TestTrouble(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, netapp.New, simulator.Options{}, nil)
 	b.Trouble()

@@ -19,7 +19,8 @@ const (
 	reports = "/api/storage/quota/reports"
 )
 
-// rule limits a qtree; with an empty name it counts every one.
+// rule is a quota rule of a qtree; with an empty name it applies to all qtrees, for accounting
+// only.
 type rule struct {
 	UUID  string `json:"uuid"`
 	Qtree name   `json:"qtree"`
@@ -31,21 +32,21 @@ type bound struct {
 	Hard *int64 `json:"hard_limit,omitempty"`
 }
 
-// lifted takes a limit away.
+// lifted is the value that removes a limit.
 const lifted = -1
 
-// inactive are the codes of a rule that was created, changed or deleted and does
-// not hold before quotas are turned off and on.
+// inactive are the error codes for a rule that was created, changed or deleted but is not effective
+// until quotas are disabled and enabled again.
 var inactive = []string{"5308567", "5308568", "5308569", "5308571", "5308572"}
 
-// alreadyOn is the code of quotas that are.
+// alreadyOn is the error code for enabling quotas that are enabled.
 const alreadyOn = "5308507"
 
-// code is the array's own, of an answer or a job.
+// code returns the array's error code in a response or job.
 func code(err error) string { return rest.Code(err) }
 
-// prepareQuotas turns quotas on, and makes the rule that counts every qtree: with
-// it there are reports of all, and later rules hold at once.
+// prepareQuotas enables quotas and creates the rule for all qtrees. With it, the usage of every
+// qtree is reported, and later rules are effective at once.
 func (f *flexvol) prepareQuotas(ctx context.Context, state string) error {
 	if !f.options.ManageQuotas {
 		if state == "off" {
@@ -72,7 +73,7 @@ func (f *flexvol) prepareQuotas(ctx context.Context, state string) error {
 	return nil
 }
 
-// turn turns quotas on or off.
+// turn enables or disables quotas.
 func (f *flexvol) turn(ctx context.Context, on bool) error {
 	err := f.change(ctx, http.MethodPatch, "/api/storage/volumes/"+f.uuid, map[string]any{"quota": map[string]any{"enabled": on}})
 	if on && code(err) == alreadyOn {
@@ -81,7 +82,7 @@ func (f *flexvol) turn(ctx context.Context, on bool) error {
 	return err
 }
 
-// rule looks for the one of a scope; nil when there is none.
+// rule returns the rule of a scope, or nil.
 func (f *flexvol) rule(ctx context.Context, scope string) (*rule, error) {
 	q := query("volume.uuid", f.uuid, "type", "tree", "fields", "uuid,qtree.name,space.hard_limit,files.hard_limit")
 	if scope != "" { // an empty value would select nothing
@@ -98,7 +99,7 @@ func (f *flexvol) rule(ctx context.Context, scope string) (*rule, error) {
 	return nil, nil
 }
 
-// limit makes or changes a scope's rule.
+// limit creates or changes a scope's rule.
 func (f *flexvol) limit(ctx context.Context, scope string, limit *pb.Limit) error {
 	have, err := f.rule(ctx, scope)
 	if err != nil {
@@ -112,7 +113,7 @@ func (f *flexvol) limit(ctx context.Context, scope string, limit *pb.Limit) erro
 		if failed == nil || slices.Contains(inactive, code(failed)) {
 			return f.held(ctx, failed)
 		}
-		// Another proxy may have made it, or an earlier answer was lost.
+		// Another proxy may have created it, or an earlier response was lost.
 		if have, err = f.rule(ctx, scope); have == nil || err != nil {
 			return fmt.Errorf("limit qtree %s: %w", scope, failed)
 		}
@@ -144,9 +145,9 @@ func orLifted(n *int64) *int64 {
 	return n
 }
 
-// held makes the array keep a rule that it has and does not enforce yet. While
-// quotas are off and counted again no limit of the volume holds, which is short, and
-// better than one that never does.
+// held makes the array enforce a rule that it has stored but does not enforce yet. No limit of the
+// volume is enforced while quotas are disabled and recounted, but this is short, and a rule that is
+// never enforced would be worse.
 func (f *flexvol) held(ctx context.Context, err error) error {
 	if !slices.Contains(inactive, code(err)) {
 		return err
@@ -169,7 +170,7 @@ func (f *flexvol) held(ctx context.Context, err error) error {
 	return nil
 }
 
-// dropRule forgets the limit of a scope that is gone.
+// dropRule deletes the rule of a deleted scope.
 func (f *flexvol) dropRule(ctx context.Context, scope string) error {
 	have, err := f.rule(ctx, scope)
 	if have == nil || err != nil {
@@ -177,12 +178,12 @@ func (f *flexvol) dropRule(ctx context.Context, scope string) error {
 	}
 	err = f.change(ctx, http.MethodDelete, rules+"/"+have.UUID, nil)
 	if rest.IsStatus(err, http.StatusNotFound) || slices.Contains(inactive, code(err)) {
-		return nil // there is nothing left that it could hold for
+		return nil // the qtree that it applied to is deleted
 	}
 	return err
 }
 
-// usage fills in what is used, when the array knows it.
+// usage sets the usage if the array knows it.
 func (f *flexvol) usage(ctx context.Context, scope string, out *pb.Scope) error {
 	type report struct {
 		Qtree name `json:"qtree"`

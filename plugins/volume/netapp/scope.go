@@ -31,7 +31,7 @@ type qtree struct {
 	Name string `json:"name"`
 }
 
-// find looks for a scope's qtree; nil when there is none.
+// find returns a scope's qtree, or nil.
 func (f *flexvol) find(ctx context.Context, scope string) (*qtree, error) {
 	for q, err := range all[qtree](ctx, f, qtrees, query("volume.uuid", f.uuid, "name", scope, "fields", "id,name")) {
 		if err != nil {
@@ -82,12 +82,12 @@ func (f *flexvol) create(ctx context.Context, scope string) error {
 	}
 	failed := f.change(ctx, http.MethodPost, qtrees, body)
 	if failed != nil {
-		// Another proxy may have made it, or an earlier answer was lost.
+		// Another proxy may have created it, or an earlier response was lost.
 		if have, err := f.find(ctx, scope); have == nil || err != nil {
 			return fmt.Errorf("create qtree %s: %w", scope, failed)
 		}
 	}
-	// It shows in the list, and over NFS, only after a while.
+	// The qtree becomes visible in the list and over NFS with a delay.
 	return rest.Poll(ctx, "qtree "+scope+" to appear", 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		have, err := f.find(ctx, scope)
 		if err != nil || have == nil {
@@ -142,7 +142,7 @@ func (f *flexvol) SetScopeLimit(ctx context.Context, scope string, limit *pb.Lim
 	return f.limit(ctx, scope, limit)
 }
 
-// possible refuses what a rule cannot hold: there, zero is nothing at all.
+// possible checks that a rule can express the limit: zero is not allowed.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
@@ -153,8 +153,8 @@ func possible(limit *pb.Limit) error {
 	return nil
 }
 
-// DeleteScope implements driver.Volume. The array would remove a qtree with all that
-// is in it, so that it must be seen to be empty first.
+// DeleteScope implements driver.Volume. The array would remove a qtree with its contents, so the
+// scope must be verified to be empty first.
 func (f *flexvol) DeleteScope(ctx context.Context, scope string) error {
 	have, err := f.find(ctx, scope)
 	if err != nil {

@@ -27,7 +27,7 @@ type flexvol struct {
 	restart sync.Mutex
 }
 
-// info is what the array says of the volume.
+// info is the array's information about the volume.
 type info struct {
 	UUID  string `json:"uuid"`
 	State string `json:"state"`
@@ -97,7 +97,7 @@ func (f *flexvol) open(ctx context.Context) error {
 	return nil
 }
 
-// query makes parameters of names and values.
+// query returns parameters from pairs of names and values.
 func query(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -106,12 +106,11 @@ func query(pairs ...string) url.Values {
 	return q
 }
 
-// waits is how many seconds the array may take for a change before it answers that
-// a job continues.
+// waits is how many seconds the array waits for a change before it responds that a job continues.
 const waits = "15"
 
-// change asks for one and returns when it is done: with the answer, or with the
-// job that the answer names. All changes here may be sent twice.
+// change requests a change and returns when it is done, after waiting for the job that the response
+// may name. All changes here can be repeated safely.
 func (f *flexvol) change(ctx context.Context, method, path string, body any) error {
 	r, err := f.client.Do(ctx, rest.Request{Method: method, Path: path, Query: query("return_timeout", waits), Body: body, Again: true})
 	if err != nil || r.Status != http.StatusAccepted {
@@ -128,7 +127,7 @@ func (f *flexvol) change(ctx context.Context, method, path string, body any) err
 	return f.wait(ctx, accepted.Job.UUID)
 }
 
-// wait follows a job to its end.
+// wait waits for the end of a job.
 func (f *flexvol) wait(ctx context.Context, job string) error {
 	var failed error
 	err := rest.Poll(ctx, "job "+job, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
@@ -159,7 +158,7 @@ func (f *flexvol) wait(ctx context.Context, job string) error {
 	return failed
 }
 
-// all reads a list to its end.
+// all returns the items of all pages of a list.
 func all[T any](ctx context.Context, f *flexvol, path string, q url.Values) func(yield func(T, error) bool) {
 	type page struct {
 		Records []T `json:"records"`

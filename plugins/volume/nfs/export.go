@@ -13,11 +13,11 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// export is a volume behind an NFS mount.
+// export is a volume that is mounted by NFS.
 type export struct{ *driver.Remote }
 
-// Health tells beside the mount's own what in the way it is mounted loses data,
-// and whether the server lets this user write.
+// Health adds to the mount's health the mount options that can lose data, and whether the server
+// lets this user write.
 func (e *export) Health(ctx context.Context) (*pb.HealthReport, error) {
 	h, err := e.Remote.Health(ctx)
 	if err != nil || h.State == pb.HealthReport_UNAVAILABLE {

@@ -1,7 +1,7 @@
-// Command nfs is the volume plugin for what any NFS server exports. Scopes are
-// directories. NFS has no call for limits: those that Berth sets are kept by the
-// proxy alone, and a limit that the server itself keeps on a scope's directory is
-// found by what the server says is free there.
+// Command nfs is the volume plugin for exports of any NFS server. Scopes are directories. NFS has
+// no calls for limits, so only the proxy enforces the limits that Berth sets. A limit that the
+// server itself enforces on a scope's directory is detected by the free space that it reports
+// there.
 package main
 
 import (

@@ -26,8 +26,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// proxy is the part of a storage proxy that takes uploads, with the NFS mount as
-// its volume.
+// proxy is the upload part of a storage proxy, with the NFS mount as its volume.
 type proxy struct {
 	*testing.T
 	url    string
@@ -92,7 +91,7 @@ func (s site) serve(t *testing.T, file string, size int64) proxy {
 	})}
 }
 
-// tus makes one request and returns the answer with its body read.
+// tus sends one request and returns the response with its body.
 func (p proxy) tus(method, path string, body []byte, headers ...string) (*http.Response, string) {
 	p.Helper()
 	req, err := http.NewRequest(method, p.url+path, bytes.NewReader(body))
@@ -126,10 +125,10 @@ func (p proxy) files(dir string) int {
 	return len(entries)
 }
 
-// TestVMQuotaAtClose: an NFS client takes bytes that the server will not, and
-// tells of it at fsync and close. The upload ends with a clear error, nothing of it
-// is seen in the folder, and after the limit was raised it continues and every byte
-// is right, those that were refused among them.
+// TestVMQuotaAtClose checks an upload when an NFS client accepts bytes that the server refuses,
+// which the client reports at fsync and close. The upload ends with a clear error, and no part of
+// it is visible in the folder. After the limit was raised, it continues, and every byte is correct,
+// including those that were refused.
 func TestVMQuotaAtClose(t *testing.T) {
 	each(t, "vers=4.2", func(t *testing.T, s site) {
 		data := make([]byte, 24<<20)
@@ -146,7 +145,7 @@ func TestVMQuotaAtClose(t *testing.T) {
 		if resp, body := p.tus("PATCH", at, data[:first], "Upload-Offset", "0"); resp.StatusCode != http.StatusNoContent {
 			t.Fatalf("first bytes: %s %s", resp.Status, body)
 		}
-		// Meanwhile another machine fills the scope.
+		// Another machine fills the scope in the meantime.
 		full(t, filepath.Join(s.disk, p.scope, "other"), 26<<20)
 
 		resp, body = p.tus("PATCH", at, data[first:], "Upload-Offset", strconv.Itoa(first))

@@ -31,14 +31,14 @@ type site struct {
 	mount string
 }
 
-// each runs f on a fresh machine that is server and client.
+// each runs f on a new VM that is server and client.
 func each(t *testing.T, options string, f func(*testing.T, site)) {
 	t.Helper()
 	server := testvm.XFS("server")
-	server.Options += ",allocsize=64k" // or it sets aside as much again for a file that grows
+	server.Options += ",allocsize=64k" // otherwise xfs preallocates as much again for a growing file
 	m := vmtest.Machine{
 		Machine:  testvm.Machine{Disks: []testvm.Disk{server}, Modules: testvm.NFSModules},
-		Kinds:    []testvm.Kind{testvm.UML}, // this machine keeps its exports
+		Kinds:    []testvm.Kind{testvm.UML}, // the host's exports are not touched
 		Programs: map[string]string{"nfs": "."},
 	}
 	vmtest.Each(t, m, func(t *testing.T, p vmtest.Environment) {
@@ -53,8 +53,8 @@ func each(t *testing.T, options string, f func(*testing.T, site)) {
 	})
 }
 
-// limit is what the server's administrator does: a project quota on a scope's
-// directory, which has to be empty the first time.
+// limit sets a project quota on a scope's directory, as the server's administrator would. The
+// directory must be empty the first time.
 func (s site) limit(t *testing.T, scope string, bytes int64) {
 	t.Helper()
 	d, err := os.Open(filepath.Join(s.disk, scope))
@@ -85,8 +85,8 @@ func (s site) open(t *testing.T) *volume.Client {
 
 func name32(name string) string { return fmt.Sprintf("%x", md5.Sum([]byte(name))) }
 
-// TestVMServersLimit: a limit that the server keeps on a scope's directory is
-// seen with the server's count, and is not taken for the volume's size.
+// TestVMServersLimit checks that a limit of the server on a scope's directory is reported with the
+// server's usage, and not as the volume's size.
 func TestVMServersLimit(t *testing.T) {
 	each(t, "vers=4.0", func(t *testing.T, s site) {
 		c, ctx, scope := s.open(t), t.Context(), name32("limited")
@@ -121,7 +121,8 @@ func TestVMServersLimit(t *testing.T) {
 	})
 }
 
-// TestVMHealth: how it is mounted is told, and what loses data is a reason.
+// TestVMHealth checks that mount options are reported, and that those that can lose data are a
+// reason.
 func TestVMHealth(t *testing.T) {
 	for options, want := range map[string]pb.HealthReport_State{
 		"vers=4.2": pb.HealthReport_HEALTHY, "vers=4.2,soft": pb.HealthReport_DEGRADED,
@@ -137,8 +138,8 @@ func TestVMHealth(t *testing.T) {
 	}
 }
 
-// TestVMServerThatIsGone: a server that does not answer makes the volume
-// unavailable, holds no one forever, and is found again when it is back.
+// TestVMServerThatIsGone checks that a server that does not respond makes the volume unavailable,
+// blocks no call forever, and is used again when it is back.
 func TestVMServerThatIsGone(t *testing.T) {
 	each(t, "vers=4.2,actimeo=1", func(t *testing.T, s site) {
 		c, ctx := s.open(t), t.Context()

@@ -35,7 +35,8 @@ func (v *volume) Health(ctx context.Context) (*pb.HealthReport, error) {
 	return h, nil
 }
 
-// Capacity implements driver.Sizer: that of the cluster, which all its directories share.
+// Capacity implements driver.Sizer. It returns the capacity of the cluster, which all directories
+// share.
 func (v *volume) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	var found struct {
 		Stats []struct {
@@ -70,18 +71,18 @@ func (v *volume) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	return out, nil
 }
 
-// window is how often the cluster makes its summaries.
+// window is the interval of the cluster's summaries.
 const window = 5 * time.Second
 
-// Performance implements driver.Meter: what clients read and wrote, of all nodes and
-// protocols. The disks' own rates would count protection and rebuilding too.
+// Performance implements driver.Meter. It returns the traffic of clients over all nodes and
+// protocols. The rates of disks would include protection and rebuilding.
 func (v *volume) Performance(ctx context.Context) (*pb.PerformanceSample, error) {
 	var found struct {
 		Protocol []struct {
 			Class string  `json:"class"`
 			Rate  float64 `json:"operation_rate"`
-			In    float64 `json:"in"`  // bytes a second, from clients
-			Out   float64 `json:"out"` // and to them
+			In    float64 `json:"in"`  // bytes per second from clients
+			Out   float64 `json:"out"` // bytes per second to clients
 			Micro float64 `json:"time_avg"`
 			Time  int64   `json:"time"`
 		} `json:"protocol"`

@@ -1,8 +1,7 @@
-// Command powerscale is the volume plugin for Dell PowerScale (Isilon), OneFS 8 or
-// newer: a scope is a directory of the one that is mounted, with a SmartQuotas
-// quota of its own, which the cluster enforces.
+// Command powerscale is the volume plugin for Dell PowerScale (Isilon), OneFS 8 or newer. A scope
+// is a directory below the mounted one, with its own SmartQuotas quota, which the cluster enforces.
 //
-// docs/storage/powerscale.md has the options and the privileges that the user needs.
+// docs/storage/powerscale.md documents the options and the privileges of the user.
 package main
 
 import (

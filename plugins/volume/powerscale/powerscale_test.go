@@ -26,8 +26,8 @@ const (
 	scopeB = "fedcba9876543210fedcba9876543210"
 )
 
-// TestConformance runs the suite on the simulator on btrfs, with small pages and with the
-// interface of older releases.
+// TestConformance runs the suite on the simulator on btrfs, with small pages and with the API of
+// older releases.
 func TestConformance(t *testing.T) {
 	for name, o := range map[string]simulator.Options{
 		"pages": {PageSize: 2},
@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 // TestLive runs the suite against a cluster, see docs/storage/powerscale.md.
 func TestLive(t *testing.T) { simulatortest.Live(t, "POWERSCALE") }
 
-// TestRequests holds what is asked of a cluster against golden files.
+// TestRequests compares the requests to a cluster with golden files.
 func TestRequests(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
 	step := b.Steps(regexp.MustCompile(`"(value|time)":\d+`), regexp.MustCompile(`"(in|out|operation_rate|time_avg)":[-+.e\d]+`))
@@ -60,7 +60,7 @@ func TestRequests(t *testing.T) {
 	step("performance", err)
 }
 
-// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+// TestLimitRefusesBytes checks the way from a REST call to a failing write.
 func TestLimitRefusesBytes(t *testing.T) {
 	for _, api := range []string{"16", "6"} {
 		t.Run("api "+api, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	}
 }
 
-// TestUnlicensed is a cluster without SmartQuotas: no limits, and a reason.
+// TestUnlicensed checks a cluster without SmartQuotas: no limits, and a reason.
 func TestUnlicensed(t *testing.T) {
 	for _, licence := range []string{"Unlicensed", "Expired", "Evaluation Expired"} {
 		t.Run(licence, func(t *testing.T) {
@@ -97,13 +97,13 @@ func TestUnlicensed(t *testing.T) {
 			if again := b.Open(nil); again.Enforcement != pb.Enforcement_HARD {
 				t.Errorf("opened again as %v", again)
 			}
-			b.Must(b.Limit(scopeA, simulatortest.Bytes(16<<20))) // a scope that was made without a quota
+			b.Must(b.Limit(scopeA, simulatortest.Bytes(16<<20))) // a scope that was created without a quota
 			b.Refused(scopeA+"/more", 16<<20)
 		})
 	}
 }
 
-// TestLicenceEnds is one that ends while the volume is open.
+// TestLicenceEnds checks a license that expires while the volume is open.
 func TestLicenceEnds(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
 	b.Simulator.Set("licence", "Expired")
@@ -118,7 +118,8 @@ func TestLicenceEnds(t *testing.T) {
 	}
 }
 
-// TestScanWaits: what the cluster has not counted yet is not told as exact.
+// TestScanWaits checks that usage is not marked as exact until the cluster has scanned the
+// directory.
 func TestScanWaits(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{Settings: map[string]string{"scan": "waiting"}}, nil)
 	b.Must(b.Create(scopeA, simulatortest.Bytes(64<<20)))
@@ -138,7 +139,7 @@ func TestSecrets(t *testing.T) {
 	b.Secrets()
 }
 
-// TestTrouble is what goes wrong between plugin and cluster.
+// TestTrouble checks failures between the plugin and the cluster.
 func TestTrouble(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
 	b.Trouble()
@@ -150,7 +151,7 @@ func TestTrouble(t *testing.T) {
 	})
 }
 
-// TestSessionsEnd has sessions that hold for two seconds.
+// TestSessionsEnd uses sessions of two seconds.
 func TestSessionsEnd(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{TokenLife: 2 * time.Second}, nil)
 	b.SessionsEnd("/session")
@@ -167,7 +168,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDelete keeps what is not empty, with its limit.
+// TestDelete checks that a scope that is not empty is kept, with its limit.
 func TestDelete(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, powerscale.New, simulator.Options{}, nil)
 	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))
@@ -179,7 +180,7 @@ func TestDelete(t *testing.T) {
 	b.Must(errors.Join(os.Remove(b.Simulator.Tree.Path(scopeA+"/data")), os.Remove(b.Simulator.Tree.Path(scopeA+"/more"))))
 	b.Must(b.Delete(scopeA))
 	b.Must(b.Delete(scopeA))
-	b.Must(b.Create(scopeA, nil)) // nothing is left of the limit
+	b.Must(b.Create(scopeA, nil)) // the previous limit must be gone
 	b.Must(b.Write(scopeA+"/data", 32<<20))
 }
 

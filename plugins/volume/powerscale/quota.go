@@ -14,15 +14,15 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// quota is one of a directory.
+// quota is the quota of a directory.
 type quota struct {
 	ID         string     `json:"id"`
 	Path       string     `json:"path"`
-	Ready      bool       `json:"ready"` // false: a QuotaScan job has to count first
+	Ready      bool       `json:"ready"` // false: a QuotaScan job must count first
 	Enforced   bool       `json:"enforced"`
 	Thresholds thresholds `json:"thresholds"`
 	Usage      struct {
-		Inodes          int64  `json:"inodes"` // the directory's own among them
+		Inodes          int64  `json:"inodes"` // including the directory itself
 		FSLogical       *int64 `json:"fslogical"`
 		FSLogicalReady  *bool  `json:"fslogical_ready"`
 		AppLogical      *int64 `json:"applogical"`
@@ -33,12 +33,12 @@ type quota struct {
 	} `json:"usage"`
 }
 
-// thresholds are those of a quota; null takes one away.
+// thresholds are the limits of a quota; null removes one.
 type thresholds struct {
 	Hard *int64 `json:"hard"`
 }
 
-// list reads quotas to the end. A page after the first is asked for by its token alone.
+// list returns the quotas of all pages. A page after the first is requested by its token only.
 func (v *volume) list(ctx context.Context, q url.Values) iter.Seq2[quota, error] {
 	type page struct {
 		Quotas []quota `json:"quotas"`
@@ -55,7 +55,7 @@ func (v *volume) list(ctx context.Context, q url.Values) iter.Seq2[quota, error]
 
 func (v *volume) at(scope string) string { return v.options.Path + "/" + scope }
 
-// find looks for a scope's quota; nil when there is none, or no directory.
+// find returns a scope's quota, or nil if there is no quota or no directory.
 func (v *volume) find(ctx context.Context, scope string) (*quota, error) {
 	for q, err := range v.list(ctx, url.Values{"path": {v.at(scope)}, "type": {"directory"}}) {
 		if rest.IsStatus(err, http.StatusNotFound) {
@@ -71,7 +71,7 @@ func (v *volume) find(ctx context.Context, scope string) (*quota, error) {
 	return nil, nil
 }
 
-// ensure makes a scope's quota, or gives the one that is there a limit.
+// ensure creates a scope's quota, or sets the limit of the existing one.
 func (v *volume) ensure(ctx context.Context, scope string, limit *pb.Limit) error {
 	have, err := v.find(ctx, scope)
 	if err != nil {
@@ -82,7 +82,7 @@ func (v *volume) ensure(ctx context.Context, scope string, limit *pb.Limit) erro
 		if failed == nil {
 			return nil
 		}
-		// Another proxy may have made it, or an earlier answer was lost.
+		// Another proxy may have created it, or an earlier response was lost.
 		if have, err = v.find(ctx, scope); have == nil || err != nil {
 			return fmt.Errorf("make a quota for %s: %w", scope, failed)
 		}
@@ -97,7 +97,7 @@ func (v *volume) ensure(ctx context.Context, scope string, limit *pb.Limit) erro
 	return nil
 }
 
-// create makes a quota; without a limit it only counts.
+// create creates a quota; without a limit it only accounts usage.
 func (v *volume) create(ctx context.Context, scope string, limit *pb.Limit) error {
 	body := v.bound(limit)
 	body["path"], body["type"], body["include_snapshots"] = v.at(scope), "directory", false
@@ -110,7 +110,7 @@ func (v *volume) create(ctx context.Context, scope string, limit *pb.Limit) erro
 	return err
 }
 
-// bound is what a quota is told of a limit.
+// bound converts a limit to fields of a quota.
 func (v *volume) bound(limit *pb.Limit) map[string]any {
 	return map[string]any{
 		"enforced": limit.Bytes != nil, "thresholds": thresholds{limit.Bytes},
@@ -118,7 +118,7 @@ func (v *volume) bound(limit *pb.Limit) map[string]any {
 	}
 }
 
-// drop forgets a quota; one that is gone is not an error.
+// drop deletes a quota; a missing one is not an error.
 func (v *volume) drop(ctx context.Context, q *quota) error {
 	_, err := v.client.Do(ctx, rest.Request{Method: http.MethodDelete, Path: v.quotas + "/" + url.PathEscape(q.ID)})
 	if rest.IsStatus(err, http.StatusNotFound) {
@@ -127,7 +127,7 @@ func (v *volume) drop(ctx context.Context, q *quota) error {
 	return err
 }
 
-// fill tells what a quota says of its scope.
+// fill copies a quota's values to its scope.
 func (v *volume) fill(out *pb.Scope, q *quota) {
 	if q.Enforced {
 		out.Limit.Bytes = q.Thresholds.Hard
@@ -146,7 +146,7 @@ func (v *volume) fill(out *pb.Scope, q *quota) {
 	out.Exact = used != nil && q.Ready && (ready == nil || *ready)
 }
 
-// possible refuses what a quota cannot hold.
+// possible checks that a quota can express the limit.
 func possible(limit *pb.Limit) error {
 	if limit.Bytes != nil && *limit.Bytes == 0 {
 		return status.Error(codes.InvalidArgument, "limit.bytes: OneFS holds no limit of zero")

@@ -10,8 +10,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// CreateScope implements driver.Volume. The quota is made while the directory is
-// empty: later the cluster would have to count it in a job first.
+// CreateScope implements driver.Volume. The quota is created while the directory is empty: later
+// the cluster would have to scan it in a job first.
 func (v *volume) CreateScope(ctx context.Context, scope string, limit *pb.Limit) error {
 	if err := possible(limit); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (v *volume) GetScope(ctx context.Context, scope string) (*pb.Scope, error) 
 			return nil, err
 		}
 	}
-	if q == nil { // no one counts it
+	if q == nil { // no quota, so measure it
 		v.walk.Fill(ctx, out, scope)
 		return out, nil
 	}
@@ -57,8 +57,8 @@ func (v *volume) SetScopeLimit(ctx context.Context, scope string, limit *pb.Limi
 	return v.ensure(ctx, scope, limit)
 }
 
-// DeleteScope implements driver.Volume. The quota goes first, because a directory
-// that has one may not be removable; it comes back when the directory stays.
+// DeleteScope implements driver.Volume. The quota is deleted first, because a directory with one
+// may not be removable. It is restored if the directory stays.
 func (v *volume) DeleteScope(ctx context.Context, scope string) error {
 	if err := v.EmptyScope(scope); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (v *volume) DeleteScope(ctx context.Context, scope string) error {
 	return err
 }
 
-// ListScopes implements driver.Lister: the directories, with what their quotas say.
+// ListScopes implements driver.Lister. It returns the directories with the values of their quotas.
 func (v *volume) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	return func(yield func(*pb.Scope, error) bool) {
 		quotas := map[string]*quota{}

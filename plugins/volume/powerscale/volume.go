@@ -22,8 +22,8 @@ type volume struct {
 	walk    *driver.Walker
 	client  *rest.Client
 	options options
-	quotas  string // the path of quotas, in the version of the interface
-	modern  bool   // that version has thresholds_on
+	quotas  string // the path of quotas in the version of the API
+	modern  bool   // the API has thresholds_on
 	cluster string
 	version string
 	reason  string // why there are no limits
@@ -43,8 +43,8 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 	return v, nil
 }
 
-// login begins a session: a cookie that holds for hours. With it every request has to
-// name the cluster as its Referer and repeat the CSRF token.
+// login starts a session: a cookie that is valid for hours. Requests with it must have the cluster
+// as their Referer and repeat the CSRF token.
 func login(o options) *rest.Login {
 	return rest.NewLogin(func(ctx context.Context, c *rest.Client, _ *rest.Session) (*rest.Session, error) {
 		password, err := c.Secret(o.Password)
@@ -84,7 +84,7 @@ func login(o options) *rest.Login {
 	})
 }
 
-// modernAPI is the version of the interface since which a quota says what it measures.
+// modernAPI is the first version of the API in which a quota defines its unit of measurement.
 const modernAPI = 8
 
 func (v *volume) open(ctx context.Context) error {
@@ -122,7 +122,7 @@ func (v *volume) open(ctx context.Context) error {
 	return err
 }
 
-// located checks that the options name what is mounted.
+// located checks that the options refer to the mounted directory.
 func (v *volume) located(ctx context.Context) error {
 	path := (&url.URL{Path: "/namespace" + v.options.Path}).EscapedPath()
 	_, err := v.client.Do(ctx, rest.Request{Method: http.MethodHead, Path: path})
@@ -132,13 +132,13 @@ func (v *volume) located(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(v.Source(), ":/ifs") { // by another name of the export
+	if !strings.Contains(v.Source(), ":/ifs") { // mounted by another name of the export
 		return nil
 	}
 	return v.Exported(v.options.Path)
 }
 
-// unlicensed says why there are no quotas; "" when there are.
+// unlicensed returns why there are no quotas, or "".
 func (v *volume) unlicensed(ctx context.Context) (string, error) {
 	var licence struct {
 		Status string `json:"status"`

@@ -16,14 +16,14 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// blade is the array, which both modes ask.
+// blade is a client of the array, for both modes.
 type blade struct {
 	client  *rest.Client
 	options options
 	api     string // "/api/2.12"
 	name    string
 	version string
-	array   bool // rates are asked of the array, not of one file system
+	array   bool // rates are those of the array, not of one file system
 }
 
 func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error) {
@@ -54,7 +54,7 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 	return &one{Directory: driver.NewDirectory(m, time.Duration(o.MaxAge)*time.Second), blade: b}, nil
 }
 
-// login changes the API token, which holds for long, for a session.
+// login exchanges the long-lived API token for a session.
 func login(o options) *rest.Login {
 	return rest.NewLogin(func(ctx context.Context, c *rest.Client, _ *rest.Session) (*rest.Session, error) {
 		token, err := c.Secret(o.Token)
@@ -75,7 +75,7 @@ func login(o options) *rest.Login {
 	})
 }
 
-// items are what every answer has.
+// items is the common part of all responses.
 type items[T any] struct {
 	Items []T     `json:"items"`
 	Next  *string `json:"continuation_token"`
@@ -116,7 +116,7 @@ func (b *blade) identify(ctx context.Context) error {
 	return nil
 }
 
-// located checks that the options name what is mounted.
+// located checks that the options refer to the mounted file system.
 func (b *blade) located(ctx context.Context, m *driver.Mount) error {
 	f, err := b.find(ctx, b.options.Filesystem)
 	if err != nil {
@@ -128,7 +128,7 @@ func (b *blade) located(ctx context.Context, m *driver.Mount) error {
 	return m.Exported("/" + f.Name)
 }
 
-// health adds what the array says to what the mount did.
+// health adds the array's state to the health of the mount.
 func (b *blade) health(ctx context.Context, h *pb.HealthReport) {
 	if h.State == pb.HealthReport_UNAVAILABLE {
 		return
@@ -141,7 +141,7 @@ func (b *blade) health(ctx context.Context, h *pb.HealthReport) {
 	}
 }
 
-// Capacity implements driver.Sizer: that of the array, after it has made data smaller.
+// Capacity implements driver.Sizer. It returns the array's capacity after data reduction.
 func (b *blade) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	var found items[struct {
 		Capacity int64 `json:"capacity"`
@@ -159,7 +159,7 @@ func (b *blade) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	return &pb.CapacityReport{TotalBytes: s.Capacity, UsedBytes: s.Space.Physical, AvailableBytes: max(s.Capacity-s.Space.Physical, 0)}, nil
 }
 
-// window is how far apart the array's newest figures are.
+// window is the interval of the array's newest values.
 const window = 30 * time.Second
 
 // Performance implements driver.Meter.

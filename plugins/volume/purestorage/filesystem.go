@@ -12,14 +12,14 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// filesystem is one of the array's.
+// filesystem is a file system of the array.
 type filesystem struct {
 	Name        string `json:"name"`
-	Provisioned int64  `json:"provisioned"` // 0 = without bounds
+	Provisioned int64  `json:"provisioned"` // 0 = unlimited
 	Hard        bool   `json:"hard_limit_enabled"`
 	Destroyed   bool   `json:"destroyed"` // and kept for a day
 	Space       struct {
-		Virtual int64 `json:"virtual"` // as its clients wrote it
+		Virtual int64 `json:"virtual"` // before data reduction
 	} `json:"space"`
 }
 
@@ -31,13 +31,14 @@ func (f *filesystem) limit() *pb.Limit {
 	return l
 }
 
-// missing reports whether the array says that it has no such file system: 400, and words.
+// missing reports whether the array has no such file system, which it reports by status 400 and a
+// message.
 func missing(err error) bool {
 	var e *rest.Error
 	return errors.As(err, &e) && (e.Status == http.StatusNotFound || e.Status == http.StatusBadRequest && strings.Contains(e.Message, "does not exist"))
 }
 
-// find looks for a file system, also one that was destroyed; nil when there is none.
+// find returns a file system, also a destroyed one, or nil.
 func (b *blade) find(ctx context.Context, name string) (*filesystem, error) {
 	var found items[filesystem]
 	err := b.client.Get(ctx, b.api+"/file-systems", url.Values{"names": {name}}, &found)
@@ -55,7 +56,7 @@ func (b *blade) find(ctx context.Context, name string) (*filesystem, error) {
 	return nil, nil
 }
 
-// all are the file systems whose names begin with the prefix.
+// all returns the file systems whose names begin with the prefix.
 func (b *blade) all(ctx context.Context) iter.Seq2[filesystem, error] {
 	q := url.Values{"filter": {"name='" + b.options.Prefix + "*'"}, "destroyed": {"false"}}
 	next := func(p *items[filesystem], _ *rest.Response) (*rest.Request, error) {
@@ -71,7 +72,7 @@ func (b *blade) all(ctx context.Context) iter.Seq2[filesystem, error] {
 	return rest.All(ctx, b.client, rest.Request{Path: b.api + "/file-systems", Query: q}, func(p *items[filesystem]) []filesystem { return p.Items }, next)
 }
 
-// bound is what a file system is told of a limit: a size, and that it is a hard one.
+// bound converts a limit to fields of a file system: a size, and that it is a hard limit.
 func bound(limit *pb.Limit) map[string]any {
 	return map[string]any{"provisioned": limit.GetBytes(), "hard_limit_enabled": limit.Bytes != nil}
 }
@@ -86,17 +87,17 @@ func (b *blade) create(ctx context.Context, name string, limit *pb.Limit) error 
 	return b.change(ctx, http.MethodPost, url.Values{"names": {name}}, body)
 }
 
-// resize changes the limit, also to less than is stored.
+// resize changes the limit, also to less than the stored data.
 func (b *blade) resize(ctx context.Context, name string, limit *pb.Limit) error {
 	return b.change(ctx, http.MethodPatch, url.Values{"names": {name}, "ignore_usage": {"true"}}, bound(limit))
 }
 
-// destroy takes a file system from its clients, or gives it back.
+// destroy destroys a file system, so that clients cannot use it, or recovers it.
 func (b *blade) destroy(ctx context.Context, name string, yes bool) error {
 	return b.change(ctx, http.MethodPatch, url.Values{"names": {name}}, map[string]any{"destroyed": yes})
 }
 
-// eradicate removes one that was destroyed.
+// eradicate removes a destroyed file system permanently.
 func (b *blade) eradicate(ctx context.Context, name string) error {
 	return b.change(ctx, http.MethodDelete, url.Values{"names": {name}}, nil)
 }

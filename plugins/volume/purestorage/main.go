@@ -1,9 +1,8 @@
-// Command purestorage is the volume plugin for Pure Storage FlashBlade by its REST
-// interface 2. A FlashBlade has no limits for directories: either every scope is a file
-// system of its own, with a hard limit, or all are directories of one file system and
-// only the proxy keeps limits.
+// Command purestorage is the volume plugin for Pure Storage FlashBlade through its REST API 2. A
+// FlashBlade has no limits for directories: either every scope is a file system with a hard limit,
+// or all scopes are directories of one file system and only the proxy enforces limits.
 //
-// docs/storage/purestorage.md has the options and how the file systems are mounted.
+// docs/storage/purestorage.md documents the options and how to mount the file systems.
 package main
 
 import (

@@ -10,12 +10,12 @@ import (
 	"github.com/berthhq/berth/plugins/volume/driver"
 )
 
-// immutable is FS_IMMUTABLE_FL: nothing can be made in such a directory, by no one, but
-// it can be mounted over.
+// immutable is FS_IMMUTABLE_FL: nothing can be created in such a directory, even by root, but it
+// can be a mount point.
 const immutable = 0x10
 
-// mounted reports whether a scope's directory is another file system than the one it lies
-// in. An absent one is not.
+// mounted reports whether a scope's directory is the root of another file system than its parent's.
+// It reports false for a missing directory.
 func (v *own) mounted(scope string) (bool, error) {
 	d, err := v.OpenTree(scope)
 	if status.Code(err) == codes.NotFound {
@@ -37,9 +37,9 @@ func (v *own) mounted(scope string) (bool, error) {
 	return here.Dev != above.Dev, nil
 }
 
-// place makes the directory that a scope's file system will be mounted on, where an
-// automounter does not. Before it is mounted no one can write there, where the file
-// system below can refuse that: it would be lost from sight.
+// place creates the mount point of a scope's file system, unless an automounter does. If the parent
+// file system supports it, nothing can be written there before it is mounted: such files would be
+// hidden by the mount.
 func (v *own) place(scope string) error {
 	d, err := v.OpenTree(scope)
 	if err == nil {
@@ -54,7 +54,7 @@ func (v *own) place(scope string) error {
 	return v.seal(scope, true)
 }
 
-// seal makes a mount point immutable, or takes that away.
+// seal makes a mount point immutable or mutable.
 func (v *own) seal(scope string, yes bool) error {
 	d, err := v.OpenTree(scope)
 	if err != nil {
@@ -70,13 +70,13 @@ func (v *own) seal(scope string, yes bool) error {
 		err = unix.IoctlSetPointerInt(int(d.Fd()), unix.FS_IOC_SETFLAGS, int(flags))
 	}
 	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPERM) {
-		return nil // it cannot be had here
+		return nil // not supported here
 	}
 	return driver.Error("mount point of "+scope, err)
 }
 
-// unplace removes the mount point of a scope that is gone. One that is mounted still
-// stays: anyone who mounted it unmounts it.
+// unplace removes the mount point of a deleted scope. One that is still mounted stays, because its
+// mount belongs to someone else.
 func (v *own) unplace(scope string) error {
 	mounted, err := v.mounted(scope)
 	if errors.Is(err, unix.ESTALE) || mounted {

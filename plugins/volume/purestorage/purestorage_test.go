@@ -31,7 +31,7 @@ const (
 // directories are the options of the mode shared.
 var directories = map[string]any{"mode": shared, "filesystem": "berth", "data_address": "", "usage_max_age_s": 0}
 
-// TestConformance runs the suite on the simulator on btrfs of a file system for each scope.
+// TestConformance runs the suite on the simulator on btrfs with a file system per scope.
 func TestConformance(t *testing.T) {
 	simulatortest.Conform(t, purestorage.New, simulator.Options{PageSize: 2})
 }
@@ -39,7 +39,7 @@ func TestConformance(t *testing.T) {
 // TestLive runs the suite against an array, see docs/storage/purestorage.md.
 func TestLive(t *testing.T) { simulatortest.Live(t, "PURESTORAGE") }
 
-// TestRequests holds what is asked of an array against golden files.
+// TestRequests compares the requests to an array with golden files.
 func TestRequests(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	step := b.Steps(regexp.MustCompile(`"(capacity|total_physical|unique|virtual|time)":\d+`), regexp.MustCompile(`"[a-z_]*per_[a-z_]*":[-+.e\d]+`))
@@ -64,7 +64,7 @@ func TestRequests(t *testing.T) {
 	step("shared", err)
 }
 
-// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+// TestLimitRefusesBytes checks the way from a REST call to a failing write.
 func TestLimitRefusesBytes(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	if opened.Enforcement != pb.Enforcement_HARD || slices.Contains(opened.Capabilities, pb.Capability_COPY) || !slices.Contains(opened.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
@@ -74,7 +74,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	b.Refused(scopeA+"/data", 32<<20)
 	b.Must(b.Limit(scopeA, simulatortest.Bytes(64<<20)))
 	b.Must(b.Write(scopeA+"/data", 32<<20))
-	b.Must(b.Limit(scopeA, simulatortest.Bytes(8<<20))) // less than is stored
+	b.Must(b.Limit(scopeA, simulatortest.Bytes(8<<20))) // less than the stored data
 	b.Refused(scopeA+"/more", 8<<20)
 	b.Must(b.Limit(scopeA, nil))
 	b.Must(b.Write(scopeA+"/data", 80<<20))
@@ -94,14 +94,14 @@ func TestLimitRefusesBytes(t *testing.T) {
 	}
 }
 
-// TestShared has scopes in one file system: limits are the proxy's alone.
+// TestShared has scopes in one file system: only the proxy enforces limits.
 func TestShared(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, directories)
 	if opened.Enforcement != pb.Enforcement_COOPERATIVE || slices.Contains(opened.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
 		t.Errorf("opened as %v", opened)
 	}
 	b.Must(b.Create(scopeA, simulatortest.Bytes(1<<20)))
-	b.Must(b.Write(scopeA+"/data", 8<<20)) // no one stops it
+	b.Must(b.Write(scopeA+"/data", 8<<20)) // nothing stops it
 	if s, err := b.Get(scopeA); err != nil || s.Limit.GetBytes() != 1<<20 || s.GetUsedBytes() < 8<<20 {
 		t.Errorf("scope %v, %v", s, err)
 	}
@@ -111,7 +111,7 @@ func TestShared(t *testing.T) {
 	b.Rises(pb.PerformanceSample_THIS_VOLUME)
 }
 
-// TestDelete keeps what is not empty, also where it is not mounted.
+// TestDelete checks that a scope that is not empty is kept, also if it is not mounted.
 func TestDelete(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	b.Must(b.Create(scopeA, nil))
@@ -119,7 +119,7 @@ func TestDelete(t *testing.T) {
 	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("delete: %v", err)
 	}
-	// On another node it is not mounted; the array knows better than an empty directory.
+	// On another node the scope is not mounted; the array knows that it is not empty.
 	_, err := b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "elsewhere", MountPath: t.TempDir(), OptionsJson: b.Simulator.PluginOptions()})
 	b.Must(err)
 	_, err = b.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "elsewhere", Scope: scopeA})
@@ -138,11 +138,11 @@ func TestDelete(t *testing.T) {
 	if _, err := b.Get(scopeA); status.Code(err) != codes.NotFound {
 		t.Errorf("get: %v", err)
 	}
-	b.Must(b.Create(scopeA, simulatortest.Bytes(4<<20))) // which the array kept
+	b.Must(b.Create(scopeA, simulatortest.Bytes(4<<20))) // which the array has kept
 	b.Refused(scopeA+"/data", 8<<20)
 }
 
-// TestMountPoint is one that nothing is mounted on yet: even root cannot write there.
+// TestMountPoint checks that even root cannot write to a mount point before it is mounted.
 func TestMountPoint(t *testing.T) {
 	i := simulatortest.Image(t)
 	m, err := driver.OpenMount(i.Mount)
@@ -190,7 +190,7 @@ func TestSecrets(t *testing.T) {
 	b.Secrets()
 }
 
-// TestTrouble is what goes wrong between plugin and array.
+// TestTrouble checks failures between the plugin and the array.
 func TestTrouble(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
 	b.Trouble()
@@ -210,7 +210,7 @@ func TestTrouble(t *testing.T) {
 	})
 }
 
-// TestSessionsEnd has sessions that hold for two seconds.
+// TestSessionsEnd uses sessions of two seconds.
 func TestSessionsEnd(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, purestorage.New, simulator.Options{TokenLife: 2 * time.Second}, map[string]any{"eradicate": true})
 	b.SessionsEnd("/api/login")

@@ -13,8 +13,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// own is a volume with a file system for each scope, which nodes mount below the
-// volume's mount point.
+// own is a volume with a file system per scope, which nodes mount below the volume's mount point.
 type own struct {
 	*driver.Mount
 	*blade
@@ -43,7 +42,7 @@ func (v *own) Close() error {
 	return nil
 }
 
-// possible refuses what a file system cannot hold.
+// possible checks that a file system can have the limit.
 func possible(limit *pb.Limit) error {
 	if limit.Bytes != nil && *limit.Bytes == 0 {
 		return status.Error(codes.InvalidArgument, "limit.bytes: to a FlashBlade zero is no limit")
@@ -51,7 +50,7 @@ func possible(limit *pb.Limit) error {
 	return nil
 }
 
-// live looks for a scope's file system that is in use.
+// live returns a scope's file system unless it is missing or destroyed.
 func (v *own) live(ctx context.Context, scope string) (*filesystem, error) {
 	f, err := v.find(ctx, v.fsName(scope))
 	if err == nil && (f == nil || f.Destroyed) {
@@ -60,8 +59,8 @@ func (v *own) live(ctx context.Context, scope string) (*filesystem, error) {
 	return f, err
 }
 
-// CreateScope implements driver.Volume. What was deleted and is kept still was empty
-// when it was, and is taken back: the name is not free before.
+// CreateScope implements driver.Volume. A destroyed file system that the array still keeps is
+// recovered, because its name is not free. It was empty when it was destroyed.
 func (v *own) CreateScope(ctx context.Context, scope string, limit *pb.Limit) error {
 	if err := possible(limit); err != nil {
 		return err
@@ -76,7 +75,7 @@ func (v *own) CreateScope(ctx context.Context, scope string, limit *pb.Limit) er
 		if failed == nil {
 			return v.place(scope)
 		}
-		// Another proxy may have made it, or an earlier answer was lost.
+		// Another proxy may have created it, or an earlier response was lost.
 		if f, err = v.find(ctx, name); f == nil || err != nil {
 			return fmt.Errorf("make file system %s: %w", name, failed)
 		}
@@ -101,8 +100,8 @@ func (v *own) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
 	return tell(f), nil
 }
 
-// tell is what the array says of a scope. The array brings its figures up to date from
-// time to time, so that they are never told as exact.
+// tell converts a file system to a scope. The array updates its usage periodically, so it is never
+// marked as exact.
 func tell(f *filesystem) *pb.Scope { return &pb.Scope{Limit: f.limit(), UsedBytes: &f.Space.Virtual} }
 
 // SetScopeLimit implements driver.Volume.
@@ -120,8 +119,8 @@ func (v *own) SetScopeLimit(ctx context.Context, scope string, limit *pb.Limit) 
 	return nil
 }
 
-// DeleteScope implements driver.Volume. A file system goes with all that is in it: it
-// must be seen to be empty, or, where it is not mounted, the array must say so.
+// DeleteScope implements driver.Volume. A file system is deleted with its contents, so it must be
+// verified to be empty, on the mount or, if it is not mounted, by the array's usage.
 func (v *own) DeleteScope(ctx context.Context, scope string) error {
 	name := v.fsName(scope)
 	f, err := v.find(ctx, name)
@@ -140,7 +139,7 @@ func (v *own) DeleteScope(ctx context.Context, scope string) error {
 			return err
 		}
 		if err := v.destroy(ctx, name, true); err != nil && !missing(err) {
-			// An earlier answer may have been lost.
+			// An earlier response may have been lost.
 			if f, ferr := v.find(ctx, name); ferr != nil || f != nil && !f.Destroyed {
 				return fmt.Errorf("destroy file system %s: %w", name, err)
 			}

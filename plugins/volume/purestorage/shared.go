@@ -7,8 +7,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// one is a volume whose scopes are directories of one file system. The array has no
-// limits for those, so that the proxy alone keeps them.
+// one is a volume whose scopes are directories of one file system. The array has no limits for
+// directories, so only the proxy enforces them.
 type one struct {
 	*driver.Directory
 	*blade
@@ -23,7 +23,7 @@ func (v *one) Health(ctx context.Context) (*pb.HealthReport, error) {
 	return h, err
 }
 
-// Capacity implements driver.Sizer: the file system's own size, which is what df says.
+// Capacity implements driver.Sizer. It returns the file system's size, as df does.
 func (v *one) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	return v.Directory.Capacity(ctx)
 }

@@ -1,7 +1,6 @@
-// Package reflink copies trees on file systems whose files can share blocks:
-// btrfs, and XFS with reflink. The copy takes no space for data until one side
-// writes, and the time of its names. Plugins whose products lie on such a file
-// system import it for CloneTree.
+// Package reflink copies trees on file systems whose files can share blocks: btrfs, and XFS with
+// reflink. The copy needs no space for data until either side is written, and its duration depends
+// only on the number of files. Plugins for products on such file systems import it for CloneTree.
 package reflink
 
 import (
@@ -17,32 +16,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Done is how far a copy has come.
+// Done is the progress of a copy.
 type Done struct {
 	Files  int64 // entries that are not directories
-	Bytes  int64 // of their lengths
-	Shared int64 // bytes of blocks that are shared now
+	Bytes  int64 // sum of their lengths
+	Shared int64 // bytes of shared blocks
 }
 
-// Tree copies what is in the open directory from to a new directory, name in
-// the open directory to: files with several names, links as links, pipes;
-// owners, modes, times and attributes. Sockets and devices are left out. No
-// link is followed and no other file system entered. An error of report ends the
-// copy; what a cut-off copy left is the caller's to remove.
+// Tree copies the open directory from to a new directory name in the open directory to. It copies
+// hard links, symbolic links, pipes, owners, modes, times and attributes, and skips sockets and
+// devices. It does not follow symbolic links or enter other file systems. An error of report
+// cancels the copy; the caller must remove an incomplete copy.
 //
-// A quota does not hold a copy up: btrfs counts shared blocks in the subvolume
-// that gets them, but refuses only what is written. Report can.
+// A quota does not stop a copy: btrfs counts shared blocks for the destination's subvolume, but
+// refuses only writes. report can check the quota.
 func Tree(ctx context.Context, from, to *os.File, name string, report func(Done) error) error {
 	c := &copier{ctx: ctx, report: report, links: map[inode]*os.File{}}
 	defer c.close()
 	return c.dir(from, to, name, 0)
 }
 
-// deepest bounds the descriptors that are open at one time, two for each level.
+// deepest limits the number of open descriptors, two per level.
 const deepest = 256
 
-// manyLinks bounds those that are kept for files with several names, of which
-// the ones beyond are copied once for each name, and still share their blocks.
+// manyLinks limits the number of open copies of files with several names. Further ones are copied
+// once per name, and still share their blocks.
 const manyLinks = 512
 
 type inode struct{ dev, ino uint64 }
@@ -51,7 +49,7 @@ type copier struct {
 	ctx    context.Context
 	report func(Done) error
 	done   Done
-	links  map[inode]*os.File // copies of files that have several names
+	links  map[inode]*os.File // copies of files with several names
 }
 
 func (c *copier) close() {
@@ -60,7 +58,7 @@ func (c *copier) close() {
 	}
 }
 
-// dir makes the copy of a directory, and what it is like itself at last.
+// dir copies a directory, and its own attributes last.
 func (c *copier) dir(from, parent *os.File, name string, depth int) error {
 	if depth > deepest {
 		return fmt.Errorf("%q: more than %d levels deep: %w", name, deepest, unix.ENAMETOOLONG)
@@ -100,7 +98,7 @@ func (c *copier) entry(from, to *os.File, name string, top *unix.Stat_t, depth i
 	var st unix.Stat_t
 	err := unix.Fstatat(int(from.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
-		return nil // removed meanwhile
+		return nil // removed in the meantime
 	}
 	if err != nil {
 		return fmt.Errorf("stat %q: %w", name, err)
@@ -108,7 +106,7 @@ func (c *copier) entry(from, to *os.File, name string, top *unix.Stat_t, depth i
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		if st.Dev != top.Dev {
-			return nil // another file system, or a subvolume, which is mounted in all but name
+			return nil // another file system, or a subvolume, which behaves like a mount
 		}
 		d, err := openAt(from, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 		if err != nil {
@@ -144,7 +142,7 @@ func (c *copier) file(from, to *os.File, name string, st *unix.Stat_t) error {
 		return err
 	}
 	defer source.Close()
-	// What is open now counts: someone may have swapped the name.
+	// The open file is authoritative: the name may have been replaced.
 	if err := unix.Fstat(int(source.Fd()), st); err != nil {
 		return err
 	}
@@ -179,14 +177,14 @@ func link(from, to *os.File, name string, st *unix.Stat_t) error {
 	return errors.Join(own(to, name, st), times(to, name, st))
 }
 
-// finish makes a file or directory like its source: the owner before the mode,
-// because a new owner takes bits away, and the times last.
+// finish copies the attributes of a file or directory: the owner before the mode, because changing
+// the owner clears bits of the mode, and the times last.
 func finish(from, to *os.File, st *unix.Stat_t) error {
 	if err := own(to, "", st); err != nil {
 		return err
 	}
 	mode := st.Mode & 0o7777
-	if st.Mode&unix.S_IFMT == unix.S_IFREG { // containers could make a set-uid program for root
+	if st.Mode&unix.S_IFMT == unix.S_IFREG { // containers could create a set-uid program for root
 		mode &^= unix.S_ISUID | unix.S_ISGID
 	}
 	if err := unix.Fchmod(int(to.Fd()), mode); err != nil {
@@ -206,9 +204,9 @@ func times(dir *os.File, name string, st *unix.Stat_t) error {
 	return unix.UtimesNanoAt(int(dir.Fd()), name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-const maxAttributes = 64 << 10 // bytes of names, and of one value: the kernel's limit
+const maxAttributes = 64 << 10 // of names, and of one value: the kernel's limit
 
-// attributes copies the extended attributes that users set, access lists among them.
+// attributes copies the user's extended attributes and access control lists.
 func attributes(from, to *os.File) error {
 	list := make([]byte, maxAttributes)
 	n, err := unix.Flistxattr(int(from.Fd()), list)
@@ -237,7 +235,7 @@ func attributes(from, to *os.File) error {
 	return nil
 }
 
-// openAt opens one entry of a directory, no link.
+// openAt opens an entry of a directory without following links.
 func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error) {
 	fd, err := unix.Openat(int(dir.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, mode)
 	if err != nil {
@@ -246,5 +244,5 @@ func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error)
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// self is a path of an open file that no rename changes.
+// self returns a path of an open file that does not depend on its name.
 func self(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }

@@ -33,7 +33,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// TestTree copies from one subvolume to another, as from user to user.
+// TestTree copies from one subvolume to another, as between two users.
 func TestTree(t *testing.T) {
 	top := open(t, simulatortest.Image(t).Mount)
 	must(t, qgroup.Enable(top, qgroup.Full), qgroup.Create(top, "a", nil), qgroup.Create(top, "b", nil))
@@ -99,7 +99,7 @@ func TestTree(t *testing.T) {
 		t.Errorf("a device was copied: %v", err)
 	}
 
-	// The blocks are shared, and each side pays for what it writes.
+	// The blocks are shared, and writes are accounted to the side that makes them.
 	must(t, qgroup.Sync(top))
 	id, err := qgroup.Subvolume(open(t, b))
 	must(t, err)

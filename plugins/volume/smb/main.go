@@ -1,10 +1,10 @@
-// Command smb is the volume plugin for what any SMB server shares, Windows or Samba,
-// mounted by the kernel's client. Scopes are directories, and limits are kept by the
-// proxy alone. What such a mount can differs from server to server and with how it was
-// mounted: whether names differ by case alone, modes, owners, symbolic links. The
-// plugin tries that out, and is told what people shall do without.
+// Command smb is the volume plugin for shares of any SMB server, Windows or Samba, mounted by the
+// kernel's client. Scopes are directories, and only the proxy enforces limits. The abilities of
+// such a mount differ between servers and mount options: names that differ only by case, modes,
+// owners, symbolic links. The plugin tests them, and the operator lists those that users can do
+// without.
 //
-// docs/storage/smb.md has the options and what is known of the product.
+// docs/storage/smb.md documents the options and the known behavior of the product.
 package main
 
 import (
@@ -35,7 +35,7 @@ func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) 
 	if err != nil {
 		return nil, err
 	}
-	// Of 32 bits, whatever the field has.
+	// The kernel's values have 32 bits, whatever the size of the field.
 	if kind := uint32(st.Type); kind != unix.SMB2_SUPER_MAGIC && kind != unix.CIFS_SUPER_MAGIC {
 		return nil, status.Errorf(codes.FailedPrecondition, "mount_path %s is %s, not SMB", m.Path(), m.FSType())
 	}

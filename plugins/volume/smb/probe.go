@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/plugins/volume/driver"
 )
 
-// What a mount may lack, as the option accept names it.
+// Abilities that a mount can lack, with the names of the option accept.
 const (
 	noCase     = "case"
 	noModes    = "modes"
@@ -21,7 +21,7 @@ const (
 	noText     = "text"
 )
 
-// lacks says it to people.
+// lacks describes missing abilities to people.
 var lacks = map[string]string{
 	noCase:     `option accept: names that differ by case alone are one file on this share, and the later takes the earlier's place; make the share case sensitive, or accept "case"`,
 	noModes:    `option accept: modes of files are not kept; mount with modefromsid, or accept "modes"`,
@@ -30,9 +30,9 @@ var lacks = map[string]string{
 	noSymlinks: `option accept: there are no symbolic links; mount with mfsymlinks, or accept "symlinks"`,
 }
 
-// oneName tells, from what is there already, whether names that differ by case alone are
-// one: whether something is found that is in no list. Numbers of inodes do not tell, the
-// client makes them up where it doubts the server's.
+// oneName reports whether names that differ only by case refer to the same file. It looks up
+// existing names in another case. Inode numbers are not reliable for this, because the client
+// generates them when it distrusts the server's.
 func oneName(m *driver.Mount) (bool, error) {
 	root, err := m.Root()
 	if err != nil {
@@ -47,14 +47,14 @@ func oneName(m *driver.Mount) (bool, error) {
 	return err == nil && !slices.Contains(names, other), driver.Error("look for names", err)
 }
 
-// found reports whether a name in a directory leads to something.
+// found reports whether a name exists in a directory.
 func found(dir int, name string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// probe tries out what the mount can, in a directory of our own, and returns what it
-// lacks. Nothing is left behind.
+// probe tests the abilities of the mount in a directory of the plugin, and returns those that are
+// missing. It removes everything it creates.
 func probe(m *driver.Mount) (out []string, err error) {
 	root, err := m.Root()
 	if err != nil {
@@ -80,10 +80,10 @@ func probe(m *driver.Mount) (out []string, err error) {
 	return try(d)
 }
 
-// owner is a user whose files there are none of.
+// owner is a user without files.
 const owner = 65533
 
-// try does in an empty directory what programs do, and takes it back.
+// try performs the operations of programs in an empty directory, and undoes them.
 func try(d int) (out []string, err error) {
 	f, err := unix.Openat(d, "file", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -102,7 +102,7 @@ func try(d int) (out []string, err error) {
 			break
 		}
 	}
-	if os.Geteuid() == 0 { // others may not
+	if os.Geteuid() == 0 { // other users cannot
 		var st unix.Stat_t
 		if err := errors.Join(unix.Fchown(f, owner, owner), unix.Fstat(f, &st)); err != nil || st.Uid != owner || st.Gid != owner {
 			out = append(out, noOwners)
@@ -121,11 +121,11 @@ func try(d int) (out []string, err error) {
 	return out, driver.Error("remove probe", unix.Unlinkat(d, script, unix.AT_REMOVEDIR))
 }
 
-// script is a name as long as can be. A mount without UTF-8 takes each letter for two,
-// keeps short names as something else, and cannot keep this one.
+// script is a name of maximum length. A mount without UTF-8 treats each letter as two characters,
+// stores a short name as another one, and cannot store this one.
 var script = strings.Repeat("é", 127)
 
-// linked reports whether a symbolic link keeps where it leads.
+// linked reports whether a symbolic link keeps its target.
 func linked(d int) (bool, error) {
 	const to = "target"
 	if unix.Symlinkat(to, d, "link") != nil {

@@ -16,27 +16,27 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Of what another machine is in the way of.
+// Retries of operations that another machine can block.
 const (
 	attempts = 10
 	pause    = 50 * time.Millisecond
 )
 
-// share is a volume behind an SMB mount.
+// share is a volume that is mounted by SMB.
 type share struct {
 	*driver.Remote
 	options options
 
-	// limits is for the files with the limits of scopes: a server refuses to replace one
-	// that someone reads.
+	// limits protects the files with the limits of scopes: a server refuses to replace a file that
+	// is being read.
 	limits sync.RWMutex
 
 	mu    sync.Mutex
 	tried bool
-	lacks []string // once it was tried
+	lacks []string // set after the test
 }
 
-// look tries out once what the mount can.
+// look tests the abilities of the mount once.
 func (s *share) look() ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +51,8 @@ func (s *share) look() ([]string, error) {
 	return s.lacks, nil
 }
 
-// CreateScope implements driver.Volume. Nothing is made where one file may take another's
-// place, unless that was accepted.
+// CreateScope implements driver.Volume. It returns an error if one file could replace another with
+// a similar name, unless the operator accepted that.
 func (s *share) CreateScope(ctx context.Context, scope string, limit *pb.Limit) error {
 	lacking, err := s.look()
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *share) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
 	return s.Remote.GetScope(ctx, scope)
 }
 
-// replace does what replaces a file, again where another proxy reads it right now.
+// replace calls f, which replaces a file, and retries while another proxy is reading the file.
 func (s *share) replace(ctx context.Context, f func() error) error {
 	s.limits.Lock()
 	defer s.limits.Unlock()
@@ -131,7 +131,7 @@ func (s *share) Health(ctx context.Context) (*pb.HealthReport, error) {
 	return h, nil
 }
 
-// doubts are reasons not to keep people's files behind a mount with such options.
+// doubts returns reasons not to store users' files on a mount with such options.
 func doubts(mounted map[string]string) []string {
 	var out []string
 	has := func(name string) bool { _, ok := mounted[name]; return ok }

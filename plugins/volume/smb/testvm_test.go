@@ -19,19 +19,19 @@ import (
 
 func TestMain(m *testing.M) { vmtest.Main(m) }
 
-// site is a Samba server, and the kernel's client of it.
+// site is a Samba server and the kernel's client of it.
 type site struct {
 	vmtest.Environment
 	disk  string // on the server
 	mount string
 }
 
-// each runs f on a fresh machine that is server and client.
+// each runs f on a new VM that is server and client.
 func each(t *testing.T, server, options string, f func(*testing.T, site)) {
 	t.Helper()
 	m := vmtest.Machine{
 		Machine:  testvm.Machine{Disks: []testvm.Disk{testvm.XFS("server")}, Modules: testvm.SMBModules, Tools: testvm.SMBTools},
-		Kinds:    []testvm.Kind{testvm.UML}, // this machine's kernel has no client
+		Kinds:    []testvm.Kind{testvm.UML}, // the host's kernel has no client
 		Programs: map[string]string{"smb": "."},
 	}
 	vmtest.Each(t, m, func(t *testing.T, p vmtest.Environment) {
@@ -60,7 +60,8 @@ func settings(t *testing.T, accept []string) string {
 	return string(raw)
 }
 
-// TestVMSuite is the suite on a share as it comes, and on one that keeps what files have.
+// TestVMSuite runs the suite on a share with default settings; TestVMSuiteKeeps runs it on one that
+// stores attributes of files.
 func TestVMSuite(t *testing.T) {
 	each(t, "", "vers=3.1.1,hard,iocharset=utf8", func(t *testing.T, s site) {
 		volumetest.Test(t, volumetest.Plugin{Path: s.Program("smb"), Mount: s.mount, Options: settings(t, []string{noCase}), Environment: volumetest.Environment{Lengths: true}})
@@ -73,7 +74,7 @@ func TestVMSuiteKeeps(t *testing.T) {
 	})
 }
 
-// TestVMProbe: what each share can is found out.
+// TestVMProbe checks the tested abilities of each share.
 func TestVMProbe(t *testing.T) {
 	for name, c := range map[string]struct{ server, options, lacks string }{
 		"plain":          {"", "vers=3.1.1,hard", "case modes owners symlinks text"},
@@ -101,12 +102,13 @@ func TestVMProbe(t *testing.T) {
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// TestVMRefused: without consent nothing is kept where one file may replace another.
+// TestVMRefused checks that a mount on which one file can replace another is refused unless the
+// operator accepted it.
 func TestVMRefused(t *testing.T) {
 	each(t, "", "vers=3.1.1", func(t *testing.T, s site) {
 		c, _, err := s.open(t)
 		if err != nil {
-			t.Fatal(err) // there is nothing yet that it could know it by
+			t.Fatal(err) // there is no existing file to test it with
 		}
 		create := func() error {
 			_, err := c.CreateScope(t.Context(), &pb.ScopeRequest{Volume: "v", Scope: scopeA})

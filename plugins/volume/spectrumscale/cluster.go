@@ -26,13 +26,13 @@ type filesystem struct {
 	*driver.Mount
 	client  *rest.Client
 	options options
-	at      string // of the file system in the interface
+	at      string // of the file system in the API
 	version string
-	top     string // where the cluster has mounted what is mounted here
+	top     string // where the cluster has mounted the file system
 	reason  string // why there are no limits
 }
 
-// info is what the cluster says of a file system.
+// info is the cluster's information about a file system.
 type info struct {
 	Name  string `json:"name"`
 	Mount struct {
@@ -101,14 +101,14 @@ func (f *filesystem) ask(ctx context.Context) (info, error) {
 	return out.Filesystems[0], nil
 }
 
-// absent reports whether an error says that a name in the request's path is unknown, which
-// is a bad request here.
+// absent reports whether an error means that a name in the request's path is unknown, which is a
+// bad request in this API.
 func absent(err error) bool {
 	return rest.IsStatus(err, http.StatusNotFound) ||
 		rest.IsStatus(err, http.StatusBadRequest) && strings.Contains(err.Error(), "Invalid value in '")
 }
 
-// all reads a list to its end.
+// all returns the items of all pages of a list.
 func all[T any](ctx context.Context, f *filesystem, p string, q url.Values, items func(*list) *[]T) iter.Seq2[T, error] {
 	next := func(l *list, _ *rest.Response) (*rest.Request, error) {
 		if l.Paging.Next == "" {
@@ -120,7 +120,7 @@ func all[T any](ctx context.Context, f *filesystem, p string, q url.Values, item
 	return rest.All(ctx, f.client, rest.Request{Path: p, Query: q}, func(l *list) []T { return *items(l) }, next)
 }
 
-// list is an answer with filesets or quotas.
+// list is a response with filesets or quotas.
 type list struct {
 	Filesets []fileset `json:"filesets"`
 	Quotas   []quota   `json:"quotas"`
@@ -139,8 +139,8 @@ type jobs struct {
 	} `json:"jobs"`
 }
 
-// change asks for one, which is a job, and returns when that has ended. Doing it twice
-// is no harm: what is there already is seen by the caller.
+// change requests a change, which is a job, and returns when the job has ended. A repetition is
+// harmless: the caller detects existing objects.
 func (f *filesystem) change(ctx context.Context, method, p string, body any) error {
 	var accepted jobs
 	if err := f.client.JSON(ctx, rest.Request{Method: method, Path: p, Body: body, Again: true}, &accepted); err != nil {
@@ -154,7 +154,7 @@ func (f *filesystem) change(ctx context.Context, method, p string, body any) err
 
 var code = regexp.MustCompile(`\bEFSS[A-Z][0-9]+[A-Z]\b`)
 
-// wait follows a job to its end.
+// wait waits for the end of a job.
 func (f *filesystem) wait(ctx context.Context, id int64) error {
 	name := fmt.Sprintf("job %d", id)
 	return rest.Poll(ctx, name, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
@@ -166,7 +166,7 @@ func (f *filesystem) wait(ctx context.Context, id int64) error {
 			return false, f.client.Failed(name, "", "the cluster does not know it any longer")
 		}
 		switch j := out.Jobs[0]; j.Status {
-		case "COMPLETED", "UNKNOWN": // of which IBM's own driver takes the second for the first
+		case "COMPLETED", "UNKNOWN": // IBM's own driver treats the second like the first
 			return true, nil
 		case "FAILED", "CANCELLED", "CANCELLING":
 			text := strings.Join(j.Result.Stderr, " ")
@@ -176,7 +176,7 @@ func (f *filesystem) wait(ctx context.Context, id int64) error {
 	})
 }
 
-// refresh makes the GUI look at the filesets: it does so only now and then.
+// refresh makes the GUI read the filesets, which it does only periodically otherwise.
 func (f *filesystem) refresh(ctx context.Context) error {
 	q := url.Values{"taskId": {"FILESETS"}, "maxDelay": {"0"}}
 	_, err := f.client.Do(ctx, rest.Request{Method: http.MethodPost, Path: base + "/refreshTask/enqueue", Query: q, Again: true})

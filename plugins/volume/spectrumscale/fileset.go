@@ -27,10 +27,10 @@ func nameOf(scope string) string { return "berth-" + scope }
 
 func (f *filesystem) filesetPath(scope string) string { return f.at + "/filesets/" + nameOf(scope) }
 
-// inside is where the cluster links a scope's fileset.
+// inside returns the path at which the cluster links a scope's fileset.
 func (f *filesystem) inside(scope string) string { return path.Join(f.top, scope) }
 
-// fileset looks for a scope's; nil when there is none.
+// fileset returns the fileset of a scope, or nil.
 func (f *filesystem) fileset(ctx context.Context, scope string) (*fileset, error) {
 	var out list
 	err := f.client.Get(ctx, f.filesetPath(scope), url.Values{}, &out)
@@ -47,8 +47,8 @@ func (f *filesystem) fileset(ctx context.Context, scope string) (*fileset, error
 	return s, nil
 }
 
-// seen is fileset for a GUI that may be late: where there is a directory and no
-// fileset, it is told to look first.
+// seen is fileset for a GUI with outdated data: if a directory exists but no fileset is listed, it
+// refreshes the GUI first.
 func (f *filesystem) seen(ctx context.Context, scope string) (*fileset, error) {
 	s, err := f.fileset(ctx, scope)
 	if err != nil || s != nil {
@@ -70,7 +70,7 @@ func (f *filesystem) seen(ctx context.Context, scope string) (*fileset, error) {
 	return f.fileset(ctx, scope)
 }
 
-// made is a fileset that must be there and linked, for calls on scopes that exist.
+// made returns an error unless the fileset exists and is linked, for calls on existing scopes.
 func (f *filesystem) made(ctx context.Context, scope string) error {
 	s, err := f.seen(ctx, scope)
 	if err == nil && (s == nil || !s.linked()) {
@@ -79,7 +79,7 @@ func (f *filesystem) made(ctx context.Context, scope string) error {
 	return err
 }
 
-// make makes and links a scope's fileset, or does what is missing of that.
+// make creates and links a scope's fileset, or completes an interrupted creation.
 func (f *filesystem) make(ctx context.Context, scope string) error {
 	have, err := f.seen(ctx, scope)
 	if err != nil || have != nil && have.linked() {
@@ -104,7 +104,7 @@ func (f *filesystem) make(ctx context.Context, scope string) error {
 			"inodeSpace": space, "comment": "a quota scope of Berth",
 		})
 	}
-	// Another proxy may have made it, or an earlier answer was lost.
+	// Another proxy may have created it, or an earlier response was lost.
 	if err := f.refresh(ctx); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (f *filesystem) make(ctx context.Context, scope string) error {
 	})
 }
 
-// unmake unlinks and deletes a scope's fileset, which is empty.
+// unmake unlinks and deletes a scope's empty fileset.
 func (f *filesystem) unmake(ctx context.Context, scope string, have *fileset) error {
 	if have.linked() {
 		failed := f.change(ctx, http.MethodDelete, f.filesetPath(scope)+"/link", nil)

@@ -1,8 +1,8 @@
-// Command spectrumscale is the volume plugin for IBM Storage Scale (GPFS), by the
-// REST interface of its GUI: a scope is a fileset of the file system that is mounted,
-// and its limit a quota, which the cluster enforces.
+// Command spectrumscale is the volume plugin for IBM Storage Scale (GPFS), through the REST API of
+// its GUI. A scope is a fileset of the mounted file system, and its limit is a quota, which the
+// cluster enforces.
 //
-// docs/storage/spectrumscale.md has the options and what is known of the product.
+// docs/storage/spectrumscale.md documents the options and the known behavior of the product.
 package main
 
 import (

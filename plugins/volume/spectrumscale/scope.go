@@ -17,8 +17,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// quota is a fileset's; blocks are KiB. What nodes have taken and not told yet is in
-// doubt, and counts.
+// quota is a fileset's quota, with blocks in KiB. Blocks that nodes have taken and not reported yet
+// are in doubt, and count as used.
 type quota struct {
 	Name         string `json:"objectName"`
 	Type         string `json:"quotaType"`
@@ -32,7 +32,7 @@ type quota struct {
 
 const kib = 1024
 
-// fill puts into a scope what a quota says.
+// fill copies a quota's values to a scope.
 func (q *quota) fill(out *pb.Scope) {
 	some := func(n int64) *int64 {
 		if n <= 0 {
@@ -45,7 +45,7 @@ func (q *quota) fill(out *pb.Scope) {
 	out.UsedBytes, out.UsedInodes, out.Exact = &bytes, &files, q.BlockInDoubt == 0 && q.FilesInDoubt == 0
 }
 
-// quotas lists those of filesets: of one, or with an empty name of all.
+// quotas returns the quota of a fileset, or of all filesets if the name is empty.
 func (f *filesystem) quotas(ctx context.Context, name string) iter.Seq2[quota, error] {
 	filter := "quotaType=FILESET"
 	if name != "" {
@@ -54,7 +54,7 @@ func (f *filesystem) quotas(ctx context.Context, name string) iter.Seq2[quota, e
 	return all(ctx, f, f.at+"/quotas", url.Values{"filter": {filter}, "fields": {":all:"}}, func(l *list) *[]quota { return &l.Quotas })
 }
 
-// limit sets a scope's limits; 0 takes one away.
+// limit sets a scope's limits; 0 removes a limit.
 func (f *filesystem) limit(ctx context.Context, scope string, limit *pb.Limit) error {
 	text := func(n *int64) string {
 		if n == nil {
@@ -117,7 +117,7 @@ func (f *filesystem) SetScopeLimit(ctx context.Context, scope string, limit *pb.
 	return f.limit(ctx, scope, limit)
 }
 
-// possible refuses what a quota cannot hold: there, zero is not a limit.
+// possible checks that a quota can express the limit: zero would mean unlimited.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
@@ -128,8 +128,8 @@ func possible(limit *pb.Limit) error {
 	return nil
 }
 
-// DeleteScope implements driver.Volume. The cluster would delete a fileset with all
-// that is in it, so that it must be seen to be empty first.
+// DeleteScope implements driver.Volume. The cluster would delete a fileset with its contents, so
+// the scope must be verified to be empty first.
 func (f *filesystem) DeleteScope(ctx context.Context, scope string) error {
 	if err := f.EmptyScope(scope); err != nil {
 		return err

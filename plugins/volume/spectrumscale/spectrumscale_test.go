@@ -21,15 +21,15 @@ func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// TestConformance runs the suite on the simulator on btrfs, with a GUI that does not look at
-// the filesets by itself.
+// TestConformance runs the suite on the simulator on btrfs, with a GUI that does not refresh its
+// filesets itself.
 func TestConformance(t *testing.T) {
 	simulatortest.Conform(t, spectrumscale.New, simulator.Options{PageSize: 2, JobTime: 10 * time.Millisecond, Settings: map[string]string{"accepted": "201", "lag": "1h"}})
 }
 
 func TestLive(t *testing.T) { simulatortest.Live(t, "SPECTRUMSCALE") }
 
-// TestRequests holds what is asked of a cluster against golden files.
+// TestRequests compares the requests to a cluster with golden files.
 func TestRequests(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{JobTime: -1}, map[string]any{"file_limits": true})
 	step := b.Steps()
@@ -44,7 +44,7 @@ func TestRequests(t *testing.T) {
 	step("delete", b.Delete(scopeA))
 }
 
-// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+// TestLimitRefusesBytes checks the way from a REST call to a failing write.
 func TestLimitRefusesBytes(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{}, nil)
 	if opened.Enforcement != pb.Enforcement_HARD {
@@ -64,7 +64,8 @@ func TestLimitRefusesBytes(t *testing.T) {
 	}
 }
 
-// TestJobsFail leaves nothing behind, and continues where it was cut off.
+// TestJobsFail checks that a failed creation leaves nothing behind, and that an interrupted
+// deletion is continued.
 func TestJobsFail(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{}, nil)
 	b.Simulator.Jobs.FailNext(errors.New("EFSSG0015C No space for a fileset."))
@@ -75,7 +76,7 @@ func TestJobsFail(t *testing.T) {
 		t.Error("half a scope is left")
 	}
 	b.Must(b.Create(scopeA, nil))
-	// Unlinked by the first job, and not deleted by the second.
+	// The fileset was unlinked by the first job, and not deleted by the second.
 	remove := b.Simulator.Inject(simulator.Fault{Method: http.MethodDelete, Path: "/scalemgmt/v2/filesystems/fs1/filesets/berth-" + scopeA, Skip: 1, Times: 1, Status: 500})
 	if err := b.Delete(scopeA); status.Code(err) != codes.Internal {
 		t.Errorf("delete: %v", err)
@@ -99,8 +100,8 @@ func TestPlainDirectory(t *testing.T) {
 	}
 }
 
-// TestLateGUI is a fileset that the GUI has not seen: what another proxy has made, or
-// this one before it was killed.
+// TestLateGUI checks a fileset that the GUI has not read yet: another proxy created it, or this one
+// before it was killed.
 func TestLateGUI(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{Settings: map[string]string{"lag": "1h"}}, nil)
 	defer b.Simulator.Inject(simulator.Fault{Path: "/scalemgmt/v2/refreshTask", Status: 500, Times: 1})()
@@ -117,12 +118,12 @@ func TestSecrets(t *testing.T) {
 	b.EchoJob()
 }
 
-// TestNoQuotas are file systems without limits, and why.
+// TestNoQuotas checks file systems without limits, and the reasons.
 func TestNoQuotas(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, spectrumscale.New, simulator.Options{}, nil)
 	b.Without(map[string]string{"quota=off": "mmchfs -Q yes", "quota=perfileset": "--noperfileset-quota"})
 	b.Open(nil)
-	b.Simulator.Set("quota", "off") // since the volume was opened
+	b.Simulator.Set("quota", "off") // after the volume was opened
 	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "limits are not kept") {
 		t.Errorf("health %v", h)
 	}

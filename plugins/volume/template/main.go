@@ -1,6 +1,6 @@
-// Command template is a volume plugin to copy: a whole one, for the file server of
-// the invented vendor ACME, which keeps the limit of a directory as its extended
-// attribute user.acme.limit, a decimal number of bytes.
+// Command template is a complete volume plugin to copy, for the file server of the fictional vendor
+// ACME. It stores the limit of a directory in the extended attribute user.acme.limit, as a decimal
+// number of bytes.
 package main
 
 import (
@@ -18,8 +18,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// options are what an operator writes for a volume. The schema that people see, the
-// check and the messages are made of these tags.
+// options are the options of a volume. The schema, the validation and the error messages are
+// derived from these tags.
 type options struct {
 	MaxAge time.Duration `json:"usage_max_age" min:"0" max:"86400" about:"a scope's usage is measured again when it is older than this"`
 	Limits bool          `json:"limits" about:"whether the server was bought with limits"`
@@ -33,18 +33,18 @@ func main() {
 	})
 }
 
-// acme is one volume. Health, Capacity and ListScopes are the mount's.
+// acme is one volume. Health, Capacity and ListScopes are those of the mount.
 type acme struct {
 	*driver.Mount
 	options
-	usage *driver.Walker // the server does not tell what a directory holds
+	usage *driver.Walker // the server does not report the usage of directories
 }
 
 func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) {
 	return &acme{Mount: m, options: o, usage: driver.NewWalker(m, o.MaxAge)}, nil
 }
 
-// Traits say how well limits are kept. The invented server only remembers them.
+// Traits returns how well limits are enforced. The fictional server only stores them.
 func (a *acme) Traits() driver.Traits {
 	if !a.Limits {
 		return driver.Traits{Enforcement: pb.Enforcement_NONE}
@@ -52,7 +52,7 @@ func (a *acme) Traits() driver.Traits {
 	return driver.Traits{Enforcement: pb.Enforcement_COOPERATIVE}
 }
 
-// CreateScope may be repeated: when it was cut off, it is called again.
+// CreateScope can be repeated: it is called again after an interruption.
 func (a *acme) CreateScope(ctx context.Context, scope string, limit *pb.Limit) error {
 	if err := a.MakeScope(scope); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (a *acme) CreateScope(ctx context.Context, scope string, limit *pb.Limit) e
 const attribute = "user.acme.limit"
 
 func (a *acme) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
-	dir, err := a.OpenTree(scope) // follows no link; NOT_FOUND when there is none
+	dir, err := a.OpenTree(scope) // follows no links; NOT_FOUND if it does not exist
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (a *acme) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
 	return out, nil
 }
 
-// limit reads a directory's, nil when it has none.
+// limit reads a directory's limit; nil means none.
 func limit(dir *os.File) (*int64, error) {
 	var text [32]byte
 	n, err := unix.Fgetxattr(int(dir.Fd()), attribute, text[:])
@@ -102,7 +102,7 @@ func (a *acme) SetScopeLimit(_ context.Context, scope string, l *pb.Limit) error
 		return err
 	}
 	defer dir.Close()
-	if l.Bytes == nil { // which is not zero
+	if l.Bytes == nil { // nil means unlimited, not zero
 		if err := unix.Fremovexattr(int(dir.Fd()), attribute); !errors.Is(err, unix.ENODATA) {
 			return driver.Error("remove limit", err)
 		}

@@ -17,7 +17,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Paths of the interface end with a slash.
+// Paths of the API end with a slash.
 const (
 	base     = "/api/v1"
 	tokens   = base + "/token/"
@@ -33,11 +33,11 @@ type view struct {
 	tenant  int64
 	version string
 	reason  string // why there are no limits
-	trash   string // why trees cannot be deleted by the cluster
+	trash   string // why the cluster cannot delete trees
 }
 
-// login gets an access token, with the refresh token where there is one. Neither
-// says when it ends.
+// login returns a session with an access token, using the refresh token if there is one. The API
+// does not report when the tokens expire.
 func login(o options) rest.Auth {
 	if o.Token != "" {
 		return rest.Token{Prefix: "Api-Token ", Secret: o.Token}
@@ -67,8 +67,8 @@ func login(o options) rest.Auth {
 	})
 }
 
-// expired tells a token that has ended, which is 403 here, from a role that is not
-// allowed something.
+// expired distinguishes an expired token, which is status 403 here, from a missing permission of
+// the role.
 func expired(r *rest.Response) bool {
 	return r.Status == http.StatusUnauthorized ||
 		r.Status == http.StatusForbidden && bytes.Contains(bytes.ToLower(r.Body), []byte("token"))
@@ -122,14 +122,14 @@ func (v *view) open(ctx context.Context) error {
 	return v.tryTrash(ctx)
 }
 
-// lacking reports whether an error means that the product does not have something, and
-// not that it cannot be asked now.
+// lacking reports whether an error means that the product lacks a feature, rather than that it is
+// unavailable.
 func lacking(ctx context.Context, err error) bool {
 	code := status.Code(driver.Error("", err))
 	return ctx.Err() == nil && code != codes.Unavailable && code != codes.Unauthenticated
 }
 
-// list is an answer with all there is, or a page of it.
+// list is a response with all items, or one page of them.
 type list[T any] struct {
 	all  []T
 	next string
@@ -149,7 +149,7 @@ func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// all reads a list to its end.
+// all returns the items of all pages of a list.
 func all[T any](ctx context.Context, v *view, path string, q url.Values) iter.Seq2[T, error] {
 	next := func(l *list[T], _ *rest.Response) (*rest.Request, error) {
 		if l.next == "" {
@@ -161,7 +161,7 @@ func all[T any](ctx context.Context, v *view, path string, q url.Values) iter.Se
 	return rest.All(ctx, v.client, rest.Request{Path: path, Query: q}, func(l *list[T]) []T { return l.all }, next)
 }
 
-// inside is a path of the mount as the cluster has it.
+// inside returns the cluster's path of a path below the mount.
 func (v *view) inside(path string) string {
 	return strings.TrimRight(v.options.Path, "/") + "/" + path
 }

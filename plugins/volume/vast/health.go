@@ -11,7 +11,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// cluster is what it says of itself.
+// cluster is the status of the cluster.
 type cluster struct {
 	Name       string  `json:"name"`
 	State      string  `json:"state"`
@@ -23,7 +23,7 @@ type cluster struct {
 
 func (v *view) cluster(ctx context.Context) (*cluster, error) {
 	for c, err := range all[cluster](ctx, v, clusters, nil) {
-		return &c, err // there is one
+		return &c, err // there is only one
 	}
 	return nil, status.Error(codes.FailedPrecondition, "the cluster says nothing of itself")
 }
@@ -51,11 +51,11 @@ func (v *view) Health(ctx context.Context) (*pb.HealthReport, error) {
 	return h, nil
 }
 
-// rateWindow is what the cluster's rates are taken over.
+// rateWindow is the window of the cluster's rates.
 const rateWindow = 10 * time.Second
 
-// Performance implements driver.Meter. The cluster tells latencies too, in a unit
-// that is written down nowhere: they are left out.
+// Performance implements driver.Meter. The cluster also reports latencies, but their unit is not
+// documented, so they are omitted.
 func (v *view) Performance(ctx context.Context) (*pb.PerformanceSample, error) {
 	c, err := v.cluster(ctx)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Command vast is the volume plugin for VAST Data, by its REST interface: a scope is
-// a directory of the view that is mounted, and its limit a quota on the path, which
-// the cluster enforces.
+// Command vast is the volume plugin for VAST Data, through its REST API. A scope is a directory of
+// the mounted view, and its limit is a quota on the path, which the cluster enforces.
 //
-// docs/storage/vast.md has the options and what is known of the product.
+// docs/storage/vast.md documents the options and the known behavior of the product.
 package main
 
 import (
@@ -23,7 +22,7 @@ type options struct {
 	Trash      bool          `json:"trash" about:"delete trees by the cluster's trash, where it is turned on"`
 }
 
-// Check is the rule between options that Decode asks for.
+// Check checks the rule between options for driver.Decode.
 func (o *options) Check() error {
 	switch {
 	case o.Token != "" && (o.Username != "" || o.Password != ""):

@@ -16,18 +16,18 @@ import (
 type quota struct {
 	ID    int64  `json:"id"`
 	Path  string `json:"path"`
-	Hard  *int64 `json:"hard_limit"` // 0 and null are none
+	Hard  *int64 `json:"hard_limit"` // 0 and null mean none
 	Files *int64 `json:"hard_limit_inodes"`
 	Used  *int64 `json:"used_capacity"`
 	Count *int64 `json:"used_inodes"`
 	Sync  string `json:"sync_state"`
 }
 
-// synchronized reports whether what was in the directory has been counted, after which
-// a quota holds. Older versions do not say.
+// synchronized reports whether the existing contents have been counted; the quota is effective
+// after that. Older versions do not report this.
 func (q *quota) synchronized() bool { return q.Sync == "" || q.Sync == "SYNCHRONIZED" }
 
-// fill puts into a scope what a quota says.
+// fill copies a quota's values to a scope.
 func (q *quota) fill(out *pb.Scope) {
 	some := func(n *int64) *int64 {
 		if n == nil || *n == 0 {
@@ -39,7 +39,7 @@ func (q *quota) fill(out *pb.Scope) {
 	out.UsedBytes, out.UsedInodes, out.Exact = q.Used, q.Count, q.Used != nil && q.synchronized()
 }
 
-// quota looks for the one of a path; nil when there is none.
+// quota returns the quota of a path, or nil.
 func (v *view) quota(ctx context.Context, at string) (*quota, error) {
 	for q, err := range all[quota](ctx, v, quotas, url.Values{"path": {path.Clean(at)}, "tenant_id": {strconv.FormatInt(v.tenant, 10)}}) {
 		if err != nil {
@@ -54,8 +54,8 @@ func (v *view) quota(ctx context.Context, at string) (*quota, error) {
 
 func one(id int64) string { return quotas + strconv.FormatInt(id, 10) + "/" }
 
-// limit makes or changes a scope's quota and waits until it holds. There is one
-// without limits too, which counts.
+// limit creates or changes a scope's quota and waits until it is effective. A scope without limits
+// has a quota as well, for accounting.
 func (v *view) limit(ctx context.Context, scope string, limit *pb.Limit) error {
 	at := v.inside(scope)
 	have, err := v.quota(ctx, at)
@@ -69,7 +69,7 @@ func (v *view) limit(ctx context.Context, scope string, limit *pb.Limit) error {
 	if have == nil {
 		body["name"], body["path"], body["tenant_id"], body["create_dir"] = "berth-"+scope, at, v.tenant, false
 		_, failed := v.client.Do(ctx, rest.Request{Method: http.MethodPost, Path: quotas, Body: body, Again: true})
-		// Another proxy may have made it, or an earlier answer was lost.
+		// Another proxy may have created it, or an earlier response was lost.
 		if have, err = v.quota(ctx, at); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (v *view) wait(ctx context.Context, scope string) error {
 	})
 }
 
-// drop forgets the quota of a scope that is gone.
+// drop deletes the quota of a deleted scope.
 func (v *view) drop(ctx context.Context, scope string) error {
 	have, err := v.quota(ctx, v.inside(scope))
 	if have == nil || err != nil {

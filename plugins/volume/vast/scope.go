@@ -56,7 +56,7 @@ func (v *view) SetScopeLimit(ctx context.Context, scope string, limit *pb.Limit)
 	return v.limit(ctx, scope, limit)
 }
 
-// possible refuses what a quota cannot hold: there, zero is not a limit.
+// possible checks that a quota can express the limit: zero would mean unlimited.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
@@ -67,8 +67,8 @@ func possible(limit *pb.Limit) error {
 	return nil
 }
 
-// DeleteScope implements driver.Volume. The directory goes first, which it does only
-// when it is empty.
+// DeleteScope implements driver.Volume. The directory is removed first, which succeeds only if it
+// is empty.
 func (v *view) DeleteScope(ctx context.Context, scope string) error {
 	if err := v.RemoveScope(scope); err != nil || v.reason != "" {
 		return err
@@ -76,8 +76,8 @@ func (v *view) DeleteScope(ctx context.Context, scope string) error {
 	return v.drop(ctx, scope)
 }
 
-// ListScopes implements driver.Lister: the directories, with what the list of quotas
-// says of them.
+// ListScopes implements driver.Lister. It returns the directories with the values from the list of
+// quotas.
 func (v *view) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	return func(yield func(*pb.Scope, error) bool) {
 		known := map[string]quota{}

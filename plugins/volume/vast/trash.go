@@ -18,7 +18,8 @@ import (
 	"github.com/berthhq/berth/plugins/volume/driver/rest"
 )
 
-// tryTrash finds out whether the cluster deletes folders, by one that is not there.
+// tryTrash determines whether the cluster supports the deletion of folders, by deleting one that
+// does not exist.
 func (v *view) tryTrash(ctx context.Context) error {
 	if !v.options.Trash {
 		v.trash = "the option trash is false"
@@ -41,19 +42,19 @@ func unique() string {
 	return ".berth-deleted-" + hex.EncodeToString(b[:])
 }
 
-// discard hands a folder to the cluster's trash.
+// discard moves a folder to the cluster's trash.
 func (v *view) discard(ctx context.Context, tree string) error {
 	body := map[string]any{"path": v.inside(tree), "tenant_id": v.tenant}
 	_, err := v.client.Do(ctx, rest.Request{Method: http.MethodDelete, Path: base + "/folders/delete_folder/", Body: body})
 	return err
 }
 
-// trashTime is what the cluster has to take a folder out of sight.
+// trashTime limits the wait until the cluster has removed a folder from sight.
 const trashTime = 30 * time.Second
 
-// DeleteTree implements driver.Deleter. The folder is first moved to the top of its
-// scope: the cluster is asked by path, and no one but the proxy can put a link into
-// that one's way. What the cluster does not take is removed here.
+// DeleteTree implements driver.Deleter. It first moves the folder to the top of its scope, because
+// the cluster resolves a path, and only there can no user create a symbolic link in its place.
+// Trees that the cluster does not delete are removed here.
 func (v *view) DeleteTree(ctx context.Context, tree string, _ driver.Progress) error {
 	scope, _, _ := strings.Cut(tree, "/")
 	moved, err := v.aside(scope, tree)
@@ -75,7 +76,7 @@ func (v *view) DeleteTree(ctx context.Context, tree string, _ driver.Progress) e
 	return err
 }
 
-// aside moves a folder to the top of its scope. What is not a folder it removes, and
+// aside moves a folder to the top of its scope. If the tree is not a folder, it removes it and
 // returns "".
 func (v *view) aside(scope, tree string) (moved string, err error) {
 	top, err := v.OpenTree(scope)
@@ -100,7 +101,7 @@ func (v *view) aside(scope, tree string) (moved string, err error) {
 	}
 	name := unique()
 	err = unix.Renameat2(int(parent.Fd()), path.Base(tree), int(top.Fd()), name, unix.RENAME_NOREPLACE)
-	if errors.Is(err, unix.EINVAL) { // of NFS, which has no such flag; no one else has the name
+	if errors.Is(err, unix.EINVAL) { // NFS lacks this flag, and no other process uses the name
 		err = unix.Renameat(int(parent.Fd()), path.Base(tree), int(top.Fd()), name)
 	}
 	if err != nil {

@@ -23,15 +23,15 @@ func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// TestConformance runs the suite on the simulator on btrfs, with tokens that end again and
-// again, and lists that are always paged.
+// TestConformance runs the suite on the simulator on btrfs, with tokens that expire often and lists
+// that are always paged.
 func TestConformance(t *testing.T) {
 	simulatortest.Conform(t, vast.New, simulator.Options{PageSize: 2, TokenLife: 3 * time.Second, Settings: map[string]string{"pages": "always"}})
 }
 
 func TestLive(t *testing.T) { simulatortest.Live(t, "VAST") }
 
-// TestRequests holds what is asked of a cluster against golden files.
+// TestRequests compares the requests to a cluster with golden files.
 func TestRequests(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{JobTime: -1}, map[string]any{"file_limits": true})
 	step := b.Steps(regexp.MustCompile(`\.berth-deleted-[0-9a-f]{32}`),
@@ -60,7 +60,7 @@ func deleteTree(b *simulatortest.Harness, tree string) error {
 	return err
 }
 
-// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+// TestLimitRefusesBytes checks the way from a REST call to a failing write.
 func TestLimitRefusesBytes(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, vast.New, simulator.Options{JobTime: 500 * time.Millisecond}, nil)
 	if opened.Enforcement != pb.Enforcement_DELAYED {
@@ -71,7 +71,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	}
 }
 
-// TestScopeWithoutQuota is a directory that something else has made.
+// TestScopeWithoutQuota checks a directory that was not created by the plugin.
 func TestScopeWithoutQuota(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
 	b.Must(os.Mkdir(b.Simulator.Tree.Path(scopeA), 0o755))
@@ -84,7 +84,7 @@ func TestScopeWithoutQuota(t *testing.T) {
 	b.Refused(scopeA+"/new", 32<<20)
 }
 
-// TestTrash is a tree that the cluster deletes, and one that it does not.
+// TestTrash checks a tree that the cluster deletes, and one that it does not.
 func TestTrash(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
 	if !slices.Contains(opened.Capabilities, pb.Capability_DELETE) {
@@ -115,7 +115,7 @@ func TestTrash(t *testing.T) {
 	if got := b.Asked("delete_folder"); len(got) != 2 {
 		t.Errorf("the cluster was asked for %v, want two folders", got)
 	}
-	b.Simulator.Set("trash", "disabled") // since the volume was opened
+	b.Simulator.Set("trash", "disabled") // after the volume was opened
 	fill()
 	empty()
 	if again := b.Open(nil); slices.Contains(again.Capabilities, pb.Capability_DELETE) {
@@ -135,7 +135,7 @@ func TestSecrets(t *testing.T) {
 	b.Secrets()
 }
 
-// TestNoQuotas is a role that may not set them.
+// TestNoQuotas checks a role without permission to set quotas.
 func TestNoQuotas(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, vast.New, simulator.Options{Settings: map[string]string{"quota": "refused"}}, nil)
 	b.Limitless(opened, "permission")
@@ -154,7 +154,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestRefresh ends the access token alone: the refresh token is used, not the password.
+// TestRefresh invalidates only the access token: the refresh token is used, not the password.
 func TestRefresh(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{}, nil)
 	b.Refreshes(simulator.Fault{Status: 403, Body: `{"detail": "Token is invalid or expired"}`}, "/token/", "/api/v1/token/refresh/")
@@ -189,7 +189,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestPages has more quotas than a page; their limits come with the list.
+// TestPages has more quotas than a page. Their limits are part of the list.
 func TestPages(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, vast.New, simulator.Options{PageSize: 2, JobTime: -1}, nil)
 	b.Lists(5, true)

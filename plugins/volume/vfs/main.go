@@ -1,7 +1,6 @@
-// Command vfs is the volume plugin for a plain directory of any mounted file
-// system: scopes are directories, capacity comes from statfs, usage from a
-// walk. Limits are cooperative: the proxy refuses uploads past them, nothing
-// stops a container.
+// Command vfs is the volume plugin for a plain directory of any mounted file system. Scopes are
+// directories, capacity comes from statfs, and usage from a walk. Limits are cooperative: the proxy
+// refuses uploads above them, but containers can exceed them.
 package main
 
 import (

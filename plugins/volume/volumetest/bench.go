@@ -22,18 +22,18 @@ import (
 
 const (
 	volumeName = "conformance"
-	// timeout is how long a product may take until it shows what was done to it.
+	// timeout limits the wait until a product shows a change.
 	timeout = time.Minute
 )
 
-// bench is the place one check works at, and every process it started.
+// bench is the environment of one check, with the processes that it started.
 type bench struct {
 	plugin  Plugin
 	dir     string
 	mount   string
 	log     *suite.Log
 	clients []*volume.Client
-	scopes  []string // made by the check; emptied and removed at its end
+	scopes  []string // created by the check; emptied and removed at its end
 	undo    []func() error
 }
 
@@ -48,7 +48,7 @@ func newBench(p Plugin) (*bench, error) {
 		b.mount = filepath.Join(dir, "mount")
 		err = os.Mkdir(b.mount, 0o755)
 	}
-	// Sessions' users must be able to pass.
+	// The users of sessions must be able to enter it.
 	return b, errors.Join(err, os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "run"), 0o700))
 }
 
@@ -71,10 +71,10 @@ func (b *bench) close() error {
 	return errors.Join(errs...)
 }
 
-// sweep leaves a product's volume as it was.
+// sweep removes everything that the check created on a product's volume.
 func (b *bench) sweep(ctx context.Context) error {
 	if b.plugin.Mount == "" {
-		return nil // a directory that goes
+		return nil // a temporary directory
 	}
 	c, _, err := b.open(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *bench) sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// empty removes what is in a scope.
+// empty removes the contents of a scope.
 func (b *bench) empty(id string) error {
 	entries, err := os.ReadDir(b.at(id))
 	if os.IsNotExist(err) {
@@ -105,13 +105,12 @@ func (b *bench) empty(id string) error {
 	return err
 }
 
-// at is a path below the mount point.
+// at returns a path below the mount point.
 func (b *bench) at(elem ...string) string {
 	return filepath.Join(append([]string{b.mount}, elem...)...)
 }
 
-// options start the plugin without TLS, which is faster; a check of its own looks
-// at that.
+// options disables TLS, which is faster; a separate check tests TLS.
 func (b *bench) options() volume.Options {
 	return volume.Options{
 		Path: b.plugin.Path, Env: b.plugin.Env, SocketDir: filepath.Join(b.dir, "run"), Plain: true,
@@ -119,12 +118,12 @@ func (b *bench) options() volume.Options {
 	}
 }
 
-// program is the plugin, to be started by hand.
+// program describes the plugin's program for checks that start it themselves.
 func (b *bench) program() suite.Program {
 	return suite.Program{Path: b.plugin.Path, Env: b.plugin.Env, Dir: b.dir, Contract: volume.Contract(), Timeout: startTime}
 }
 
-// launch starts a process that has only been described.
+// launch starts a process and calls only Describe.
 func (b *bench) launch(ctx context.Context) (*volume.Client, error) {
 	c, err := volume.Launch(ctx, b.options())
 	if err == nil {
@@ -152,7 +151,7 @@ func (b *bench) request() *pb.OpenVolumeRequest {
 
 func this() *pb.VolumeRef { return &pb.VolumeRef{Volume: volumeName} }
 
-// reserve is a name for a scope, which is removed at the end.
+// reserve returns the name of a scope that is removed at the end.
 func (b *bench) reserve() string {
 	var raw [16]byte
 	rand.Read(raw[:]) // never fails
@@ -161,7 +160,7 @@ func (b *bench) reserve() string {
 	return id
 }
 
-// scope opens the volume and makes a scope.
+// scope opens the volume and creates a scope.
 func (b *bench) scope(ctx context.Context) (*volume.Client, *pb.OpenVolumeResponse, string, error) {
 	c, r, err := b.open(ctx)
 	if err != nil {
@@ -171,7 +170,7 @@ func (b *bench) scope(ctx context.Context) (*volume.Client, *pb.OpenVolumeRespon
 	return c, r, id, err
 }
 
-// create makes a scope.
+// create creates a scope.
 func (b *bench) create(ctx context.Context, c *volume.Client, limit *pb.Limit) (string, error) {
 	id := b.reserve()
 	_, err := c.CreateScope(ctx, &pb.ScopeRequest{Volume: volumeName, Scope: id, Limit: limit})
@@ -196,7 +195,7 @@ func want(what string, err error, any ...codes.Code) error {
 	return fmt.Errorf("%s: %v (%v), want %v", what, got, err, any)
 }
 
-// eventually asks until it is true: products take a while to show what was done.
+// eventually repeats ask until it succeeds, because products show changes with a delay.
 func (b *bench) eventually(ctx context.Context, ask func() error) error {
 	for end := time.Now().Add(cmp.Or(b.plugin.Environment.Timeout, timeout)); ; {
 		err := ask()

@@ -91,7 +91,7 @@ func cloneShares(ctx context.Context, b *bench) error {
 	return suite.Note(fmt.Sprintf("%d KiB", (after-before)>>10))
 }
 
-// used is what the file system says is stored on it, after all has been written.
+// used syncs the file system and returns the bytes that it stores.
 func (b *bench) used() (int64, error) {
 	f, err := os.Open(b.mount)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// These look at the disk, as a session's user: what the plugin says is one thing,
-// what the product does another. Cooperative limits stop no one there.
+// These checks inspect the disk as a session's user, because the product may behave differently
+// from the plugin's responses. They skip cooperative limits, which do not stop writers on the
+// mount.
 var effectChecks = []Check{
 	{"effect-bytes", "a session's user is stopped at the limit, with an error by close at the latest, and no more is on the disk", effectBytes},
 	{"effect-raise", "after the limit is raised he goes on, up to the new one", effectRaise},
@@ -32,7 +33,7 @@ var effectChecks = []Check{
 
 const effectLimit = 32 << 20
 
-// enforced makes a scope with a limit that someone enforces.
+// enforced creates a scope with a limit that the product enforces.
 func (b *bench) enforced(ctx context.Context, limit *pb.Limit) (*volume.Client, *pb.OpenVolumeResponse, string, string, error) {
 	fail := func(err error) (*volume.Client, *pb.OpenVolumeResponse, string, string, error) {
 		return nil, nil, "", "", err
@@ -56,7 +57,7 @@ func (b *bench) enforced(ctx context.Context, limit *pb.Limit) (*volume.Client, 
 	if err := b.as(func() error { return nil }); err != nil {
 		return fail(err)
 	}
-	id, err := b.create(ctx, c, nil) // what is needed to write has room beside the limit
+	id, err := b.create(ctx, c, nil) // the helper files are outside the limited scope
 	if err != nil {
 		return fail(err)
 	}
@@ -70,8 +71,8 @@ func (b *bench) enforced(ctx context.Context, limit *pb.Limit) (*volume.Client, 
 	return c, r, id, home, set(ctx, c, id, limit)
 }
 
-// most is how much may be on the disk under a limit, and how much is written before
-// a product counts as not stopping anyone.
+// most returns how many bytes may be stored under a limit, and how many are written before the
+// check concludes that the product does not stop writers.
 func (b *bench) most(r *pb.OpenVolumeResponse, limit int64) (stored, written int64) {
 	f := b.plugin.Environment.Tolerance
 	if f == 0 {
@@ -80,7 +81,7 @@ func (b *bench) most(r *pb.OpenVolumeResponse, limit int64) (stored, written int
 	return int64(float64(limit) * f), 4 * limit
 }
 
-// full writes as the user until they are stopped, and checks where they were.
+// full writes as the user until a write fails, and checks the position.
 func (b *bench) full(r *pb.OpenVolumeResponse, id, path string, limit int64) (written, error) {
 	most, tried := b.most(r, limit)
 	var w written
@@ -119,8 +120,8 @@ func effectBytes(ctx context.Context, b *bench) error {
 	return suite.Note(fmt.Sprintf("%v at %s, %.2f %% of the limit stored", errors.Unwrap(w.err), w.at, 100*float64(got)/effectLimit))
 }
 
-// grows writes as the user what there must be room for: soon, when the product
-// takes a while.
+// grows writes as the user data that must fit. It retries, because the product may show freed space
+// with a delay.
 func (b *bench) grows(ctx context.Context, path string, size int64) error {
 	return b.eventually(ctx, func() error {
 		return b.as(func() error {
@@ -178,7 +179,7 @@ func effectZero(ctx context.Context, b *bench) error {
 	if err := b.as(func() error { w = b.write(filepath.Join(home, "file"), 64<<20); return w.stopped() }); err != nil {
 		return err
 	}
-	most := int64(1 << 20) // of the product's own
+	most := int64(1 << 20) // for the product's own data
 	if r.Enforcement == pb.Enforcement_DELAYED {
 		most = 32 << 20
 	}
@@ -189,7 +190,7 @@ func effectZero(ctx context.Context, b *bench) error {
 	return err
 }
 
-// beside is the home of another scope, without a limit.
+// beside returns the home of another scope without a limit.
 func (b *bench) beside(ctx context.Context, c *volume.Client) (string, error) {
 	id, err := b.create(ctx, c, nil)
 	if err != nil {
@@ -256,7 +257,7 @@ func effectLower(ctx context.Context, b *bench) error {
 	return err
 }
 
-// touch makes files until it is stopped.
+// touch creates files until this fails.
 func (b *bench) touch(dir, name string, most int) (int, error) {
 	for i := range most {
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d", name, i)), nil, 0o644); err != nil {
@@ -290,7 +291,7 @@ func effectInodes(ctx context.Context, b *bench) error {
 	if made == 1000 || int64(files) > most || int64(files) < n-8 { // directories count
 		return fmt.Errorf("%d files are there, the limit is %d", files, n)
 	}
-	more := max(n, int64(files)) + 50 // where limits come late there are more than n
+	more := max(n, int64(files)) + 50 // products with delayed limits allow more than n
 	if err := set(ctx, c, id, &pb.Limit{Inodes: &more}); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func set(ctx context.Context, c *volume.Client, id string, l *pb.Limit) error {
 	return nil
 }
 
-// sameLimit compares; a product may round bytes up to its blocks.
+// sameLimit compares limits; a product may round bytes up to its block size.
 func sameLimit(want, got *pb.Limit) error {
 	const block = 1 << 20
 	w, g := want.GetBytes(), got.GetBytes()
@@ -79,14 +79,14 @@ func limits(ctx context.Context, b *bench) error {
 	for _, l := range []*pb.Limit{bytesOf(1 << 30), nil, bytesOf(0), {}, bytesOf(2 << 30), bytesOf(1 << 30)} {
 		err := set(ctx, c, id, l)
 		if l != nil && l.Bytes != nil && *l.Bytes == 0 && want("", err, codes.InvalidArgument) == nil {
-			zero = "zero is refused" // which a product that cannot hold it may do
+			zero = "zero is refused" // allowed for a product that cannot express it
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("after setting %s: %w", shown(l), err)
 		}
 	}
-	if err := c.Close(); err != nil { // a new process knows it too
+	if err := c.Close(); err != nil { // a new process must return it too
 		return err
 	}
 	next, _, err := b.open(ctx)
@@ -228,7 +228,7 @@ func limitBelow(ctx context.Context, b *bench) error {
 	if err := b.uses(ctx, c, id, size); err != nil {
 		return err
 	}
-	if err := set(ctx, c, id, nil); err != nil { // or it could not be emptied on some
+	if err := set(ctx, c, id, nil); err != nil { // or some products could not empty the scope
 		return err
 	}
 	return suite.Note(how)

@@ -21,13 +21,13 @@ var mountChecks = []Check{
 	{"remounted", "after it was mounted again the volume can be opened and has its scopes", remounted},
 }
 
-// bound is a volume with a scope, at a place that the product is bound to.
+// bound is a volume with a scope on a bind mount of the product.
 type bound struct {
 	*volume.Client
 	at, scope string
 }
 
-// away takes the product away from the place.
+// away unmounts the product.
 func (p *bound) away() error {
 	if err := unix.Unmount(p.at, 0); err != nil {
 		return fmt.Errorf("unmount, which a plugin that holds something open prevents: %w", err)
@@ -50,7 +50,7 @@ func (b *bench) bound(ctx context.Context) (*bound, error) {
 		return nil, suite.Skip("cannot mount: " + err.Error())
 	}
 	b.undo = append(b.undo, func() error {
-		for unix.Unmount(at, unix.MNT_DETACH) == nil { // as often as something is there
+		for unix.Unmount(at, unix.MNT_DETACH) == nil { // for each mount at this path
 		}
 		return nil
 	})
@@ -67,7 +67,7 @@ func (b *bench) bound(ctx context.Context) (*bound, error) {
 	return &bound{c, at, id}, err
 }
 
-// refuses makes the calls that change something, and the one about health.
+// refuses makes all calls with side effects, and Health.
 func (b *bench) refuses(ctx context.Context, p *bound) error {
 	h, err := p.Health(ctx, this())
 	if err != nil {

@@ -25,7 +25,7 @@ var optionChecks = []Check{
 	{"options-kept", "options that are refused leave the volume open as it was", optionsKept},
 }
 
-// given are the options that the plugin is tested with.
+// given returns the options that the plugin is tested with.
 func (b *bench) given() (map[string]any, error) {
 	out := map[string]any{}
 	if strings.TrimSpace(b.plugin.Options) == "" {
@@ -34,7 +34,7 @@ func (b *bench) given() (map[string]any, error) {
 	return out, json.Unmarshal([]byte(b.plugin.Options), &out)
 }
 
-// try opens the volume with options changed: "set name value", or without one.
+// try opens the volume with one option changed or removed.
 func (b *bench) try(ctx context.Context, c *volume.Client, name string, value any, remove bool) error {
 	o, err := b.given()
 	if err != nil {
@@ -97,7 +97,7 @@ func optionsTypes(ctx context.Context, b *bench) error {
 	return done(errs, "%d values of the wrong type", n)
 }
 
-// done joins errors, or notes what was done.
+// done joins errors, or returns a note about the checks that passed.
 func done(errs []error, format string, args ...any) error {
 	if err := errors.Join(errs...); err != nil {
 		return err

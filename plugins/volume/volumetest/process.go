@@ -28,7 +28,7 @@ var processChecks = []Check{
 	{"frugal", "it stays below 256 MiB", frugal},
 }
 
-// end kills a process and waits for its end.
+// end kills a process and waits for its exit.
 func end(c *volume.Client) error {
 	if err := syscall.Kill(c.Pid(), syscall.SIGKILL); err != nil {
 		return err
@@ -65,7 +65,7 @@ func killed(ctx context.Context, b *bench) error {
 	return same(ctx, next, before)
 }
 
-// same checks that a scope is what it was.
+// same checks that a scope has not changed.
 func same(ctx context.Context, c *volume.Client, before *pb.Scope) error {
 	after, err := c.GetScope(ctx, ref(before.Scope))
 	if err != nil {
@@ -102,7 +102,7 @@ func killedMidway(ctx context.Context, b *bench) error {
 				made[i] = err == nil
 			})
 		}
-		time.Sleep(time.Duration(round*round) * time.Millisecond) // somewhere in the middle of it
+		time.Sleep(time.Duration(round*round) * time.Millisecond) // at an arbitrary point of the call
 		if err := end(c); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func cancelled(ctx context.Context, b *bench) error {
 		_, _ = c.CreateScope(gone, &pb.ScopeRequest{Volume: volumeName, Scope: other})
 		cancel()
 	}
-	for _, id := range b.scopes { // also what a cancelled call may have begun
+	for _, id := range b.scopes { // also those that a cancelled call may have created
 		soon, cancel := context.WithTimeout(ctx, startTime)
 		_, err := c.CreateScope(soon, &pb.ScopeRequest{Volume: volumeName, Scope: id})
 		cancel()
@@ -192,7 +192,7 @@ func manyCalls(ctx context.Context, b *bench) error {
 	}
 	errs := make([]error, 200)
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, 16) // the proxy's limit of calls in flight
+	slots := make(chan struct{}, 16) // the proxy's limit of concurrent calls
 	for i := range errs {
 		wg.Go(func() {
 			slots <- struct{}{}
@@ -233,7 +233,7 @@ func secrets(ctx context.Context, b *bench) error {
 			continue
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o007 != 0 {
-			continue // a certificate, which all may read
+			continue // a certificate, which is not secret
 		}
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -273,14 +273,14 @@ func secrets(ctx context.Context, b *bench) error {
 		}
 		places["its "+f] = string(raw)
 	}
-	if err := c.Close(); err != nil { // and all has been logged
+	if err := c.Close(); err != nil { // waits until everything is logged
 		return err
 	}
 	places["its log"] = b.log.String()
 	for option, secret := range found {
 		for place, text := range places {
 			if strings.Contains(text, secret) {
-				b.log.Forget() // not into the report either
+				b.log.Forget() // the report must not contain the secrets either
 				return fmt.Errorf("the secret in %s is in %s", option, place)
 			}
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// checkTimeout leaves room for products that answer through a job.
+// checkTimeout is long enough for products that handle a call in a job.
 const checkTimeout = 3 * time.Minute
 
-// Run runs the checks named, or all, one after the other, since what one makes on
-// the volume another would see, and reports each.
+// Run runs the named checks, or all, and reports each. They run one after the other, because
+// changes of one on the volume are visible to others.
 func Run(ctx context.Context, p Plugin, only []string, report func(suite.Result)) error {
 	checks, err := suite.Only(Checks(), func(c Check) string { return c.Name }, only)
 	if err == nil {
@@ -28,9 +28,8 @@ func Run(ctx context.Context, p Plugin, only []string, report func(suite.Result)
 	return ctx.Err()
 }
 
-// Test runs the suite as subtests. With -short it does not: the suite takes a
-// while, and the race detector, for which short runs are, sees nothing of another
-// process.
+// Test runs the suite as subtests. It skips it with -short: the suite takes a while, and the race
+// detector, for which short runs are made, cannot inspect another process.
 func Test(t *testing.T, p Plugin) {
 	t.Helper()
 	if testing.Short() {

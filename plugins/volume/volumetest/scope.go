@@ -58,7 +58,7 @@ func scopeLife(ctx context.Context, b *bench) error {
 	return b.gone(ctx, c, id)
 }
 
-// gone checks that nothing is left of a scope.
+// gone checks that nothing remains of a scope.
 func (b *bench) gone(ctx context.Context, c *volume.Client, id string) error {
 	if _, err := os.Lstat(b.at(id)); !os.IsNotExist(err) {
 		return fmt.Errorf("after deletion of the scope its directory: %v", err)
@@ -68,7 +68,7 @@ func (b *bench) gone(ctx context.Context, c *volume.Client, id string) error {
 }
 
 func scopeMode(ctx context.Context, b *bench) error {
-	old := unix.Umask(0o077) // the plugin inherits it
+	old := unix.Umask(0o077) // inherited by the plugin
 	c, _, err := b.open(ctx)
 	unix.Umask(old)
 	if err != nil {
@@ -270,7 +270,7 @@ func scopeNotEmpty(ctx context.Context, b *bench) error {
 	for name, made := range makers {
 		at := b.at(id, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), made(at)); err != nil {
-			if name[0] == 0xff || errors.Is(err, unix.EOPNOTSUPP) { // this file system knows text alone, or no links
+			if name[0] == 0xff || errors.Is(err, unix.EOPNOTSUPP) { // the file system supports only text in names, or no links
 				continue
 			}
 			return err
@@ -339,7 +339,7 @@ func scopeLink(ctx context.Context, b *bench) error {
 			return errors.New("what a link leads to was limited")
 		}
 	}
-	_, _ = c.DeleteScope(ctx, ref(id)) // it may refuse, or take the link away
+	_, _ = c.DeleteScope(ctx, ref(id)) // it may refuse or remove the link
 	st, err := os.Stat(target)
 	if err != nil || st.Mode().Perm() != 0o700 {
 		return fmt.Errorf("the link's target was changed: %v (%v)", st, err)
@@ -347,7 +347,7 @@ func scopeLink(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// listed counts how often each scope is in the list.
+// listed returns how often each scope is in the list.
 func listed(ctx context.Context, c *volume.Client) (map[string]int, error) {
 	s, err := c.ListScopes(ctx, this())
 	if err != nil {

@@ -48,7 +48,7 @@ func mutualTLS(ctx context.Context, b *bench) error {
 }
 
 func describe(ctx context.Context, b *bench) error {
-	c, err := b.launch(ctx) // checks the description
+	c, err := b.launch(ctx) // validates the description
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func describe(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// optionsSchema is what the suite understands of a schema.
+// optionsSchema is the part of JSON Schema that the suite supports.
 type optionsSchema struct {
 	Type       string              `json:"type"`
 	Additional *bool               `json:"additionalProperties"`
@@ -78,7 +78,7 @@ type property struct {
 	Maximum     *float64 `json:"maximum"`
 }
 
-// readSchema reads the plugin's; skip when it takes no options.
+// readSchema parses the plugin's schema. It skips the check if the plugin has no options.
 func readSchema(c *volume.Client) (*optionsSchema, error) {
 	text := c.Description.GetOptionsSchema()
 	s := &optionsSchema{}

@@ -63,7 +63,7 @@ type treeCall struct {
 	call func(path string) error
 }
 
-// calls are the tree calls that the volume has.
+// calls returns the tree calls that the volume supports.
 func calls(ctx context.Context, c *volume.Client, r *pb.OpenVolumeResponse, free string) []treeCall {
 	var out []treeCall
 	add := func(k pb.Capability, name string, f func(path string) error) {
@@ -103,10 +103,10 @@ func treePaths(ctx context.Context, b *bench) error {
 		if !links {
 			continue
 		}
-		// What goes through a link is not there, or is not a directory.
+		// A path through a symbolic link does not exist or is not a directory.
 		err := k.call(id + "/link/sub")
 		if k.name == "delete" && err == nil {
-			continue // an absent tree is finished; that nothing went is looked at below
+			continue // deleting a missing tree succeeds; the check below verifies that nothing was deleted
 		}
 		errs = append(errs, want(k.name+" through a link", err, codes.NotFound, codes.FailedPrecondition, codes.InvalidArgument))
 	}
@@ -116,7 +116,7 @@ func treePaths(ctx context.Context, b *bench) error {
 	return done(errs, "%d calls", len(all))
 }
 
-// alike compares two trees; what differs is the error.
+// alike compares two trees and returns the differences as an error.
 func alike(one, two string) error {
 	a, err := snapshot(one)
 	if err != nil {
@@ -137,7 +137,7 @@ func alike(one, two string) error {
 	return nil
 }
 
-// snapshot is type, mode and content of each entry.
+// snapshot returns the type, mode and content of each entry.
 func snapshot(root string) (map[string]string, error) {
 	out := map[string]string{}
 	return out, filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
@@ -168,7 +168,7 @@ func copied(ctx context.Context, b *bench) error {
 	return b.copies(ctx, pb.Capability_COPY)
 }
 
-// duplicate is CopyTree or CloneTree.
+// duplicate calls CopyTree or CloneTree.
 func duplicate(ctx context.Context, c *volume.Client, k pb.Capability, from, to string) (grpc.ServerStreamingClient[pb.Progress], error) {
 	q := &pb.CopyRequest{Volume: volumeName, From: from, To: to}
 	if k == pb.Capability_CLONE {
@@ -177,7 +177,7 @@ func duplicate(ctx context.Context, c *volume.Client, k pb.Capability, from, to 
 	return c.CopyTree(ctx, q)
 }
 
-// copies checks a copy within a scope and one into another.
+// copies checks a copy within a scope and one into another scope.
 func (b *bench) copies(ctx context.Context, k pb.Capability) error {
 	c, r, id, err := b.scope(ctx)
 	if err != nil {
@@ -273,7 +273,7 @@ func copyCancel(ctx context.Context, b *bench) error {
 		cancel()
 		return err
 	}
-	// As soon as there is something of it.
+	// As soon as a part of the copy exists.
 	_ = b.eventually(ctx, func() error {
 		_, err := os.Lstat(b.at(id, "copy"))
 		return err
@@ -307,7 +307,7 @@ func deleted(ctx context.Context, b *bench) error {
 		return err
 	}
 	_ = os.Symlink(outside, b.at(id, "tree", "out"))
-	for range 2 { // the second time it is absent
+	for range 2 { // the second time it is missing
 		if _, err := follow(c.DeleteTree(ctx, &pb.TreeRef{Volume: volumeName, Path: id + "/tree"})); err != nil {
 			return err
 		}

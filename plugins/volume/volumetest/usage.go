@@ -22,7 +22,7 @@ var usageChecks = []Check{
 	{"usage-tree", "TreeUsage of a tree is within 1 % or 4 MiB of du", usageTree},
 }
 
-// fill writes a file that no product can make smaller, and waits until it is there.
+// fill writes a file that no product can compress, and waits until it is stored.
 func fill(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -40,7 +40,7 @@ func random() io.Reader {
 	return rand.NewChaCha8(seed)
 }
 
-// uses waits until a scope's usage is what du says plus what cannot be seen by it.
+// uses waits until the usage of a scope matches that of du.
 func (b *bench) uses(ctx context.Context, c *volume.Client, id string, size int64) error {
 	return b.eventually(ctx, func() error {
 		s, err := c.GetScope(ctx, ref(id))
@@ -57,7 +57,7 @@ func (b *bench) uses(ctx context.Context, c *volume.Client, id string, size int6
 	})
 }
 
-// near allows 1 % or 4 MiB.
+// near accepts a difference of 1 % or 4 MiB.
 func near(got, want int64) error {
 	if off := got - want; max(off, -off) > max(want/100, 4<<20) {
 		return fmt.Errorf("%d bytes, want about %d", got, want)
@@ -97,14 +97,14 @@ func usage(ctx context.Context, b *bench) error {
 	return b.uses(ctx, c, id, size/2)
 }
 
-// hole makes a file in which nothing is stored.
+// hole creates a sparse file without data.
 func hole(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
-		return nil // none is as good
+		return nil // without sparse files there is nothing to check
 	}
 	if err := errors.Join(f.Truncate(1<<40), f.Close()); err != nil && os.Remove(path) != nil {
-		return err // 1 TiB may be more than the product's files can be
+		return err // 1 TiB can exceed the product's maximum size of a file
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func usageNames(ctx context.Context, b *bench) error {
 	var total int64
 	for _, name := range []string{strings.Repeat("f", 255), strings.Repeat("é", 127), "line\nbreak", "\xff\xfe", "-rf *", "日本語 🚢", `"quo'ted"`, "$(id)`id`"} {
 		err := fill(filepath.Join(dir, name), size)
-		if err != nil && name[0] == 0xff { // this file system knows text alone
+		if err != nil && name[0] == 0xff { // the file system supports only text in names
 			continue
 		}
 		if err != nil {
@@ -143,7 +143,7 @@ func usageNames(ctx context.Context, b *bench) error {
 	return b.uses(ctx, c, id, total)
 }
 
-// plant puts links to a large file and its directory into a scope.
+// plant creates links to a large file and its directory in a scope.
 func (b *bench) plant(id string) error {
 	out := filepath.Join(b.dir, "outside")
 	if err := os.MkdirAll(out, 0o755); err != nil {
@@ -209,7 +209,7 @@ func usageTree(ctx context.Context, b *bench) error {
 	})
 }
 
-// grow makes a tree with all that can be in one, and counts what is below its root.
+// grow creates a tree with all kinds of entries, and counts the entries below its root.
 func (b *bench) grow(id, name string) (files, directories int, err error) {
 	root := b.at(id, name)
 	for i := range 5 {

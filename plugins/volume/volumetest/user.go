@@ -24,7 +24,7 @@ func (b *bench) uid() int {
 	return nobody
 }
 
-// as runs f as a session's user: limits that root may exceed bind them.
+// as runs f as a session's user, because root is exempt from some limits.
 func (b *bench) as(f func() error) error {
 	if as := b.plugin.Environment.As; as != nil {
 		return as(b.uid(), f)
@@ -38,15 +38,15 @@ func (b *bench) as(f func() error) error {
 	return become(b.uid(), f)
 }
 
-// become runs f in a thread that has given up all privileges, and ends with it.
+// become runs f in a thread that has dropped all privileges and ends afterwards.
 func become(uid int, f func() error) error {
 	result := make(chan error, 1)
 	var run func()
 	run = func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with this function
 		if unix.Gettid() == os.Getpid() {
-			// The first thread does not end but sleeps, and the process would look like
-			// the user's. While it is locked another one is taken.
+			// The main thread would not exit but sleep, and the process would appear to belong to
+			// the user. While it is locked, another thread is used.
 			waiting := make(chan struct{})
 			go func() { defer close(waiting); run() }()
 			<-waiting
@@ -59,7 +59,7 @@ func become(uid int, f func() error) error {
 			{syscall.SYS_SETRESGID, uintptr(uid), uintptr(uid), uintptr(uid)},
 			{syscall.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)},
 		} {
-			// Of this thread alone; syscall.Setresuid would change all of them.
+			// This changes only this thread; syscall.Setresuid would change all threads.
 			if _, _, errno := syscall.RawSyscall(call[0], call[1], call[2], call[3]); errno != 0 {
 				err = errors.Join(err, errno)
 			}
@@ -74,7 +74,7 @@ func become(uid int, f func() error) error {
 	return <-result
 }
 
-// home makes a directory in a scope that a session's user may write to.
+// home creates a directory in a scope that a session's user can write to.
 func (b *bench) home(id string) (string, error) {
 	dir := b.at(id, "session")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -86,14 +86,14 @@ func (b *bench) home(id string) (string, error) {
 	return dir, os.Chown(dir, b.uid(), b.uid())
 }
 
-// written is how writing ended.
+// written is the result of writing.
 type written struct {
 	accepted int64
-	err      error  // that stopped it; nil when all was taken
+	err      error  // the error that stopped it; nil if everything was written
 	at       string // write, fsync or close
 }
 
-// stopped reports whether a limit did it.
+// stopped returns an error unless a limit stopped the writer.
 func (w written) stopped() error {
 	if w.err == nil {
 		return nil
@@ -104,8 +104,8 @@ func (w written) stopped() error {
 	return fmt.Errorf("%s: %w, want EDQUOT or ENOSPC", w.at, w.err)
 }
 
-// write writes until it is stopped, at most so much, and syncs every now and then:
-// many products count what has reached them.
+// write writes up to most bytes until it is stopped. It syncs periodically, because many products
+// count only data that has reached them.
 func (b *bench) write(path string, most int64) written {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -139,7 +139,7 @@ func (b *bench) write(path string, most int64) written {
 	return w
 }
 
-// stored is what is on the disk of a tree's files.
+// stored returns the stored bytes and the number of files of a tree.
 func stored(dir string) (bytes int64, files int, err error) {
 	err = filepath.WalkDir(dir, func(p string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -204,7 +204,7 @@ func unimplemented(ctx context.Context, b *bench) error {
 	return errors.Join(errs...)
 }
 
-// first is the error that a stream begins with.
+// first returns the error of the first message of a stream.
 func first[M any](s interface{ Recv() (*M, error) }, err error) error {
 	if err == nil {
 		_, err = s.Recv()
@@ -263,7 +263,7 @@ func capacity(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// recent checks that a time is one, and within the last hour.
+// recent checks that a time is within the last hour.
 func recent(unixMs int64) error {
 	if age := time.Since(time.UnixMilli(unixMs)); unixMs <= 0 || age > time.Hour || age < -time.Minute {
 		return fmt.Errorf("as of %v", time.UnixMilli(unixMs))
@@ -279,7 +279,7 @@ func performance(ctx context.Context, b *bench) error {
 	if !has(r, pb.Capability_METRICS) {
 		return suite.Skip("no METRICS")
 	}
-	// A counter grows while things are written and stays when they are not.
+	// A counter grows while data is written and then stays constant.
 	if err := os.WriteFile(b.at(id, "load"), make([]byte, 1<<20), 0o644); err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func performance(ctx context.Context, b *bench) error {
 		if err := recent(p.AsOfUnixMs); err != nil {
 			return err
 		}
-		// No storage does more than these in a second: who says so tells a counter.
+		// No storage exceeds these rates, so a higher value must be a counter.
 		const ops, bytes = 1e9, 100 << 40
 		for what, v := range map[string]*float64{
 			"read_ops": p.ReadOpsPerSecond, "write_ops": p.WriteOpsPerSecond, "read_bytes": p.ReadBytesPerSecond,

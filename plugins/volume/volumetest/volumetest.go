@@ -1,7 +1,6 @@
-// Package volumetest is the conformance suite of the volume contract. It
-// drives a plugin's binary as the storage proxy would, and looks at the disk for
-// what the plugin says has happened. A vendor runs it from a test (Test) or with
-// the command berth-volume-conformance; both do the same.
+// Package volumetest is the conformance suite of the volume contract. It calls a plugin's program
+// as the storage proxy would, and verifies the plugin's responses on the disk. Vendors run it from
+// a test (Test) or with the command berth-volume-conformance, which are equivalent.
 package volumetest
 
 import (
@@ -12,64 +11,60 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Plugin says what to test.
+// Plugin describes the plugin to test.
 type Plugin struct {
-	Path string   // the binary
+	Path string   // the program
 	Env  []string // added to the plugin's environment
 	// Options is options_json; empty = the plugin's defaults.
 	Options string
-	// Mount is where the product is mounted and may be written to; every check
-	// makes scopes of its own there and removes them. Empty = a fresh
-	// directory for each check, for plugins that need no product.
+	// Mount is the writable mount point of the product. Every check creates its own scopes there
+	// and removes them. Empty = a new directory for each check, for plugins that need no product.
 	Mount       string
 	Environment Environment
 }
 
-// Environment is the circumstances that a plugin is tried in. The suite runs where the
-// volume is mounted: on this machine, in a namespace, in another kernel.
+// Environment describes the environment of the suite. The suite runs where the volume is mounted:
+// on this machine, in a namespace, or in another kernel.
 type Environment struct {
-	// UID writes as sessions do, without privileges; 0 = 65534.
+	// UID is the unprivileged user that writes like sessions do; 0 = 65534.
 	UID int
-	// As runs f as a process of that user would; nil = in a thread of this process
-	// that has become the user, which wants root.
+	// As runs f with the privileges of that user; nil = in a thread of this process that changes to
+	// the user, which requires root.
 	As func(uid int, f func() error) error
-	// Tolerance is how much of a limit may be on the disk: 1.01. 0 = what the
-	// enforcement promises: 1.02 when HARD, 1.5 when DELAYED.
+	// Tolerance is the maximum ratio of stored bytes to the limit, such as 1.01. 0 = 1.02 for HARD
+	// and 1.5 for DELAYED enforcement.
 	Tolerance float64
-	// Timeout is how long the product may take until it shows what was done to it; 0
-	// = a minute.
+	// Timeout limits the wait until the product shows a change; 0 = a minute.
 	Timeout time.Duration
-	// Pause is what writers wait after every 4 MiB and every 20 files, for products that
-	// stop them some time after the limit: what is stored past it is what they
-	// write in that time.
+	// Pause is the delay of writers after every 4 MiB and every 20 files, for products that stop
+	// them with a delay: the stored excess depends on the bytes written in that time.
 	Pause time.Duration
-	// NoBind says that the product does not work where its mount is bound to another
-	// place, which is how the suite takes a volume away from a plugin.
+	// NoBind means that the product does not work on a bind mount, which the suite uses to take a
+	// volume away from a plugin.
 	NoBind bool
-	// NoInodes says that the product is made up and does not count files, though the
-	// real one does.
+	// NoInodes means that the simulated product does not count files although the real one does.
 	NoInodes bool
-	// Names says that the product counts a file once for each of its names.
+	// Names means that the product counts a file once for each of its names.
 	Names bool
-	// Lengths says that the mount shows lengths in the place of what is stored, so that a
-	// hole is as large as if it were written.
+	// Lengths means that the mount shows lengths of files instead of stored bytes, so that a sparse
+	// file looks as large as a full one.
 	Lengths bool
 }
 
-// Check is one promise of the contract.
+// Check is one requirement of the contract.
 type Check struct {
 	Name string
-	Want string // what is promised, one line
+	Want string // the requirement in one line
 	run  func(context.Context, *bench) error
 }
 
-// Checks lists the suite in the order it reports.
+// Checks returns all checks in the order of the report.
 func Checks() []Check {
 	return slices.Concat(startChecks, optionChecks, volumeChecks, mountChecks, scopeChecks, limitChecks,
 		usageChecks, treeChecks, cloneChecks, processChecks, effectChecks)
 }
 
-// Bare reports whether a check needs no product: only that the program starts.
+// Bare reports whether a check only needs the program and no product.
 func (c Check) Bare() bool {
 	return slices.ContainsFunc(startChecks, func(s Check) bool { return s.Name == c.Name })
 }

@@ -20,7 +20,7 @@ var dir string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if testing.Short() { // nothing is run that would have to be built
+	if testing.Short() { // skip tests that would build programs
 		os.Exit(m.Run())
 	}
 	os.Exit(func() int {
@@ -41,12 +41,12 @@ func TestVFS(t *testing.T) {
 	volumetest.Test(t, volumetest.Plugin{Path: filepath.Join(dir, "vfs"), Options: `{"usage_max_age_s": 0}`})
 }
 
-// TestTemplate: what vendors copy keeps every promise.
+// TestTemplate checks that the template for vendors passes the suite.
 func TestTemplate(t *testing.T) {
 	volumetest.Test(t, volumetest.Plugin{Path: filepath.Join(dir, "template"), Options: `{"usage_max_age": "0s"}`})
 }
 
-// villain is the plugin that does nothing wrong unless it is told to.
+// villain returns a plugin with one fault.
 func villain(t *testing.T, deed string) volumetest.Plugin {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "password")
@@ -125,7 +125,8 @@ func TestMisdeedsAreCaught(t *testing.T) {
 	}
 }
 
-// A copy is not a clone where blocks could be shared. It wants a disk of its own.
+// A copy must not count as a clone on a file system whose files can share blocks. This requires a
+// separate disk.
 func TestCopyIsNoClone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")

@@ -25,12 +25,12 @@ type filesystem struct {
 	*driver.Mount
 	client  *rest.Client
 	options options
-	at      string // of the file system in the interface
+	at      string // of the file system in the API
 	release string
 	reason  string // why there are no limits
 }
 
-// info is what the cluster says of a file system.
+// info is the cluster's information about a file system.
 type info struct {
 	UID       string `json:"uid"`
 	Name      string `json:"name"`
@@ -41,7 +41,7 @@ type info struct {
 	Available int64  `json:"available_total"`
 }
 
-// login gets an access token, with the last refresh token where there is one.
+// login returns a session with an access token, using the last refresh token if there is one.
 func login(o options) rest.Auth {
 	return rest.NewLogin(func(ctx context.Context, c *rest.Client, old *rest.Session) (*rest.Session, error) {
 		q := rest.Request{Method: http.MethodPost, Path: base + "/login", Anonymous: true, Again: true}
@@ -72,7 +72,7 @@ func login(o options) rest.Auth {
 	})
 }
 
-// explain finds the class of an error, and its text.
+// explain finds the class and the text of an error.
 func explain(r *rest.Response) (code, message string) {
 	var body struct {
 		Message string `json:"message"`
@@ -81,7 +81,7 @@ func explain(r *rest.Response) (code, message string) {
 			Text  string `json:"exceptionText"`
 		} `json:"data"`
 	}
-	_ = json.Unmarshal(r.Body, &body) // what is no JSON says nothing
+	_ = json.Unmarshal(r.Body, &body) // the body may not be JSON
 	if body.Message == "" {
 		body.Message = body.Data.Text
 	}
@@ -131,7 +131,7 @@ func (f *filesystem) open(ctx context.Context) error {
 	}
 	for _, err := range f.quotas(ctx) {
 		if err == nil {
-			break // one is enough to know that they may be seen
+			break // one is enough to show the permission
 		}
 		if code := status.Code(driver.Error("", err)); code == codes.Unavailable || ctx.Err() != nil {
 			return err
@@ -141,7 +141,8 @@ func (f *filesystem) open(ctx context.Context) error {
 	return nil
 }
 
-// resolves reports whether a release has resolvePath; one that cannot be read does.
+// resolves reports whether a release has resolvePath. It reports true for a release that cannot be
+// parsed.
 func resolves(release string) bool {
 	first, rest, _ := strings.Cut(release, ".")
 	second, _, _ := strings.Cut(rest, ".")
@@ -150,7 +151,7 @@ func resolves(release string) bool {
 	return err != nil || merr != nil || major > 4 || major == 4 && minor >= 3
 }
 
-// get asks for what is in an answer's data.
+// get returns the data of a response.
 func get[T any](ctx context.Context, f *filesystem, path string, q url.Values) (T, error) {
 	var out struct {
 		Data T `json:"data"`

@@ -41,11 +41,11 @@ func (f *filesystem) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	return &pb.CapacityReport{TotalBytes: fs.Total, UsedBytes: fs.Used, AvailableBytes: fs.Available}, nil
 }
 
-// realtimeWindow is what the cluster's rates of now are taken over.
+// realtimeWindow is the window of the cluster's current rates.
 const realtimeWindow = time.Second
 
-// Performance implements driver.Meter: the sum over all processes of the cluster, whose
-// latencies count by their operations.
+// Performance implements driver.Meter. It returns the sum over all processes of the cluster, with
+// latencies weighted by their operations.
 func (f *filesystem) Performance(ctx context.Context) (*pb.PerformanceSample, error) {
 	type process struct {
 		Reads        float64 `json:"reads_per_second"`
@@ -73,7 +73,7 @@ func (f *filesystem) Performance(ctx context.Context) (*pb.PerformanceSample, er
 		ReadOpsPerSecond: &sum.Reads, WriteOpsPerSecond: &sum.Writes,
 		ReadBytesPerSecond: &sum.ReadBytes, WriteBytesPerSecond: &sum.WriteBytes,
 	}
-	if sum.Reads > 0 { // else there is no latency to tell
+	if sum.Reads > 0 { // otherwise there is no latency
 		mean := sum.ReadLatency / sum.Reads
 		p.ReadLatencyUs = &mean
 	}

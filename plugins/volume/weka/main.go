@@ -1,8 +1,8 @@
-// Command weka is the volume plugin for WEKA, 4.3 or newer, by its REST interface:
-// a scope is a directory of the file system that is mounted, and its limit a
-// directory quota, which the cluster enforces.
+// Command weka is the volume plugin for WEKA, 4.3 or newer, through its REST API. A scope is a
+// directory of the mounted file system, and its limit is a directory quota, which the cluster
+// enforces.
 //
-// docs/storage/weka.md has the options and what is known of the product.
+// docs/storage/weka.md documents the options and the known behavior of the product.
 package main
 
 import (

@@ -21,11 +21,11 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// unlimited is a quota that only counts. A directory that was never counted
-// cannot be limited later unless it is empty, so that every scope has one.
+// unlimited is the limit of a quota that only accounts usage. A directory without a quota can get
+// one later only if it is empty, so every scope has one.
 const unlimited = math.MaxInt64
 
-// slack is how near to unlimited a limit is rounded by the cluster.
+// slack is the tolerance for the cluster's rounding of unlimited.
 const slack = 1 << 20
 
 type quota struct {
@@ -35,7 +35,7 @@ type quota struct {
 	Status string `json:"status"` // ADDING, ACTIVE, DELETING, ERROR
 }
 
-// fill puts into a scope what a quota says.
+// fill copies a quota's values to a scope.
 func (q *quota) fill(out *pb.Scope) {
 	if q.Hard != nil && *q.Hard > 0 && *q.Hard < unlimited-slack {
 		out.Limit.Bytes = q.Hard
@@ -44,10 +44,10 @@ func (q *quota) fill(out *pb.Scope) {
 	out.UsedBytes, out.Exact = &used, q.Status == "ACTIVE"
 }
 
-// inside is the path of a scope in the file system.
+// inside returns the path of a scope in the file system.
 func (f *filesystem) inside(scope string) string { return path.Join(f.options.Path, scope) }
 
-// resolve asks for the inode number of a scope's directory.
+// resolve returns the inode number of a scope's directory.
 func (f *filesystem) resolve(ctx context.Context, scope string) (string, error) {
 	out, err := get[struct {
 		Inode json.Number `json:"inode_id"` // text, or a number
@@ -61,8 +61,8 @@ func (f *filesystem) resolve(ctx context.Context, scope string) (string, error) 
 
 func (f *filesystem) quotaPath(inode string) string { return f.at + "/quota/" + inode }
 
-// quota asks for the one of an inode; nil when there is none, which is an error or an
-// empty answer, as the release has it.
+// quota returns the quota of an inode, or nil if there is none, which is an error or an empty
+// response depending on the release.
 func (f *filesystem) quota(ctx context.Context, inode string) (*quota, error) {
 	q, err := get[*quota](ctx, f, f.quotaPath(inode), nil)
 	if none(err) || q == nil || q.Status == "" && q.Hard == nil {
@@ -82,7 +82,7 @@ func ignore(err error, which func(error) bool) error {
 	return err
 }
 
-// quotas lists all of the file system, page by page.
+// quotas returns all quotas of the file system, page by page.
 func (f *filesystem) quotas(ctx context.Context) iter.Seq2[quota, error] {
 	type page struct {
 		Data []quota `json:"data"`
@@ -97,7 +97,7 @@ func (f *filesystem) quotas(ctx context.Context) iter.Seq2[quota, error] {
 	return rest.All(ctx, f.client, rest.Request{Path: f.at + "/quota"}, func(p *page) []quota { return p.Data }, next)
 }
 
-// limit puts a quota on a scope and waits until it holds.
+// limit sets a quota on a scope and waits until it is effective.
 func (f *filesystem) limit(ctx context.Context, scope string, limit *pb.Limit) error {
 	bytes := int64(unlimited)
 	if limit.Bytes != nil {
@@ -124,7 +124,7 @@ func (f *filesystem) limit(ctx context.Context, scope string, limit *pb.Limit) e
 	})
 }
 
-// refused says what is the matter with a directory that has files and no quota.
+// refused explains the error for a directory with files and without a quota.
 func (f *filesystem) refused(ctx context.Context, scope, inode string, err error) error {
 	var e *rest.Error
 	if !errors.As(err, &e) || e.Busy() || e.Status == http.StatusForbidden || f.EmptyScope(scope) == nil {
@@ -137,8 +137,8 @@ func (f *filesystem) refused(ctx context.Context, scope, inode string, err error
 		"scope %s has files and was made without a quota: the cluster counts it only with its data service, or by weka fs quota set: %s", scope, e.Message)
 }
 
-// drop forgets the quota of a directory that is gone. The cluster does so too, and one
-// that stays holds for nothing: its inode number does not come again.
+// drop deletes the quota of a deleted directory. The cluster does so too, and a remaining one has
+// no effect, because its inode number is not reused.
 func (f *filesystem) drop(ctx context.Context, inode string) error {
 	_, err := f.client.Do(ctx, rest.Request{Method: http.MethodDelete, Path: f.quotaPath(inode)})
 	return ignore(err, func(err error) bool { return err != nil && status.Code(driver.Error("", err)) != codes.Unavailable })

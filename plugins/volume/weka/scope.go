@@ -59,7 +59,7 @@ func (f *filesystem) SetScopeLimit(ctx context.Context, scope string, limit *pb.
 	return f.limit(ctx, scope, limit)
 }
 
-// possible refuses what a quota cannot hold: there, zero is not a limit.
+// possible rejects zero, which WEKA takes to mean unlimited.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
@@ -70,8 +70,8 @@ func possible(limit *pb.Limit) error {
 	return nil
 }
 
-// DeleteScope implements driver.Volume. The directory goes first, which it does only
-// when it is empty.
+// DeleteScope implements driver.Volume. The directory is removed first, which succeeds only if it
+// is empty.
 func (f *filesystem) DeleteScope(ctx context.Context, scope string) error {
 	d, err := f.OpenTree(scope)
 	if status.Code(driver.Error("", err)) == codes.NotFound {
@@ -96,8 +96,8 @@ func (f *filesystem) DeleteScope(ctx context.Context, scope string) error {
 	return f.drop(ctx, inode)
 }
 
-// ListScopes implements driver.Lister: the directories, with what the list of quotas
-// says of them.
+// ListScopes implements driver.Lister. It returns the directories with the values from the list of
+// quotas.
 func (f *filesystem) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	return func(yield func(*pb.Scope, error) bool) {
 		known := map[string]quota{}

@@ -23,14 +23,14 @@ func TestMain(m *testing.M) { simulatortest.Main(m, main) }
 const scopeA = "0123456789abcdef0123456789abcdef"
 
 // TestConformance runs the suite on the simulator on btrfs, with quotas that take a while and
-// tokens that end again and again.
+// tokens that expire often.
 func TestConformance(t *testing.T) {
 	simulatortest.Conform(t, weka.New, simulator.Options{PageSize: 2, TokenLife: 5 * time.Second})
 }
 
 func TestLive(t *testing.T) { simulatortest.Live(t, "WEKA") }
 
-// TestRequests holds what is asked of a cluster against golden files.
+// TestRequests compares the requests to a cluster with golden files.
 func TestRequests(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{JobTime: -1}, nil)
 	step := b.Steps(regexp.MustCompile(`"(total_budget|\w+_total|used_total_data)":\d+`))
@@ -44,7 +44,7 @@ func TestRequests(t *testing.T) {
 	step("capacity", err)
 }
 
-// TestLimitRefusesBytes is the way from a REST call to a write that fails.
+// TestLimitRefusesBytes checks the way from a REST call to a failing write.
 func TestLimitRefusesBytes(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, weka.New, simulator.Options{JobTime: 500 * time.Millisecond}, nil)
 	if opened.Enforcement != pb.Enforcement_HARD {
@@ -53,7 +53,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	if s := b.Enforces(scopeA); !s.Exact {
 		t.Errorf("scope %v", s)
 	}
-	most := simulatortest.Bytes(math.MaxInt64) // which to the cluster is none
+	most := simulatortest.Bytes(math.MaxInt64) // which means unlimited to the cluster
 	if err := b.Limit(scopeA, most); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("limit: %v", err)
 	}
@@ -62,7 +62,7 @@ func TestLimitRefusesBytes(t *testing.T) {
 	}
 }
 
-// TestScopeWithoutQuota is a directory that something else has made.
+// TestScopeWithoutQuota checks a directory that was not created by the plugin.
 func TestScopeWithoutQuota(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
 	b.Must(os.Mkdir(b.Simulator.Tree.Path(scopeA), 0o755))
@@ -95,7 +95,7 @@ func TestSecrets(t *testing.T) {
 	b.Secrets()
 }
 
-// TestNoQuotas are clusters without limits, and why.
+// TestNoQuotas checks clusters without limits, and the reasons.
 func TestNoQuotas(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
 	b.Without(map[string]string{"quota=refused": "role of the user", "version=4.2.18": "4.2.18"})
@@ -119,13 +119,13 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestRefresh ends the access token alone: the refresh token is used, not the password.
+// TestRefresh invalidates only the access token: the refresh token is used, not the password.
 func TestRefresh(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{}, nil)
 	b.Refreshes(simulator.Fault{Status: 401}, "/login", "/api/v2/login/refresh")
 }
 
-// TestPages has more quotas than a page; their limits come with the list.
+// TestPages has more quotas than a page. Their limits are part of the list.
 func TestPages(t *testing.T) {
 	b, _ := simulatortest.NewHarness(t, weka.New, simulator.Options{PageSize: 2, JobTime: -1}, nil)
 	for _, s := range b.Lists(5, true) {

@@ -7,16 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The numbers of linux/btrfs.h: direction, size of the argument, 0x94, number.
-// Direction and size lie where every architecture but mips, powerpc and sparc
-// has them.
+// ioctl numbers of linux/btrfs.h: direction, size of the argument, 0x94, number. Direction and size
+// have these positions on all architectures except mips, powerpc and sparc.
 const (
 	none  = 0 << 30
 	write = 1 << 30
 	back  = 2 << 30
 	magic = 0x94 << 8
 
-	page = 4096 << 16 // most arguments are padded to it
+	page = 4096 << 16 // most arguments are padded to this size
 
 	iocSync          = none | magic | 8
 	iocDestroy       = write | page | magic | 15
@@ -36,12 +35,12 @@ const (
 	subvolInherit    = 1 << 2
 )
 
-// lifted is the limit that means none.
+// lifted is the value that means no limit.
 const lifted = 1<<64 - 1
 
 type limit struct {
 	flags, maxReferenced uint64
-	_                    [3]uint64 // max exclusive, and reservations, which no kernel has
+	_                    [3]uint64 // limits of exclusive bytes and of reservations, which no kernel implements
 }
 
 func referenced(bytes *int64) limit {
@@ -58,7 +57,7 @@ type limitArgs struct {
 }
 
 type groupArgs struct {
-	_     uint64 // 0 removes it
+	_     uint64 // 0 removes the limit
 	group uint64
 }
 
@@ -72,10 +71,10 @@ type rescanArgs struct {
 	_     [7]uint64
 }
 
-// inherit gives a new subvolume's group its limit.
+// inherit sets the limit of a new subvolume's group.
 type inherit struct {
 	flags uint64
-	_     [3]uint64 // groups above it, and what to copy from where: none
+	_     [3]uint64 // parent groups and groups to copy from: none
 	limit limit
 }
 
@@ -105,8 +104,8 @@ type infoArgs struct {
 	_    [992]byte
 }
 
-// ioctl calls until no signal interrupts it. The argument must not move:
-// pointers within it are kept by the caller.
+// ioctl repeats the call while signals interrupt it. The argument must not move: the caller must
+// keep pointers inside it alive.
 func ioctl[T any](f *os.File, request uint, arg *T) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

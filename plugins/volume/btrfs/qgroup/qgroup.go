@@ -1,19 +1,18 @@
-// Package qgroup speaks to btrfs about subvolumes and their quota groups: pure
-// Go ioctls, no btrfs program. What wants directories that refuse bytes past a
-// limit imports it: the btrfs plugin, and the simulators of storage products.
+// Package qgroup calls btrfs about subvolumes and their quota groups, with ioctls in pure Go and
+// without the btrfs program. The btrfs plugin and the simulators of storage products import it, for
+// directories with enforced limits.
 //
-// Every subvolume has a quota group of its own number, 0/ID. Its limit is on
-// referenced bytes: what the subvolume's files and metadata take, blocks that
-// it shares with others included. A write that would pass the limit fails with
-// EDQUOT, for root too. Metadata counts, so at the limit even touch fails; rm
-// works.
+// Every subvolume has a quota group with its own number, 0/ID. Its limit applies to referenced
+// bytes: the blocks of the subvolume's files and metadata, including those shared with other
+// subvolumes. A write that would exceed the limit fails with EDQUOT, for root as well. Metadata
+// counts, so at the limit even touch fails; rm works.
 //
-// Figures are what the kernel wrote with its last commit, at most 30 s ago;
-// [Sync] makes them current, [Reserved] says what was written since. Reading
-// them, limits and quotas themselves need CAP_SYS_ADMIN.
+// The usage is that of the kernel's last commit, at most 30 s ago; [Sync] makes it current, and
+// [Reserved] returns the bytes written since. Reading usage, limits and quota status requires
+// CAP_SYS_ADMIN.
 //
-// Files given to these functions are open directories on the file system;
-// O_PATH is not enough.
+// File arguments of these functions are open directories on the file system; O_PATH is not
+// sufficient.
 package qgroup
 
 import (
@@ -25,11 +24,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ID is a quota group's number: a subvolume's, or with a level above zero one
-// that gathers others.
+// ID is the number of a quota group: that of a subvolume or, with a level above zero, one that
+// contains others.
 type ID uint64
 
-// Level is 0 for a subvolume's own group.
+// Level returns 0 for the group of a subvolume.
 func (id ID) Level() int { return int(id >> 48) }
 
 func (id ID) String() string { return fmt.Sprintf("%d/%d", id.Level(), uint64(id)&(1<<48-1)) }
@@ -38,12 +37,11 @@ func (id ID) String() string { return fmt.Sprintf("%d/%d", id.Level(), uint64(id
 type Group struct {
 	ID         ID
 	Referenced int64  // bytes reachable from the subvolume
-	Exclusive  int64  // of these, what no other shares
+	Exclusive  int64  // the part that no other subvolume shares
 	Limit      *int64 // of referenced bytes; nil = none
 }
 
-// Read returns the group of a subvolume. Without quotas or group, its error is
-// ENOENT.
+// Read returns the group of a subvolume. It returns ENOENT without quotas or group.
 func Read(dir *os.File, id ID) (Group, error) {
 	found, err := read(dir, id, id)
 	if err != nil {
@@ -55,8 +53,8 @@ func Read(dir *os.File, id ID) (Group, error) {
 	return found[0], nil
 }
 
-// All returns the groups of all subvolumes, by number; also those whose
-// subvolume is gone. Without quotas, its error is ENOENT.
+// All returns the groups of all subvolumes by number, including those of deleted subvolumes. It
+// returns ENOENT without quotas.
 func All(dir *os.File) ([]Group, error) {
 	found, err := read(dir, 0, 1<<48-1)
 	if err != nil {
@@ -65,7 +63,7 @@ func All(dir *os.File) ([]Group, error) {
 	return found, nil
 }
 
-// read gathers figures and limits: two kinds of items, each ordered by group.
+// read combines usage and limits, which are two kinds of items, each ordered by group.
 func read(dir *os.File, from, to ID) ([]Group, error) {
 	var found []Group
 	at := map[ID]int{}
@@ -90,15 +88,15 @@ func read(dir *os.File, from, to ID) ([]Group, error) {
 	return found, err
 }
 
-// amount reads a number of bytes and keeps it positive.
+// amount decodes a number of bytes and limits it to the positive range.
 func amount(b []byte) int64 {
 	return int64(min(binary.LittleEndian.Uint64(b), math.MaxInt64))
 }
 
-// SetLimit bounds the referenced bytes of a group; nil lifts the bound, zero
-// refuses every byte. A limit below what is there keeps it and refuses more. The
-// directory must lie outside of the subvolume: the call itself takes a little
-// space where it lies, and at the limit there is none.
+// SetLimit limits the referenced bytes of a group; nil removes the limit, and zero refuses all
+// writes. A limit below the usage keeps the data and refuses further writes. The directory must be
+// outside of the subvolume: the call itself needs some space in the subvolume of the directory, and
+// at the limit there is none.
 func SetLimit(dir *os.File, id ID, bytes *int64) error {
 	args := limitArgs{group: uint64(id), limit: referenced(bytes)}
 	if err := ioctl(dir, iocLimit, &args); err != nil {
@@ -107,8 +105,8 @@ func SetLimit(dir *os.File, id ID, bytes *int64) error {
 	return nil
 }
 
-// Remove forgets the group of a subvolume that is gone. Newer kernels do it
-// themselves once the last of its blocks is freed; before that it is EBUSY.
+// Remove removes the group of a deleted subvolume. Newer kernels remove it themselves after its
+// last block was freed; before that, Remove returns EBUSY.
 func Remove(dir *os.File, id ID) error {
 	if err := ioctl(dir, iocGroup, &groupArgs{group: uint64(id)}); err != nil {
 		return fmt.Errorf("remove quota group %v: %w", id, err)

@@ -26,7 +26,7 @@ func open(t *testing.T, path string) *os.File {
 	return f
 }
 
-// scope makes a subvolume and returns its path and number.
+// scope creates a subvolume and returns its path and number.
 func scope(t *testing.T, top *os.File, name string, limit *int64) (string, qgroup.ID) {
 	t.Helper()
 	if err := qgroup.Create(top, name, limit); err != nil {
@@ -40,7 +40,7 @@ func scope(t *testing.T, top *os.File, name string, limit *int64) (string, qgrou
 	return at, id
 }
 
-// fill writes until it is refused and returns how much was taken.
+// fill writes until a write is refused, and returns the number of bytes written.
 func fill(t *testing.T, path string, most int64) (int64, error) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -155,7 +155,7 @@ func TestZeroRefusesAll(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(at, "file"), nil, 0o600); !errors.Is(err, unix.EDQUOT) {
 		t.Errorf("a file could be made: %v", err)
 	}
-	if err := os.Remove(at); err != nil { // rmdir takes an empty subvolume
+	if err := os.Remove(at); err != nil { // rmdir can remove an empty subvolume
 		t.Error(err)
 	}
 }
@@ -181,8 +181,7 @@ func TestReservedIsHeldAgainstTheLimit(t *testing.T) {
 	}
 }
 
-// TestDeletedButOpen shows that a file that is removed and still open counts
-// until it is closed.
+// TestDeletedButOpen checks that a file that was removed while open counts until it is closed.
 func TestDeletedButOpen(t *testing.T) {
 	top := open(t, simulatortest.Image(t).Mount)
 	if err := qgroup.Enable(top, qgroup.Full); err != nil {
@@ -200,7 +199,7 @@ func TestDeletedButOpen(t *testing.T) {
 		t.Errorf("%d bytes are referenced while the removed file is open", g.Referenced)
 	}
 	f.Close()
-	// The space of the removed file comes back in the background.
+	// The space of the removed file is freed in the background.
 	wait.Until(t, "the bytes of a closed file are not referenced", func() bool { return group(t, top, id).Referenced <= 1<<20 })
 }
 
@@ -274,7 +273,7 @@ func TestQuotasOff(t *testing.T) {
 		t.Errorf("disable: %v", err)
 	}
 
-	// Data that was there before quotas are on is counted by a rescan.
+	// A rescan counts the data that existed before quotas were enabled.
 	if _, err := fill(t, filepath.Join(top.Name(), "scope", "data"), 8<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +302,7 @@ func TestQuotasOff(t *testing.T) {
 	}
 }
 
-// TestAll has more groups than one answer of the kernel holds.
+// TestAll has more groups than fit into one response of the kernel.
 func TestAll(t *testing.T) {
 	top := open(t, simulatortest.Image(t).Mount)
 	if err := qgroup.Enable(top, qgroup.Full); err != nil {

@@ -14,31 +14,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mode is how a file system counts.
+// Mode is how a file system accounts usage.
 type Mode string
 
 // The modes.
 const (
 	Off Mode = "off"
-	// Full counts shared blocks against everyone who has them.
+	// Full counts shared blocks for each subvolume that uses them.
 	Full Mode = "full"
-	// Simple counts a block against the subvolume that wrote it for as long as
-	// anyone has it: a clone is free for who has it. It costs less, never
-	// rescans, and needs Linux 6.7.
+	// Simple counts a block for the subvolume that wrote it, for as long as any subvolume uses it:
+	// a clone does not count for its owner. It costs less, never needs a rescan, and requires Linux
+	// 6.7.
 	Simple Mode = "simple"
 )
 
-// Status is what a file system's quotas are like.
+// Status is the state of a file system's quotas.
 type Status struct {
 	Mode Mode
-	// Rescanning: a first count or a new one is under way, and figures rise to
-	// what is true.
+	// Rescanning means that a scan is running and the usage is still too low.
 	Rescanning bool
-	// Inconsistent: the kernel knows that figures are wrong; Rescan mends it.
+	// Inconsistent means that the kernel knows that the usage is wrong; Rescan repairs it.
 	Inconsistent bool
 }
 
-// Exact reports whether figures, and so limits, can be relied on.
+// Exact reports whether usage, and therefore limits, are reliable.
 func (s Status) Exact() bool { return s.Mode != Off && !s.Rescanning && !s.Inconsistent }
 
 const (
@@ -52,7 +51,7 @@ const (
 	enableSimple = 4
 )
 
-// ReadStatus reports whether and how quotas are kept.
+// ReadStatus returns the state of the quotas.
 func ReadStatus(dir *os.File) (Status, error) {
 	s := Status{Mode: Off}
 	err := search(dir, quotaTree, span{kind: groupStatus}, func(_ uint64, item []byte) {
@@ -77,9 +76,9 @@ func ReadStatus(dir *os.File) (Status, error) {
 	return s, nil
 }
 
-// Enable turns quotas on. In full mode on a file system with data a rescan
-// begins; until it ends limits refuse too little. Another mode than the one
-// that is on is EEXIST: quotas would have to be turned off before.
+// Enable enables quotas. In full mode, a rescan of existing data begins; limits are too permissive
+// until it ends. It returns EEXIST if another mode is enabled: quotas would have to be disabled
+// first.
 func Enable(dir *os.File, m Mode) error {
 	have, err := ReadStatus(dir)
 	if err != nil {
@@ -98,7 +97,7 @@ func Enable(dir *os.File, m Mode) error {
 	return nil
 }
 
-// Disable turns quotas off. All groups and limits are forgotten.
+// Disable disables quotas. All groups and limits are lost.
 func Disable(dir *os.File) error {
 	if err := ioctl(dir, iocControl, &controlArgs{command: disable}); err != nil && !errors.Is(err, unix.ENOTCONN) {
 		return fmt.Errorf("disable quotas: %w", err)
@@ -106,7 +105,7 @@ func Disable(dir *os.File) error {
 	return nil
 }
 
-// Rescan begins to count again, unless that is under way; it does not wait.
+// Rescan starts a rescan unless one is running, and does not wait for it.
 func Rescan(dir *os.File) error {
 	if err := ioctl(dir, iocRescan, &rescanArgs{}); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		return fmt.Errorf("rescan quotas: %w", err)
@@ -114,7 +113,7 @@ func Rescan(dir *os.File) error {
 	return nil
 }
 
-// WaitRescan returns when no rescan is under way.
+// WaitRescan returns when no rescan is running.
 func WaitRescan(ctx context.Context, dir *os.File) error {
 	for {
 		var args rescanArgs
@@ -132,7 +131,7 @@ func WaitRescan(ctx context.Context, dir *os.File) error {
 	}
 }
 
-// Sync writes the whole file system out, after which figures are current.
+// Sync writes the whole file system to disk, after which the usage is current.
 func Sync(dir *os.File) error {
 	if err := ioctl[byte](dir, iocSync, nil); err != nil {
 		return fmt.Errorf("sync: %w", err)
@@ -140,10 +139,9 @@ func Sync(dir *os.File) error {
 	return nil
 }
 
-// Reserved is what files of the group were promised since the last commit:
-// together with Referenced it is what the kernel holds against the limit. Data
-// written over old data counts twice until then. Without /sys, or before
-// Linux 5.9, its error is ENOENT.
+// Reserved returns the bytes that were reserved for files of the group since the last commit. The
+// kernel compares the sum of Referenced and Reserved with the limit. Overwritten data counts twice
+// until the commit. It returns ENOENT without /sys, or before Linux 5.9.
 func Reserved(dir *os.File, id ID) (int64, error) {
 	var info infoArgs
 	if err := ioctl(dir, iocInfo, &info); err != nil {

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Of linux/btrfs_tree.h.
+// From linux/btrfs_tree.h.
 const (
 	rootTree    = 1
 	quotaTree   = 8
@@ -16,7 +16,7 @@ const (
 	groupLimit  = 244
 )
 
-// span is a range of items of one kind and object; those of quotas are of object 0.
+// span is a range of items of one kind and object; quota items have object 0.
 type span struct {
 	kind     uint32
 	object   uint64
@@ -35,9 +35,9 @@ type searchArgs struct {
 	items                    [4096 - 104]byte
 }
 
-const itemHeader = 32 // transid, object, offset: 8 each; kind, length: 4 each
+const itemHeader = 32 // transid, object, offset: 8 bytes each; kind, length: 4 bytes each
 
-// search shows every item of the span, in order.
+// search calls each for every item of the span, in order.
 func search(dir *os.File, tree uint64, s span, each func(offset uint64, item []byte)) error {
 	for {
 		args := searchArgs{

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstInode is the root directory of every subvolume.
+// firstInode is the inode of the root directory of every subvolume.
 const firstInode = 256
 
-// IsBtrfs reports whether the file lies on btrfs.
+// IsBtrfs reports whether the file is on btrfs.
 func IsBtrfs(f *os.File) (bool, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
@@ -23,8 +23,7 @@ func IsBtrfs(f *os.File) (bool, error) {
 	return st.Type == unix.BTRFS_SUPER_MAGIC, nil
 }
 
-// IsSubvolume reports whether dir is the root of a subvolume, not a directory
-// within one.
+// IsSubvolume reports whether dir is the root of a subvolume rather than a directory inside one.
 func IsSubvolume(dir *os.File) (bool, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
@@ -34,8 +33,7 @@ func IsSubvolume(dir *os.File) (bool, error) {
 	return ours && st.Ino == firstInode, err
 }
 
-// Subvolume is the number of the subvolume in which f lies; its group has the
-// same.
+// Subvolume returns the number of the subvolume that contains f. Its group has the same number.
 func Subvolume(f *os.File) (ID, error) {
 	args := lookupArgs{object: firstInode}
 	if err := ioctl(f, iocLookup, &args); err != nil {
@@ -44,14 +42,14 @@ func Subvolume(f *os.File) (ID, error) {
 	return ID(args.tree), nil
 }
 
-// Child is a subvolume where it lies.
+// Child is a subvolume with its location.
 type Child struct {
 	ID, Parent ID
 	Name       string // in its directory
 }
 
-// Children lists the subvolumes of the whole file system, each with the one that it
-// lies in. It needs quotas: whatever has a group may have children.
+// Children returns the subvolumes of the whole file system with their parents. It requires quotas,
+// because it searches the children of all groups.
 func Children(dir *os.File) ([]Child, error) {
 	var found []Child
 	var parents []ID
@@ -75,8 +73,8 @@ func Children(dir *os.File) ([]Child, error) {
 	return found, nil
 }
 
-// Create makes a subvolume in parent, with its limit from the first moment.
-// Where quotas are off a limit is refused with ENOTCONN.
+// Create creates a subvolume in parent with a limit from the start. It returns ENOTCONN for a limit
+// if quotas are disabled.
 func Create(parent *os.File, name string, limit *int64) error {
 	args, err := newSubvolArgs(name, limit)
 	if err != nil {
@@ -95,8 +93,8 @@ func Create(parent *os.File, name string, limit *int64) error {
 	return relimit(parent, name, limit)
 }
 
-// relimit sets the limit that a new subvolume was made with once more: the
-// kernel keeps it from the start, but Read finds it only after a commit.
+// relimit sets the limit of a new subvolume again: the kernel enforces it from the start, but Read
+// returns it only after a commit.
 func relimit(parent *os.File, name string, limit *int64) error {
 	if limit == nil {
 		return nil
@@ -114,9 +112,8 @@ func relimit(parent *os.File, name string, limit *int64) error {
 	return SetLimit(parent, id, limit)
 }
 
-// Snapshot makes name in parent a subvolume that shares all blocks of another.
-// What lies in subvolumes below that one is not in it: they appear as empty
-// directories.
+// Snapshot creates a subvolume in parent that shares all blocks of another one. Nested subvolumes
+// are not included; they appear as empty directories.
 func Snapshot(parent *os.File, name string, of *os.File, limit *int64, readOnly bool) error {
 	args, err := newSubvolArgs(name, limit)
 	if err != nil {
@@ -135,8 +132,8 @@ func Snapshot(parent *os.File, name string, of *os.File, limit *int64, readOnly 
 	return relimit(parent, name, limit)
 }
 
-// Delete removes a subvolume and all that is in it; what must be empty is
-// removed with rmdir(2). The space comes back in the background.
+// Delete removes a subvolume with its contents; use rmdir(2) to remove only an empty one. The space
+// is freed in the background.
 func Delete(parent *os.File, name string) error {
 	var args nameArgs
 	if err := setName(args.name[:], name); err != nil {
@@ -161,8 +158,8 @@ func newSubvolArgs(name string, limit *int64) (*subvolArgs, error) {
 	return args, nil
 }
 
-// setName refuses what is not one name: the kernel would take a path apart
-// differently in every call.
+// setName returns an error unless name is a single path element: the calls of the kernel would
+// interpret a path differently.
 func setName(into []byte, name string) error {
 	if name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsAny(name, "/\x00") {
 		return fmt.Errorf("subvolume name %.300q: %w", name, unix.EINVAL)

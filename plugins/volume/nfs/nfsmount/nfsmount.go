@@ -1,6 +1,5 @@
-// Package nfsmount reads how an NFS client has mounted what it has mounted, and
-// what in that is dangerous for a volume. For plugins of products that are reached
-// by NFS.
+// Package nfsmount reads the options of NFS mounts and finds those that are dangerous for a volume,
+// for plugins of products that are mounted by NFS.
 package nfsmount
 
 import (
@@ -14,11 +13,11 @@ import (
 
 // Mount is one NFS mount of this machine.
 type Mount struct {
-	Server  string            // host and path, as they were given to mount
-	Options map[string]string // those of the file system; "" for those without a value
+	Server  string            // host and path, as given to mount(8)
+	Options map[string]string // of the file system; "" for options without a value
 }
 
-// ErrNotNFS is that something else is mounted.
+// ErrNotNFS means that another file system is mounted.
 var ErrNotNFS = errors.New("is not an NFS mount")
 
 // Find returns the mount that is visible at a path.
@@ -31,7 +30,7 @@ func Find(path string) (Mount, error) {
 	return find(f, path)
 }
 
-// unescape undoes how the kernel writes white space in its tables.
+// unescape undoes the kernel's escapes of white space.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // find reads lines of
@@ -69,10 +68,10 @@ func options(text string) map[string]string {
 	return out
 }
 
-// Version of the protocol: "3", "4.2".
+// Version returns the version of the protocol: "3", "4.2".
 func (m Mount) Version() string { return m.Options["vers"] }
 
-// Doubts are reasons not to keep people's files behind this mount, for people.
+// Doubts returns reasons not to store users' files on this mount, as text for people.
 func (m Mount) Doubts() []string {
 	var out []string
 	has := func(name string) bool { _, ok := m.Options[name]; return ok }
@@ -93,7 +92,7 @@ func (m Mount) Doubts() []string {
 	return out
 }
 
-// Told are the options worth showing.
+// Told returns the options to show.
 func (m Mount) Told() map[string]string {
 	out := map[string]string{"server": m.Server, "version": m.Version()}
 	for _, name := range []string{"proto", "sec", "rsize", "wsize", "timeo", "retrans", "nconnect", "local_lock"} {
