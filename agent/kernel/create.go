@@ -123,9 +123,11 @@ func (m *Manager) begin(ctx context.Context, k *Kernel) (*agentpb.KernelState, e
 
 func (m *Manager) reserve(ctx context.Context, k *Kernel) error {
 	r := k.rec.request
-	if _, err := m.cfg.Runtime.Image(ctx, r.Image); err != nil {
+	image, err := m.cfg.Runtime.Image(ctx, r.Image)
+	if err != nil {
 		return err
 	}
+	k.image = image
 	folders, err := m.cfg.Volumes.Open(ctx, folders(r))
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ type Kernel struct {
 
 	mu        sync.Mutex
 	rec       record
+	image     runtime.Image     // set by reserve; empty after a restart of the agent
 	container runtime.Container // set after its creation
 	replaces  *Kernel           // an ended launch, until this one has its record
 	mounting  sync.Mutex        // serializes changes of mounts

@@ -153,13 +153,13 @@ func (k *Kernel) change(edit func(*agentpb.KernelState), saved func()) error {
 }
 
 // tell is change without the requirement to save: the next agent could determine the new state
-// itself, so a full disk must not hide it.
+// itself. So managers need not wait for the disk, and a full disk does not hide the change.
 func (k *Kernel) tell(edit func(*agentpb.KernelState)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	edit(k.rec.state)
+	k.m.cfg.OnChange(proto.Clone(k.rec.state).(*agentpb.KernelState))
 	if err := k.save(); err != nil {
 		k.m.cfg.Logger.Error("record not written", "kernel", k.ID, "error", err)
 	}
-	k.m.cfg.OnChange(proto.Clone(k.rec.state).(*agentpb.KernelState))
 }

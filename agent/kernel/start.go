@@ -22,16 +22,19 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// start creates and starts the container. Its disk is created while devices and namespace are
-// prepared. The network is connected while the container is being created, because the container
-// needs the namespace but not the connection.
+// start creates and starts the container. Its disk is created while devices, namespace and the
+// runtime's records are prepared. The network is connected while the container is being created,
+// because the container needs the namespace but not the connection.
 func (k *Kernel) start(ctx context.Context) error {
 	k.mu.Lock()
 	k.rec.state.Steps = nil // steps of an attempt before the agent restarted
 	k.mu.Unlock()
-	image, err := k.m.cfg.Runtime.Image(ctx, k.rec.request.Image)
-	if err != nil {
-		return err
+	image := k.image
+	if image.Reference == "" {
+		var err error
+		if image, err = k.m.cfg.Runtime.Image(ctx, k.rec.request.Image); err != nil {
+			return err
+		}
 	}
 	disk := k.beside("disk", func() error { return k.makeDisk(ctx) })
 	defer disk() // also on an error, no step may still be running on return
@@ -98,7 +101,8 @@ func (k *Kernel) prepareDevices(ctx context.Context) (prepared device.Prepared, 
 	return prepared, k.save()
 }
 
-// create resolves the mounts, which are on the kernel's disk, and creates the container.
+// create resolves the mounts and creates the container. The files of the mounts are written once
+// the kernel's disk exists.
 func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, prepared device.Prepared, disk func() error) error {
 	spec, err := k.spec(image, netns)
 	if err != nil {
@@ -111,20 +115,26 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 			k.m.cfg.Logger.Warn("folders still mounted on the host", "kernel", k.ID, "error", err)
 		}
 	}()
-	if err := disk(); err != nil {
-		return err
-	}
+	files := k.files()
+	files.Resources = prepared.Lines
 	err = k.step("mounts", func() (err error) {
-		if bound, spec.Mounts, err = k.mounts(ctx, prepared.Lines); err != nil {
-			return err
-		}
+		bound, spec.Mounts, err = k.mounts(ctx, files)
 		for _, f := range k.folders() {
 			spec.Folders = append(spec.Folders, path.Clean(f.Target))
 		}
-		return k.m.shareNames(k.rec.request.SessionId)
+		return err
 	})
 	if err != nil {
 		return err
+	}
+	spec.Ready = func() error {
+		if err := disk(); err != nil {
+			return err
+		}
+		if err := files.Write(); err != nil {
+			return err
+		}
+		return k.m.shareNames(k.rec.request.SessionId)
 	}
 	return k.step("create", func() error {
 		c, err := k.m.cfg.Runtime.Create(ctx, spec)
@@ -136,14 +146,8 @@ func (k *Kernel) create(ctx context.Context, image runtime.Image, netns string, 
 	})
 }
 
-// mounts prepares everything that the container sees besides its image. lines describe its devices.
-func (k *Kernel) mounts(ctx context.Context, lines []string) (*mount.Bound, []specs.Mount, error) {
-	files := k.files()
-	files.Resources = lines
-	own, err := files.Write()
-	if err != nil {
-		return &mount.Bound{}, nil, err
-	}
+// mounts lists everything that the container sees besides its image, and opens its folders.
+func (k *Kernel) mounts(ctx context.Context, files mount.Files) (*mount.Bound, []specs.Mount, error) {
 	if err := mount.Unmount(files.Folders()); err != nil { // left by an earlier attempt
 		return &mount.Bound{}, nil, err
 	}
@@ -157,7 +161,7 @@ func (k *Kernel) mounts(ctx context.Context, lines []string) (*mount.Bound, []sp
 		}
 	}
 	list, err := bound.Mount(files.Folders())
-	return bound, append(own, list...), err
+	return bound, append(files.Mounts(), list...), err
 }
 
 func (k *Kernel) files() mount.Files {

@@ -51,44 +51,54 @@ func (f Files) etc() string {
 	return etc
 }
 
-// Write creates the files, replacing those of an earlier attempt, and returns their mounts.
-func (f Files) Write() ([]specs.Mount, error) {
-	etc := filepath.Join(f.Disk(), "etc")
-	if err := os.MkdirAll(etc, 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(f.Scratch(), 0o755); err != nil {
-		return nil, err
-	}
+// Names in Dir.
+const (
+	bootstrap = "bootstrap"
+	resources = "resources"
+)
+
+// Mounts returns the mounts of the files, which Write creates.
+func (f Files) Mounts() []specs.Mount {
 	mounts := []specs.Mount{
 		bind(f.Scratch(), Work, "nosuid", "nodev"),
 		bind(f.Runner, runner.Path, "ro", "nosuid", "nodev"),
 	}
-	for name, text := range map[string]string{"hostname": f.Hostname + "\n", "hosts": f.hosts(), "resolv.conf": Resolv()} {
-		path := filepath.Join(etc, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			return nil, err
-		}
-		mounts = append(mounts, bind(path, "/etc/"+name, "nosuid", "nodev", "noexec"))
+	for _, name := range []string{"hostname", "hosts", "resolv.conf"} {
+		mounts = append(mounts, bind(filepath.Join(f.Disk(), "etc", name), "/etc/"+name, "nosuid", "nodev", "noexec"))
 	}
 	if f.Bootstrap != "" {
-		path := filepath.Join(f.Dir, "bootstrap")
-		if err := os.WriteFile(path, []byte(f.Bootstrap), 0o755); err != nil {
-			return nil, err
+		mounts = append(mounts, bind(filepath.Join(f.Dir, bootstrap), runner.BootstrapPath, "ro", "nosuid", "nodev"))
+	}
+	if len(f.Resources) > 0 {
+		mounts = append(mounts, bind(filepath.Join(f.Dir, resources), Resources, "ro", "nosuid", "nodev", "noexec"))
+	}
+	return mounts
+}
+
+// Write creates the files, replacing those of an earlier attempt.
+func (f Files) Write() error {
+	etc := filepath.Join(f.Disk(), "etc")
+	for _, dir := range []string{etc, f.Scratch()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
 		}
-		mounts = append(mounts, bind(path, runner.BootstrapPath, "ro", "nosuid", "nodev"))
+	}
+	for name, text := range map[string]string{"hostname": f.Hostname + "\n", "hosts": f.hosts(), "resolv.conf": Resolv()} {
+		if err := os.WriteFile(filepath.Join(etc, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if f.Bootstrap != "" {
+		if err := os.WriteFile(filepath.Join(f.Dir, bootstrap), []byte(f.Bootstrap), 0o755); err != nil {
+			return err
+		}
 	}
 	path := filepath.Join(f.Dir, resources)
 	if len(f.Resources) == 0 {
-		return mounts, os.RemoveAll(path)
+		return os.RemoveAll(path)
 	}
-	if err := os.WriteFile(path, []byte(strings.Join(f.Resources, "\n")+"\n"), 0o644); err != nil {
-		return nil, err
-	}
-	return append(mounts, bind(path, Resources, "ro", "nosuid", "nodev", "noexec")), nil
+	return os.WriteFile(path, []byte(strings.Join(f.Resources, "\n")+"\n"), 0o644)
 }
-
-const resources = "resources" // in Dir
 
 // WriteHosts updates the host names in a container, also while it runs.
 func (f Files) WriteHosts() error {
@@ -105,7 +115,7 @@ func (f Files) Remove() error {
 	if err := Unmount(f.Folders()); err != nil {
 		return err
 	}
-	for _, name := range []string{"etc", "bootstrap", resources, "work"} {
+	for _, name := range []string{"etc", bootstrap, resources, "work"} {
 		if err := os.RemoveAll(filepath.Join(f.Dir, name)); err != nil {
 			return err
 		}

@@ -148,12 +148,8 @@ func TestResolv(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	f := Files{Dir: t.TempDir(), Runner: "/bin/runner", Hostname: "main1", Bootstrap: "echo hello\n"}
-	mounts, err := f.Write()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var targets []string
-	for _, m := range mounts {
+	for _, m := range f.Mounts() {
 		targets = append(targets, m.Destination)
 	}
 	slices.Sort(targets)
@@ -162,8 +158,14 @@ func TestFiles(t *testing.T) {
 		t.Error(diff)
 	}
 	f.Resources = []string{"A=1", "B=x y"}
-	if mounts, err = f.Write(); err != nil {
+	if err := f.Write(); err != nil {
 		t.Fatal(err)
+	}
+	mounts := f.Mounts()
+	for _, m := range mounts[1:] { // the first but one is the runner
+		if _, err := os.Stat(m.Source); err != nil && m.Source != f.Runner {
+			t.Error(err)
+		}
 	}
 	last := mounts[len(mounts)-1]
 	text, err := os.ReadFile(last.Source)

@@ -35,7 +35,7 @@ type Runtime interface {
 	Image(ctx context.Context, reference string) (Image, error)
 	// Images returns the present images.
 	Images(ctx context.Context) ([]Image, error)
-	// Create creates a container without starting its process.
+	// Create creates a container without starting its process. After an error, nothing of it is left.
 	Create(ctx context.Context, s Spec) (Container, error)
 	// Containers returns all containers with the agent's label, in any state.
 	Containers(ctx context.Context) ([]Container, error)
@@ -132,6 +132,9 @@ type Spec struct {
 	Log        runner.LogSpec
 	// Edit makes the final changes of the OCI spec, for devices.
 	Edit func(*specs.Spec) error
+	// Ready returns once the directories and files on the host that the spec names exist. Create calls
+	// it as late as possible, because they can be created meanwhile. nil = they exist already.
+	Ready func() error
 }
 
 // Identity is a user by numeric ids.

@@ -2,137 +2,27 @@ package containerd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
-	"github.com/containerd/containerd/api/types/runc/options"
+	"github.com/containerd/containerd/api/services/tasks/v1"
 	"github.com/containerd/containerd/v2/client"
-	"github.com/containerd/containerd/v2/core/containers"
-	"github.com/containerd/containerd/v2/pkg/cio"
-	"github.com/containerd/containerd/v2/pkg/oci"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
 
 	"github.com/berthhq/berth/agent/runtime"
 )
 
 // container implements runtime.Container.
 type container struct {
-	runtime   *Runtime
-	container client.Container
-	labels    map[string]string
-	made      client.Task // set by Create for Start; nil in a recovered container
-}
+	runtime *Runtime
+	id      string
+	labels  map[string]string
 
-// Create creates the snapshot, the container and the task. On an error it removes them again.
-func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container, error) {
-	ctx = named(ctx)
-	binary, ok := r.cfg.Class[orRunc(s.Class)]
-	if !ok {
-		return nil, fmt.Errorf("runtime class %q is not configured on this node: %w", s.Class, errdefs.ErrFailedPrecondition)
-	}
-	img, err := r.client.GetImage(ctx, s.Image)
-	if errdefs.IsNotFound(err) {
-		return nil, fmt.Errorf("image %s is not on this node: %w", s.Image, errdefs.ErrNotFound)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("image %s: %w", s.Image, err)
-	}
-	parsed, err := r.parse(ctx, img)
-	if err != nil {
-		return nil, err
-	}
-	labels := map[string]string{runtime.LabelAgent: r.cfg.Agent}
-	for k, v := range s.Labels {
-		labels[k] = v
-	}
-	made, err := r.client.NewContainer(ctx, s.ID,
-		client.WithContainerLabels(labels),
-		client.WithRuntime(r.cfg.Shim, &options.Options{
-			BinaryName: binary, Root: filepath.Join(r.cfg.Dir, "runc"),
-		}),
-		snapshot(img.Name(), parsed.parent),
-		client.WithNewSpec(r.build(s), own(s.Owned)),
-	)
-	if err != nil {
-		r.dropSnapshot(ctx, s.ID)
-		return nil, fmt.Errorf("create container %s: %w", s.ID, err)
-	}
-	c := &container{runtime: r, container: made, labels: labels}
-	root, err := r.layer(ctx, s)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("writable layer of %s: %w", s.ID, err), c.undo(ctx))
-	}
-	if err := c.newTask(ctx, cio.BinaryIO(r.cfg.Runner, map[string]string{"log": s.Log.String()}), root...); err != nil {
-		return nil, errors.Join(fmt.Errorf("create task of %s: %w", s.ID, err), c.undo(ctx))
-	}
-	if err := c.findFolders(ctx, s); err != nil {
-		return nil, errors.Join(err, c.undo(ctx))
-	}
-	return c, nil
-}
-
-// stepTimeout limits a step that must not be interrupted. It normally takes a tenth of a second.
-const stepTimeout = 30 * time.Second
-
-// newTask creates the task, and then returns the error of a context that was cancelled during the
-// creation. It does not cancel the creation itself: a shim that receives create and shutdown
-// together may handle the shutdown first and never exit.
-func (c *container) newTask(ctx context.Context, logger cio.Creator, opts ...client.NewTaskOpts) error {
-	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
-	defer cancel()
-	made, err := c.container.NewTask(step, logger, opts...)
-	if err != nil {
-		return err
-	}
-	c.made = made
-	return ctx.Err()
-}
-
-func orRunc(class string) string {
-	if class == "" {
-		return "runc"
-	}
-	return class
-}
-
-// snapshot adds a writable layer on top of the image's layers.
-func snapshot(image, parent string) client.NewContainerOpts {
-	return func(ctx context.Context, c *client.Client, rec *containers.Container) error {
-		if _, err := c.SnapshotService(snapshotter).Prepare(ctx, rec.ID, parent); err != nil {
-			return fmt.Errorf("prepare snapshot: %w", err)
-		}
-		rec.Snapshotter, rec.SnapshotKey, rec.Image = snapshotter, rec.ID, image
-		return nil
-	}
-}
-
-// own changes the owner of host directories to the user in the spec.
-func own(dirs []string) oci.SpecOpts {
-	return func(_ context.Context, _ oci.Client, _ *containers.Container, spec *oci.Spec) error {
-		for _, dir := range dirs {
-			if err := os.Chown(dir, int(spec.Process.User.UID), int(spec.Process.User.GID)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-// dropSnapshot removes the snapshot of a failed NewContainer, unless it belongs to an existing
-// container with the same id.
-func (r *Runtime) dropSnapshot(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	if _, err := r.client.ContainerService().Get(ctx, id); !errdefs.IsNotFound(err) {
-		return
-	}
-	if err := r.client.SnapshotService(snapshotter).Remove(ctx, id); err != nil && !errdefs.IsNotFound(err) {
-		r.cfg.Logger.Warn("snapshot left behind", "container", id, "error", err)
-	}
+	mu     sync.Mutex
+	loaded client.Container // nil until it is needed
 }
 
 // undo removes a partly created container, also if the context was cancelled.
@@ -142,12 +32,30 @@ func (c *container) undo(ctx context.Context) error {
 	return c.Remove(ctx)
 }
 
-func (c *container) ID() string                { return c.container.ID() }
+func (c *container) ID() string                { return c.id }
 func (c *container) Labels() map[string]string { return c.labels }
+
+// record loads the record of the container that containerd keeps.
+func (c *container) record(ctx context.Context) (client.Container, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.loaded == nil {
+		loaded, err := c.runtime.client.LoadContainer(ctx, c.id)
+		if err != nil {
+			return nil, fmt.Errorf("container %s: %w", c.id, err)
+		}
+		c.loaded = loaded
+	}
+	return c.loaded, nil
+}
 
 // task loads the task, without opening files.
 func (c *container) task(ctx context.Context) (client.Task, error) {
-	t, err := c.container.Task(ctx, nil)
+	record, err := c.record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := record.Task(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("container %s: %w", c.ID(), err)
 	}
@@ -155,18 +63,10 @@ func (c *container) task(ctx context.Context) (client.Task, error) {
 }
 
 func (c *container) Start(ctx context.Context) error {
-	ctx = named(ctx)
-	t := c.made
-	if t == nil {
-		var err error
-		if t, err = c.task(ctx); err != nil {
-			return err
-		}
-	}
-	step, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
+	step, cancel := context.WithTimeout(context.WithoutCancel(named(ctx)), stepTimeout)
 	defer cancel()
-	if err := t.Start(step); err != nil {
-		return fmt.Errorf("start container %s: %w", c.ID(), err)
+	if _, err := c.runtime.client.TaskService().Start(step, &tasks.StartRequest{ContainerID: c.id}); err != nil {
+		return fmt.Errorf("start container %s: %w", c.id, errgrpc.ToNative(err))
 	}
 	return nil
 }
@@ -257,7 +157,11 @@ func (c *container) Remove(ctx context.Context) error {
 			return fmt.Errorf("delete task of %s: %w", c.ID(), err)
 		}
 	}
-	if err := c.container.Delete(ctx, client.WithSnapshotCleanup); err != nil && !errdefs.IsNotFound(err) {
+	record, err := c.record(ctx)
+	if err == nil {
+		err = record.Delete(ctx, client.WithSnapshotCleanup)
+	}
+	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("delete container %s: %w", c.ID(), err)
 	}
 	return nil

@@ -5,6 +5,7 @@ package containerd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -62,7 +63,11 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runtime{cfg: cfg, client: c, images: map[string]parsedImage{}}, nil
+	r := &Runtime{cfg: cfg, client: c, images: map[string]parsedImage{}}
+	if err := r.dropSnapshots(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }
 
 func connect(ctx context.Context, socket string) (*client.Client, error) {
@@ -135,7 +140,7 @@ func (r *Runtime) Containers(ctx context.Context) ([]runtime.Container, error) {
 		if err != nil {
 			return nil, fmt.Errorf("labels of container %s: %w", c.ID(), err)
 		}
-		out = append(out, &container{runtime: r, container: c, labels: labels})
+		out = append(out, &container{runtime: r, id: c.ID(), loaded: c, labels: labels})
 	}
 	return out, nil
 }

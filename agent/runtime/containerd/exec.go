@@ -36,7 +36,11 @@ func (c *container) Exec(ctx context.Context, e runtime.ExecSpec) (runtime.Proce
 	if err != nil {
 		return nil, err
 	}
-	spec, err := c.container.Spec(ctx)
+	record, err := c.record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := record.Spec(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("spec of container %s: %w", c.ID(), err)
 	}

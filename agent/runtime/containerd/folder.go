@@ -24,15 +24,11 @@ const maxBelow = 100
 
 // findFolders records the mounts of the folders before any process of the user runs that could move
 // them.
-func (c *container) findFolders(ctx context.Context, s runtime.Spec) error {
+func (c *container) findFolders(ctx context.Context, s runtime.Spec, pid int) error {
 	if len(s.Folders) == 0 {
 		return nil
 	}
-	state, err := c.State(ctx)
-	if err != nil {
-		return err
-	}
-	places, err := mount.Find(state.PID, s.Folders)
+	places, err := mount.Find(pid, s.Folders)
 	if errdefs.IsInvalidArgument(err) {
 		return err
 	}
@@ -48,7 +44,7 @@ func (c *container) findFolders(ctx context.Context, s runtime.Spec) error {
 		}
 	}
 	// The runtime makes only the topmost of a folder's mounts read-only.
-	if places, err = mount.Apply(state.PID, places, readOnly); err != nil {
+	if places, err = mount.Apply(pid, places, readOnly); err != nil {
 		return fmt.Errorf("folders of %s: %w", c.ID(), err)
 	}
 	return c.notePlaces(ctx, places)
@@ -64,7 +60,12 @@ func (c *container) notePlaces(ctx context.Context, places []mount.Place) error 
 		}
 		labels[labelFolder+strconv.Itoa(i)] = string(text)
 	}
-	if _, err := c.container.SetLabels(named(ctx), labels); err != nil {
+	ctx = named(ctx)
+	record, err := c.record(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := record.SetLabels(ctx, labels); err != nil {
 		return fmt.Errorf("note where the folders of %s are: %w", c.ID(), err)
 	}
 	return nil
@@ -72,7 +73,12 @@ func (c *container) notePlaces(ctx context.Context, places []mount.Place) error 
 
 // places returns the recorded places in their order.
 func (c *container) places(ctx context.Context) ([]mount.Place, error) {
-	labels, err := c.container.Labels(named(ctx))
+	ctx = named(ctx)
+	record, err := c.record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := record.Labels(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("labels of %s: %w", c.ID(), err)
 	}

@@ -145,6 +145,11 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 			return nil, err
 		}
 	}
+	if s.Ready != nil {
+		if err := s.Ready(); err != nil {
+			return nil, err
+		}
+	}
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
 	if _, ok := r.host.images[s.Image]; !ok {

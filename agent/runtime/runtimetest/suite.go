@@ -6,7 +6,9 @@ package runtimetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
@@ -42,6 +44,7 @@ func Run(t *testing.T, s Subject) {
 	t.Run("exec", s.exec)
 	t.Run("found again", s.foundAgain)
 	t.Run("remove", s.remove)
+	t.Run("ready", s.ready)
 	t.Run("refusals", s.refusals)
 	t.Run("parallel", s.parallel)
 	t.Run("remount", s.remount)
@@ -282,6 +285,26 @@ func (s Subject) remove(t *testing.T) {
 	list, err := s.Runtime.Containers(ctx)
 	if err != nil || len(list) != 0 {
 		t.Errorf("containers left: %v, %v", list, err)
+	}
+}
+
+// ready makes what the spec names on the host only when Create waits for it.
+func (s Subject) ready(t *testing.T) {
+	ctx := deadline(t)
+	spec := s.spec(t, "exit", "0")
+	spec.Owned = []string{filepath.Join(t.TempDir(), "home")}
+	unable := fmt.Errorf("no disk: %w", errdefs.ErrResourceExhausted)
+	spec.Ready = func() error { return unable }
+	if _, err := s.Runtime.Create(ctx, spec); !errors.Is(err, unable) {
+		t.Errorf("create: %v, want %v", err, unable)
+	}
+	list, err := s.Again(t).Containers(ctx)
+	if err != nil || len(list) != 0 {
+		t.Errorf("containers left: %v, %v", list, err)
+	}
+	spec.Ready = func() error { return os.Mkdir(spec.Owned[0], 0o700) }
+	if exit := wait(t, s.start(t, spec)); exit.Code != 0 {
+		t.Errorf("exit %+v", exit)
 	}
 }
 
