@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// JSON answers with a value.
+// JSON sends a value as the response.
 func JSON(w http.ResponseWriter, status int, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -23,9 +23,8 @@ func JSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(raw)
 }
 
-// Decode reads a request's body strictly: a field that the product does not have is
-// an error, which names it, so that a plugin's mistake is found here and not on
-// the first real array.
+// Decode decodes a request's body strictly. It returns an error for a field that the product does
+// not have, so that a plugin's mistake is found before it meets a real product.
 func Decode(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
@@ -38,7 +37,7 @@ func Decode(r *http.Request, into any) error {
 	return nil
 }
 
-// Query refuses parameters that the product does not have.
+// Query returns an error for parameters that the product does not have.
 func Query(q url.Values, known ...string) error {
 	for name := range q {
 		if !slices.Contains(known, name) {
@@ -48,8 +47,8 @@ func Query(q url.Values, known ...string) error {
 	return nil
 }
 
-// Page is a part of all that has at most n records, or the array's page size; next
-// is where the following one begins, 0 when there is none.
+// Page returns the part of all that begins at from, with at most n records and at most the page
+// size. next is the start of the following page, or 0.
 func Page[T any](a *Server, all []T, from, n int) (page []T, next int) {
 	if n <= 0 || n > a.options.PageSize {
 		n = a.options.PageSize
@@ -62,11 +61,11 @@ func Page[T any](a *Server, all []T, from, n int) (page []T, next int) {
 	return all[from:end], next
 }
 
-// Basic reports whether a request names the array's user and password.
+// Basic reports whether a request has the simulator's user and password.
 func (a *Server) Basic(r *http.Request) bool {
 	user, password, ok := r.BasicAuth()
 	return ok && a.Login(user, password)
 }
 
-// Login reports whether someone is the array's user.
+// Login reports whether these are the simulator's user and password.
 func (a *Server) Login(user, password string) bool { return user == a.User && password == a.Password }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// certificate makes one that signs itself, as arrays come with, and writes it
-// to CAFile.
+// certificate creates a self-signed certificate, as products are delivered with, and writes it to
+// CAFile.
 func (a *Server) certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

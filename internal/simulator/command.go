@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// Output is what a program says and how it ends.
+// Output is the output and the exit code of a program.
 type Output struct {
 	Stdout, Stderr string
 	Code           int
 }
 
-// Command makes a fake program, for products that are managed by one: every run of
-// it is answered by run, in this process. The path is an option of the plugin.
-// It is a script for bash, which talks to a port of this machine.
+// Command creates a fake program, for products that are managed by one. Each run of it calls run in
+// this process. The path is an option of the plugin. The program is a bash script that connects to
+// a port of this machine.
 func (a *Server) Command(name string, run func(ctx context.Context, args []string) Output) (path string, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
-	key := Random() // another user's process has no business here
+	key := Random() // keeps other users' processes out
 	a.work.Go(func() {
 		<-a.ctx.Done()
 		listener.Close()
@@ -44,8 +44,8 @@ func (a *Server) Command(name string, run func(ctx context.Context, args []strin
 	return path, os.WriteFile(path, []byte(script), 0o700)
 }
 
-// program sends the key, the arguments each in base64 on a line, and an empty line;
-// three lines come back: the exit code, and both outputs in base64.
+// program sends the key, each argument in base64 on a line, and an empty line. The response has
+// three lines: the exit code, and both outputs in base64.
 const program = `#!/bin/bash
 exec 3<>/dev/tcp/127.0.0.1/%d || { echo "the array does not answer" >&2; exit 111; }
 { echo %s; for a in "$@"; do echo "=$(printf %%s "$a" | base64 -w 0)"; done; echo; } >&3
@@ -63,7 +63,7 @@ func (a *Server) command(conn net.Conn, key, name string, run func(context.Conte
 		return
 	}
 	var args []string
-	complete := false // a program that is killed as it asks has asked nothing
+	complete := false // ignores a program that was killed before it sent everything
 	for lines.Scan() {
 		if complete = lines.Text() == ""; complete {
 			break

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Secrets are all that the array knows of: those of its files, and the tokens that it
-// has handed out.
+// Secrets returns all secrets of the simulator: those in its files, and the tokens that it has
+// issued.
 func (a *Server) Secrets() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.secrets)
 }
 
-// proof is what a request holds of the array's secrets, as it was sent.
+// proof returns the secrets of the simulator that a request contains, as they were sent.
 func (a *Server) proof(r *http.Request) string {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -35,10 +35,10 @@ func (a *Server) proof(r *http.Request) string {
 			out = append(out, s)
 		}
 	}
-	return strings.Join(append(out, r.Header.Get("Authorization")), " ") // the longest last: messages are cut
+	return strings.Join(append(out, r.Header.Get("Authorization")), " ") // the longest last, because messages are truncated
 }
 
-// repeat puts a text behind every text of an answer.
+// repeat appends a text to every text of a response.
 func repeat(answer any, text string) any {
 	raw, err := json.Marshal(answer)
 	if err != nil {

@@ -9,27 +9,25 @@ import (
 	"time"
 )
 
-// Fault is something that goes wrong with requests.
+// Fault is a failure of requests.
 type Fault struct {
 	Method string // empty = any
-	Path   string // what the request's path begins with
-	Skip   int    // this many such requests are well before
-	Times  int    // this many are not; 0 = until it is removed
+	Path   string // prefix of the request's path
+	Skip   int    // number of such requests that succeed before
+	Times  int    // number of requests that fail; 0 = until it is removed
 
-	// Delay passes before anything else happens.
+	// Delay precedes everything else.
 	Delay time.Duration
-	// Status is answered in the product's place; 0 lets the product answer.
+	// Status replaces the product's response; 0 lets the product respond.
 	Status     int
-	RetryAfter time.Duration // in the answer's header; 0 = none
-	Body       string        // of the answer; empty = what the product says of the status
-	// Echo has the answer repeat, in each of its texts, what the request proved with who
-	// sent it.
+	RetryAfter time.Duration // header of the response; 0 = none
+	Body       string        // of the response; empty = the product's error for the status
+	// Echo makes the response repeat the request's credentials in each of its texts.
 	Echo bool
-	// Expire ends every token first, so that the product does not know its client
-	// any longer.
+	// Expire ends every token first, so that the product does not accept its client any longer.
 	Expire bool
-	// Drop cuts the connection without an answer; Lost does so after the product
-	// has done what it was asked.
+	// Drop closes the connection without a response; Lost does so after the product has processed
+	// the request.
 	Drop, Lost bool
 }
 
@@ -38,7 +36,7 @@ type fault struct {
 	seen int
 }
 
-// Inject makes a fault; of several that match a request the first counts.
+// Inject adds a fault. If several faults match a request, the first one applies.
 func (a *Server) Inject(f Fault) (remove func()) {
 	one := &fault{Fault: f}
 	a.mu.Lock()
@@ -51,7 +49,7 @@ func (a *Server) Inject(f Fault) (remove func()) {
 	}
 }
 
-// hit finds the fault of a request.
+// hit returns the fault that applies to a request.
 func (a *Server) hit(r *http.Request) Fault {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,7 +65,7 @@ func (a *Server) hit(r *http.Request) Fault {
 	return Fault{}
 }
 
-// misbehave does what a fault says, and reports whether the product shall answer.
+// misbehave applies a fault, and reports whether the product must respond.
 func (a *Server) misbehave(w http.ResponseWriter, r *http.Request, f Fault) bool {
 	if f.Delay > 0 {
 		select {

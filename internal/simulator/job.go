@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// State is how far a job has come.
+// State is the state of a job.
 type State string
 
-// The states, in order; the last two are ends.
+// The states, in order; the last two are final.
 const (
 	Queued  State = "queued"
 	Running State = "running"
@@ -18,18 +18,18 @@ const (
 	Failed  State = "failed"
 )
 
-// Job is work that an array does after it has answered.
+// Job is work that a product does after its response.
 type Job struct {
 	ID     string // a UUID
-	Number int    // for products that count their jobs
+	Number int    // for products that number their jobs
 	What   string // for people
 	State  State
-	Err    error // of a job that failed: the product's own kind
+	Err    error // of a failed job: an error of the product
 	Begun  time.Time
 	Ended  time.Time
 }
 
-// Jobs are an array's.
+// Jobs are the jobs of a simulator.
 type Jobs struct {
 	server *Server
 	mu     sync.Mutex
@@ -39,8 +39,8 @@ type Jobs struct {
 
 func newJobs(a *Server) *Jobs { return &Jobs{server: a, all: map[string]*Job{}} }
 
-// Start begins a job: it is queued, then running, and then work is done. With a
-// negative JobTime it has ended when Start returns.
+// Start starts a job: it is queued, then running, and then work is called. With a negative JobTime
+// it has ended when Start returns.
 func (j *Jobs) Start(what string, work func() error) Job {
 	j.mu.Lock()
 	job := &Job{ID: uuid.NewString(), Number: len(j.all) + 1, What: what, State: Queued, Begun: time.Now()}
@@ -71,14 +71,14 @@ func (j *Jobs) Start(what string, work func() error) Job {
 	return j.look(job)
 }
 
-// FailNext lets the next job fail with the error instead of doing its work.
+// FailNext makes the next job fail with the error instead of doing its work.
 func (j *Jobs) FailNext(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.fail = append(j.fail, err)
 }
 
-// Get finds a job as it is now.
+// Get returns the present state of a job.
 func (j *Jobs) Get(id string) (Job, bool) {
 	j.mu.Lock()
 	job, ok := j.all[id]
@@ -89,7 +89,7 @@ func (j *Jobs) Get(id string) (Job, bool) {
 	return j.look(job), true
 }
 
-// ByNumber finds a job by what products that count call it.
+// ByNumber returns a job by its number.
 func (j *Jobs) ByNumber(n int) (Job, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

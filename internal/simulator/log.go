@@ -10,21 +10,20 @@ import (
 	"strings"
 )
 
-// Exchange is a request and its answer. Secrets are not in it.
+// Exchange is a request and its response, without secrets.
 type Exchange struct {
 	Method string
 	Target string // path and query
-	Auth   string // "Basic", "Bearer", or the name of the header that held a token
+	Auth   string // "Basic", "Bearer", or the name of the header with a token
 	Body   string
-	Status int // 0 = the connection was cut
+	Status int // 0 = the connection was closed
 	Answer string
 }
 
-// maxBody bounds what a product reads.
+// maxBody limits the request body that a product reads.
 const maxBody = 1 << 20
 
-// ServeHTTP hands a request to the product, with what goes wrong on the way, and
-// keeps both sides.
+// ServeHTTP applies faults, passes the request to the product, and logs both sides.
 func (a *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -52,7 +51,7 @@ func (a *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer holds an answer back until it is complete.
+// answer buffers a response until it is complete.
 type answer struct {
 	http.ResponseWriter
 	status int
@@ -76,7 +75,7 @@ func (h *answer) send() {
 	_, _ = h.ResponseWriter.Write(h.body.Bytes())
 }
 
-// scheme says how a request proves who it is from.
+// scheme returns how a request is authenticated.
 func scheme(r *http.Request) string {
 	if kind, _, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
 		return kind
@@ -102,14 +101,14 @@ func (a *Server) keep(e Exchange) {
 	a.log = append(a.log, e)
 }
 
-// Exchanges are the requests so far, in the order of their answers.
+// Exchanges returns the requests so far, in the order of their responses.
 func (a *Server) Exchanges() []Exchange {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.log)
 }
 
-// Forget begins the log again.
+// Forget clears the log.
 func (a *Server) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,9 +124,8 @@ var changing = []struct {
 	{"time", regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)`)},
 }
 
-// Transcript is the log as text for a golden file. What is different in every run
-// has a name instead: ids, scopes, times, the array's address, and what the
-// expressions match.
+// Transcript returns the log as text for a golden file. Values that differ between runs are
+// replaced by names: ids, scopes, times, the simulator's address, and matches of the expressions.
 func (a *Server) Transcript(also ...*regexp.Regexp) string {
 	var out strings.Builder
 	for _, e := range a.Exchanges() {

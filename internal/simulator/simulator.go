@@ -20,53 +20,54 @@ import (
 	"github.com/berthhq/berth/internal/simulator/image"
 )
 
-// Factory makes a product on an array, as it is delivered: with one file system or
-// volume, which is what is mounted at the array's tree.
+// Factory creates a product in its initial state, with one file system or volume, which is mounted
+// at the simulator's tree.
 type Factory func(a *Server) (Product, error)
 
-// Product answers as one vendor's does. It keeps what it was told in memory and
-// bytes in the array's Tree. Requests come concurrently.
+// Product simulates the API of one vendor. It keeps its state in memory and data in the simulator's
+// Tree. Requests are concurrent.
 type Product interface {
 	http.Handler
-	// Options are what its plugin must be told to reach the array, without the
-	// secrets: those are in files that Server.Secret made.
+	// Options returns the options of its plugin, without secrets: those are in files that
+	// Server.Secret created.
 	Options() map[string]any
 }
 
-// ErrorFormatter is a Product whose errors that are injected look like its own.
+// ErrorFormatter is a Product that formats injected errors like its own.
 type ErrorFormatter interface {
-	// Refusal is the body of an answer with a status.
+	// Refusal returns the body of an error response with a status.
 	Refusal(status int) any
 }
 
-// Options are how an array behaves. The zero value is one that is well and quick.
+// Options configure a simulator. The zero value is a healthy and fast one.
 type Options struct {
-	// Mount is a directory on btrfs to use; empty makes an image, until Close.
+	// Mount is a directory on btrfs; empty creates an image, until Close.
 	Mount string
-	// Listen is the address of the REST interface; empty = any port of 127.0.0.1.
+	// Listen is the address of the REST API; empty = any port of 127.0.0.1.
 	Listen string
-	// PageSize bounds the records of an answer, whatever is asked for; 0 = 1000.
+	// PageSize limits the records of a response, also if more are requested; 0 = 1000.
 	PageSize int
-	// JobTime is how long a job is queued and running; 0 = 40 ms, negative: work
-	// is done before the answer, where the product can do so.
+	// JobTime is how long a job is queued and running; 0 = 40 ms. If it is negative, work is done
+	// before the response, if the product supports that.
 	JobTime time.Duration
-	// TokenLife is how long a log-in holds; 0 = 1 h.
+	// TokenLife is how long a login is valid; 0 = 1 h.
 	TokenLife time.Duration
-	// Settings are the product's own: "licence", "version". Its package lists them.
+	// Settings are specific to the product, such as "licence" and "version". Its package documents
+	// them.
 	Settings map[string]string
 	Logger   *slog.Logger // nil = discard
 }
 
-// Server is a product that runs.
+// Server is a running simulator.
 type Server struct {
-	// URL is where its REST interface is, without a slash at the end, and CAFile
-	// what its certificate is signed by.
+	// URL is the address of the REST API, without a slash at the end. CAFile has the certificate
+	// that signed its certificate.
 	URL, CAFile string
-	// User is who may do everything, with the password in PasswordFile.
+	// User can do everything, with the password in PasswordFile.
 	User, Password, PasswordFile string
-	// Tree is what its clients have mounted.
+	// Tree is the file system that its clients have mounted.
 	Tree *Tree
-	// Jobs are its jobs.
+	// Jobs are the product's jobs.
 	Jobs *Jobs
 
 	options Options
@@ -86,8 +87,8 @@ type Server struct {
 	tokens   []*Tokens
 }
 
-// Start makes an array and lets it run until Close. Its error is Unavailable
-// where there can be no btrfs.
+// Start starts a simulator, which runs until Close. It returns Unavailable if btrfs is not
+// available.
 func Start(ctx context.Context, make Factory, o Options) (*Server, error) {
 	a, err := prepare(o)
 	if err == nil {
@@ -161,7 +162,7 @@ func (a *Server) start(ctx context.Context, make Factory) (err error) {
 	return nil
 }
 
-// Close ends the array: its server, its jobs, and the image with all that is in it.
+// Close stops the server and its jobs, and removes the image with its contents.
 func (a *Server) Close() error {
 	a.cancel()
 	var errs []error
@@ -181,19 +182,19 @@ func (a *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// Mount is where a client has the array's file system.
+// Mount returns the mount point of the simulator's file system.
 func (a *Server) Mount() string { return a.Tree.path }
 
-// Reached are the options that lead to an array whose clients log in by name, with the
-// product's own. For its Product.
+// Reached returns the connection options for clients that log in by name, with additional options
+// of the product. Products call it.
 func (a *Server) Reached(own map[string]any) map[string]any {
 	all := map[string]any{"url": a.URL, "ca_file": a.CAFile, "username": a.User, "password_file": a.PasswordFile}
 	maps.Copy(all, own)
 	return all
 }
 
-// PluginOptions is the options_json of a volume on this array; more replaces
-// options, or adds to them.
+// PluginOptions returns the options_json of a volume on this simulator; more replaces or adds
+// options.
 func (a *Server) PluginOptions(more ...map[string]any) string {
 	all := a.product.Options()
 	for _, m := range more {
@@ -201,43 +202,44 @@ func (a *Server) PluginOptions(more ...map[string]any) string {
 	}
 	raw, err := json.Marshal(all)
 	if err != nil {
-		panic(err) // of a product's own strings and numbers
+		panic(err) // impossible: a product's strings and numbers
 	}
 	return string(raw)
 }
 
-// Product is what the maker made.
+// Product returns the product that the factory created.
 func (a *Server) Product() Product { return a.product }
 
-// Setting is one of the product's own settings, "" when it was not given.
+// Setting returns one of the product's settings, or "".
 func (a *Server) Setting(name string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.settings[name]
 }
 
-// Set changes a setting while the array runs: a licence ends.
+// Set changes a setting at run time, such as an expired license.
 func (a *Server) Set(name, value string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settings[name] = value
 }
 
-// Secret puts a secret into a file that a plugin can be told of, and out of the log.
+// Secret writes a secret to a file, whose path is an option of a plugin, and removes it from the
+// log.
 func (a *Server) Secret(name, value string) (path string, err error) {
 	a.hide(value)
 	path = filepath.Join(a.dir, name)
 	return path, os.WriteFile(path, []byte(value+"\n"), 0o600)
 }
 
-// hide keeps a value out of the log.
+// hide removes a value from the log.
 func (a *Server) hide(value string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.secrets = append(a.secrets, value)
 }
 
-// Random is 32 hex digits, for passwords and the like.
+// Random returns 32 hexadecimal digits, for passwords and names.
 func Random() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails

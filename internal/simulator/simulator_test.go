@@ -23,7 +23,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// shop is a product with one call for each thing the core does.
+// shop is a product with one call for each feature of the package.
 type shop struct {
 	server *simulator.Server
 	tokens *simulator.Tokens
@@ -253,7 +253,7 @@ func TestLimitsRefuseBytes(t *testing.T) {
 	}
 }
 
-// TestNamesStayInside plants links and asks for paths that lead out.
+// TestNamesStayInside creates links and uses paths that lead out of the tree.
 func TestNamesStayInside(t *testing.T) {
 	a := simulatortest.Start(t, newShop, simulator.Options{})
 	out := t.TempDir()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Tokens are what a product hands out to those who have logged in.
+// Tokens are the tokens that a product issues at logins.
 type Tokens struct {
 	server *Server
 	life   time.Duration
@@ -13,8 +13,8 @@ type Tokens struct {
 	ends   map[string]time.Time
 }
 
-// NewTokens makes a kind of tokens; a life of 0 is the array's TokenLife. A Fault
-// ends those of every kind.
+// NewTokens returns a new kind of tokens; a life of 0 is TokenLife. A Fault can end all tokens of
+// every kind.
 func (a *Server) NewTokens(life time.Duration) *Tokens {
 	if life <= 0 {
 		life = a.options.TokenLife
@@ -26,7 +26,7 @@ func (a *Server) NewTokens(life time.Duration) *Tokens {
 	return t
 }
 
-// Issue makes a token and says how long it holds.
+// Issue returns a new token and its lifetime.
 func (t *Tokens) Issue() (string, time.Duration) {
 	token := Random()
 	t.server.hide(token)
@@ -36,7 +36,7 @@ func (t *Tokens) Issue() (string, time.Duration) {
 	return token, t.life
 }
 
-// Valid reports whether a token was issued and holds.
+// Valid reports whether a token was issued and has not expired.
 func (t *Tokens) Valid(token string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,14 +44,14 @@ func (t *Tokens) Valid(token string) bool {
 	return ok && time.Now().Before(end)
 }
 
-// Revoke ends one, as a log-out does.
+// Revoke ends one token, as a logout does.
 func (t *Tokens) Revoke(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.ends, token)
 }
 
-// End ends them all.
+// End ends all tokens.
 func (t *Tokens) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

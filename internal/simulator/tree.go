@@ -18,21 +18,21 @@ import (
 	"github.com/berthhq/berth/plugins/volume/reflink"
 )
 
-// Tree is the file system behind an array, as its clients have it mounted. Names
-// are paths below the mount. Its errors are those of the operating system.
+// Tree is the file system of a simulator, as its clients have mounted it. Names are paths below the
+// mount. Its errors are those of the operating system.
 type Tree struct {
 	path  string
 	root  *os.Root
 	top   *os.File
 	disk  *meter
-	mu    sync.Mutex // one change of the tree's shape at a time
-	spare int        // names for what is being made
+	mu    sync.Mutex // serializes changes of the tree's structure
+	spare int        // number of the next temporary name
 
 	pretended atomic.Pointer[Rates]
 }
 
-// emptySize is what btrfs counts for a subvolume without files; real products
-// count nothing for an empty directory, so neither does a Tree.
+// emptySize is the usage of an empty subvolume in btrfs. Real products count nothing for an empty
+// directory, so Tree subtracts it.
 const emptySize = 16 << 10
 
 func openTree(ctx context.Context, mount string, work *sync.WaitGroup) (*Tree, error) {
@@ -74,16 +74,16 @@ func (t *Tree) prepare() error {
 
 func (t *Tree) close() error { return errors.Join(t.top.Close(), t.root.Close()) }
 
-// Path is where something is for this process.
+// Path returns the path of a name for this process.
 func (t *Tree) Path(name string) string { return filepath.Join(t.path, name) }
 
-// IsDir reports whether there is a directory of the name.
+// IsDir reports whether a name is a directory.
 func (t *Tree) IsDir(name string) bool {
 	st, err := t.root.Lstat(name)
 	return err == nil && st.IsDir()
 }
 
-// Make makes a directory that can be limited.
+// Make creates a directory that can have a limit.
 func (t *Tree) Make(name string, mode os.FileMode) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,16 +102,15 @@ func (t *Tree) make(name string, mode os.FileMode) error {
 	return t.root.Chmod(name, mode)
 }
 
-// open opens a directory; what is a link within the mount is followed.
+// open opens a directory and follows links within the mount.
 func (t *Tree) open(name string) (*os.File, error) {
 	return t.root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
-// Limit bounds what a directory and all below it may hold; nil lifts the bound.
-// A directory that was made by mkdir is replaced by one that can be limited,
-// under the same name, with what is in it, its owner and its mode: its inode
-// number is another one from then on, 256, as with every such directory, and
-// a file descriptor of before leads to nowhere.
+// Limit limits the usage of a directory and everything below it; nil removes the limit. A directory
+// that was created by mkdir is replaced by one that can have a limit, with the same name, contents,
+// owner and mode. Its inode number is then 256, as for every such directory, and existing file
+// descriptors refer to the removed directory.
 func (t *Tree) Limit(name string, bytes *int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,7 +130,7 @@ func (t *Tree) Limit(name string, bytes *int64) error {
 	return qgroup.SetLimit(t.top, id, bytes)
 }
 
-// limitable opens a directory after making it one that can be limited.
+// limitable opens a directory after making it one that can have a limit.
 func (t *Tree) limitable(name string) (*os.File, error) {
 	d, err := t.open(name)
 	if err != nil {
@@ -155,7 +154,7 @@ func (t *Tree) limitable(name string) (*os.File, error) {
 		err = rerr
 	}
 	if err == nil {
-		err = qgroup.Sync(t.top) // what was cloned counts only now
+		err = qgroup.Sync(t.top) // cloned data is accounted only after a sync
 	}
 	if err != nil {
 		return nil, err
@@ -163,7 +162,7 @@ func (t *Tree) limitable(name string) (*os.File, error) {
 	return t.open(name)
 }
 
-// replace puts a copy of all that is in d into fresh, and then fresh in its place.
+// replace clones the contents of d to fresh and then replaces name by fresh.
 func (t *Tree) replace(name, fresh string, d *os.File) error {
 	to, err := t.open(fresh)
 	if err != nil {
@@ -200,8 +199,8 @@ func (t *Tree) replace(name, fresh string, d *os.File) error {
 	return unix.Renameat2(fd, path.Base(fresh), fd, path.Base(name), unix.RENAME_EXCHANGE)
 }
 
-// Remove removes an empty directory, or with all also what is in it. One that is
-// not there is ENOENT.
+// Remove removes an empty directory, or with all also its contents. It returns ENOENT if it does
+// not exist.
 func (t *Tree) Remove(name string, all bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,7 +210,7 @@ func (t *Tree) Remove(name string, all bool) error {
 	return t.root.RemoveAll(name)
 }
 
-// Rename gives a directory another name.
+// Rename renames a directory.
 func (t *Tree) Rename(from, to string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

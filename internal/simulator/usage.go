@@ -15,15 +15,15 @@ import (
 	"github.com/berthhq/berth/plugins/volume/btrfs/qgroup"
 )
 
-// Usage is what a directory and all below it take.
+// Usage is the usage of a directory and everything below it.
 type Usage struct {
 	Bytes       int64 // as its limit counts them
 	Files       int64 // entries that are not directories
 	Directories int64 // below it
 }
 
-// Usage measures a directory that can be limited; another one is EINVAL. It is
-// exact: the file system is synced first.
+// Usage measures a directory that can have a limit, and returns EINVAL for another one. The result
+// is exact, because the file system is synced first.
 func (t *Tree) Usage(name string) (Usage, error) {
 	var u Usage
 	d, err := t.open(name)
@@ -54,7 +54,7 @@ func (t *Tree) Usage(name string) (Usage, error) {
 		default:
 			u.Files++
 		}
-		return nil // what vanishes meanwhile does not count
+		return nil // removed in the meantime
 	})
 	return u, err
 }
@@ -66,7 +66,7 @@ func errorsOr(err, other error) error {
 	return other
 }
 
-// Capacity is the size of the whole, and what is used and free of it.
+// Capacity returns the total, used and free bytes of the file system.
 func (t *Tree) Capacity() (total, used, free int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(t.top.Fd()), &st); err != nil {
@@ -75,20 +75,20 @@ func (t *Tree) Capacity() (total, used, free int64, err error) {
 	return int64(st.Blocks) * st.Bsize, int64(st.Blocks-st.Bfree) * st.Bsize, int64(st.Bavail) * st.Bsize, nil
 }
 
-// Rates are what the disk behind the tree does: requests, and so what clients
-// write reaches them when it is written out.
+// Rates are those of the disk behind the tree. Writes of clients are included when they are written
+// to the disk.
 type Rates struct {
 	At           time.Time
 	Window       time.Duration
-	Reads        float64 // a second
+	Reads        float64 // per second
 	Writes       float64
 	BytesRead    float64
 	BytesWritten float64
-	ReadMicros   float64 // mean time of one; 0 without any
+	ReadMicros   float64 // mean duration; 0 without requests
 	WriteMicros  float64
 }
 
-// Totals are the counters behind Rates, for products that tell those.
+// Totals returns the counters behind Rates, for products that report counters.
 func (t *Tree) Totals() Totals {
 	t.disk.sample()
 	t.disk.mu.Lock()
@@ -96,7 +96,7 @@ func (t *Tree) Totals() Totals {
 	return t.disk.samples[len(t.disk.samples)-1]
 }
 
-// Rates of the last window, or of as much of it as the array has run for.
+// Rates returns the rates of the last window, or since the start if that is shorter.
 func (t *Tree) Rates(window time.Duration) Rates {
 	if r := t.pretended.Load(); r != nil {
 		made := *r
@@ -106,15 +106,15 @@ func (t *Tree) Rates(window time.Duration) Rates {
 	return t.disk.rates(window)
 }
 
-// Pretend makes the rates these from now on; nil makes them the disk's again.
+// Pretend replaces the measured rates; nil restores them.
 func (t *Tree) Pretend(r *Rates) { t.pretended.Store(r) }
 
-// Totals are counters since the disk is there.
+// Totals are counters since the disk was attached.
 type Totals struct {
 	At                      time.Time
 	Reads, Writes           int64
 	BytesRead, BytesWritten int64
-	ReadMillis, WriteMillis int64 // spent in them
+	ReadMillis, WriteMillis int64 // total duration
 }
 
 const (
@@ -122,9 +122,9 @@ const (
 	samplesKept = 3000 // five minutes
 )
 
-// meter reads the counters of a block device again and again.
+// meter reads the counters of a block device periodically.
 type meter struct {
-	file    string // "" when the device has none: every rate is zero
+	file    string // "" if the device has none: all rates are zero
 	mu      sync.Mutex
 	samples []Totals
 }
@@ -135,8 +135,8 @@ func newMeter(mount string) *meter {
 	return m
 }
 
-// statFile finds the counters of the device that is mounted; btrfs has numbers of
-// its own, so stat(2) does not tell.
+// statFile finds the counters of the mounted device. btrfs uses its own device numbers, so stat(2)
+// does not return it.
 func statFile(mount string) string {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -170,7 +170,7 @@ func (m *meter) run(ctx context.Context) {
 func (m *meter) sample() {
 	s := Totals{At: time.Now()}
 	if raw, err := os.ReadFile(m.file); err == nil {
-		// reads, merged, sectors, ms; the same of writes; …
+		// reads, merged, sectors, ms; the same for writes; …
 		n := make([]int64, 8)
 		for i, text := range strings.Fields(string(raw)) {
 			if i < len(n) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk is a scratch disk, made again for every lane.
+// Disk is a scratch disk that is created for each environment.
 type Disk struct {
 	Name    string
 	FS      string   // type of the file system
@@ -20,17 +20,17 @@ type Disk struct {
 	Options string // of mount
 }
 
-// XFS is a disk with project quotas.
+// XFS returns a disk with project quotas.
 func XFS(name string) Disk {
 	return Disk{Name: name, FS: "xfs", Mkfs: []string{"-q"}, Bytes: 512 << 20, Options: "prjquota"}
 }
 
-// Ext4 is a disk with project quotas.
+// Ext4 returns a disk with project quotas.
 func Ext4(name string) Disk {
 	return Disk{Name: name, FS: "ext4", Mkfs: []string{"-q", "-O", "quota,project", "-E", "quotatype=prjquota"}, Bytes: 512 << 20, Options: "prjquota"}
 }
 
-// make writes the disk's image into dir and returns its path.
+// make creates the disk's image in dir and returns its path.
 func (d Disk) make(dir string) (string, error) {
 	mkfs, err := tool("mkfs." + d.FS)
 	if err != nil {
@@ -50,8 +50,7 @@ func (d Disk) make(dir string) (string, error) {
 	return image, nil
 }
 
-// tool finds a program of an administrator, whose directories may not be in
-// the caller's PATH.
+// tool finds an administrator's program, whose directory may not be in PATH.
 func tool(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
@@ -64,7 +63,7 @@ func tool(name string) (string, error) {
 	return "", impossible(name + " is not installed (make setup)")
 }
 
-// MountLoop makes the disks in dir and mounts each below at; down unmounts them.
+// MountLoop creates the disks in dir and mounts each below at. down unmounts them.
 func MountLoop(disks []Disk, dir, at string) (down func() error, err error) {
 	var mounted []string
 	down = func() (err error) {
@@ -87,7 +86,7 @@ func MountLoop(disks []Disk, dir, at string) (down func() error, err error) {
 		if err := os.Mkdir(where, 0o755); err != nil {
 			return down, err
 		}
-		// mount(8) finds a free loop device and lets it go with the mount.
+		// mount(8) attaches a free loop device and detaches it at the unmount.
 		out, err := exec.Command("mount", "-t", d.FS, "-o", "loop,"+d.Options, image, where).CombinedOutput()
 		if err != nil {
 			return down, impossible(fmt.Sprintf("mount %s with %s: %v: %s", d.FS, d.Options, err, firstLine(out)))

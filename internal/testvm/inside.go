@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// shareKey on the kernel's command line becomes init's environment.
+	// shareKey on the kernel's command line becomes an environment variable of init.
 	shareKey  = "BERTH_TEST_VM_SHARE"
 	insideTmp = "/run/tmp"
 )
 
-// Init returns at once, but where this process is the first of a machine that Boot
-// started: there it sets the machine up, runs the command and turns the machine off.
+// Init returns at once, unless this process is the first of a VM that Boot started. In the VM it
+// sets up the system, runs the command and turns the VM off.
 func Init() {
 	share := os.Getenv(shareKey)
 	if os.Getpid() != 1 || share == "" {
@@ -30,7 +30,7 @@ func Init() {
 		fmt.Fprintln(os.Stderr, "test VM:", err)
 	}
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
-	select {} // a first process that ends is a panic
+	select {} // the kernel panics when the first process exits
 }
 
 func begin(share string) error {
@@ -51,12 +51,12 @@ func begin(share string) error {
 		return err
 	}
 	_, err = status.WriteString(strconv.Itoa(code))
-	// These alone: a file system whose server is gone would hold a sync of all.
+	// Only these files are synced: a sync of everything would block on a file system whose server
+	// is stopped.
 	return errors.Join(err, out.Sync(), out.Close(), status.Sync(), status.Close())
 }
 
-// mountSystem makes the few places that can be written to; the root is this
-// machine's own, read-only.
+// mountSystem mounts the few writable directories. The root is the host's and read-only.
 func mountSystem(share string) error {
 	for _, m := range []struct{ fs, at, data string }{
 		{"proc", "/proc", ""},

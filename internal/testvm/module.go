@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// modulesDir holds the modules of Debian's user-mode Linux, by release.
+// modulesDir contains the modules of Debian's user-mode Linux, by release.
 const modulesDir = "/usr/lib/uml/modules"
 
-// load loads a module of the running kernel after those it depends on.
+// load loads a module of the running kernel and its dependencies.
 func load(name string) error {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -30,7 +30,7 @@ func load(name string) error {
 		if !ok || strings.TrimSuffix(filepath.Base(path), ".ko") != name {
 			continue
 		}
-		// Listed from the module's own needs to those of its needs.
+		// modules.dep lists direct dependencies first, so they are loaded in reverse order.
 		files := append([]string{path}, strings.Fields(needs)...)
 		slices.Reverse(files)
 		for _, f := range files {

@@ -7,22 +7,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NFSModules are those of a machine that serves NFS to itself.
+// NFSModules are the modules of a VM that serves NFS to itself.
 var NFSModules = []string{"nfsd", "nfsv4"}
 
 const (
 	nfsdDir  = "/proc/fs/nfsd"
 	recovery = insideTmp + "/v4recovery" // the server's list of clients
-	never    = 0x7fffffff                // seconds since 1970 at which the kernel forgets
+	never    = 0x7fffffff                // expiry of the kernel's cache entries, in seconds since 1970
 
-	// Flags of an export: clients on any port, no checks of subtrees, the root
-	// of what version 4 shows. Root stays root.
+	// Flags of an export: clients on any port, no checks of subtrees, the root of the version 4
+	// name space. Root is not mapped to another user.
 	exportFlags = 0x2 | 0x400 | 0x2000
 )
 
-// ServeNFS makes the kernel of a machine that Boot started serve a directory, once.
-// There is no mountd to ask, so that the kernel is told beforehand all that it would
-// ask for; without rpcbind it is version 4 alone.
+// ServeNFS makes the kernel of a VM that Boot started export a directory. It can be called once.
+// There is no mountd, so all answers to the kernel's requests are written in advance; without
+// rpcbind only version 4 works.
 func ServeNFS(dir string) error {
 	if err := unix.Mount("none", nfsdDir, "nfsd", 0, ""); err != nil {
 		return fmt.Errorf("mount %s: %w", nfsdDir, err)
@@ -33,10 +33,10 @@ func ServeNFS(dir string) error {
 	return StartNFS(dir)
 }
 
-// StopNFS ends the server: clients wait for it from then on.
+// StopNFS stops the server. Clients then wait for it.
 func StopNFS() error { return os.WriteFile(nfsdDir+"/threads", []byte("0\n"), 0) }
 
-// StartNFS lets a server that was stopped answer again.
+// StartNFS restarts a stopped server.
 func StartNFS(dir string) error {
 	for _, w := range []struct{ file, text string }{
 		{nfsdDir + "/nfsv4recoverydir", recovery},
@@ -48,9 +48,9 @@ func StartNFS(dir string) error {
 		{nfsdDir + "/nfsv4gracetime", "10"},
 		{nfsdDir + "/portlist", "tcp 2049"},
 		{nfsdDir + "/threads", "4"},
-		{nfsdDir + "/v4_end_grace", "Y"}, // no one has anything to reclaim
+		{nfsdDir + "/v4_end_grace", "Y"}, // no client has locks to reclaim
 	} {
-		// One write for one line: that is how the kernel reads them.
+		// The kernel parses each write as one line.
 		if err := os.WriteFile(w.file, []byte(w.text+"\n"), 0); err != nil {
 			return fmt.Errorf("serve NFS: %q: %w", w.text, err)
 		}
@@ -58,7 +58,7 @@ func StartNFS(dir string) error {
 	return nil
 }
 
-// MountNFS mounts what ServeNFS serves.
+// MountNFS mounts the export of ServeNFS.
 func MountNFS(name, options string) (at string, err error) {
 	at = Mounted(name)
 	if err := os.MkdirAll(at, 0o755); err != nil {

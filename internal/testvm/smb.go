@@ -13,28 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SMBTools and SMBModules are those of a machine that mounts what it serves by SMB. The
-// client looks for ciphers by name, which no dependency says.
+// SMBTools are the programs of a VM that mounts its own SMB share. SMBModules are its modules. The
+// client looks up ciphers by name, so they are not among its dependencies.
 var SMBTools = []string{"smbd", "smbpasswd"}
 
 // SMBModules are the modules.
 var SMBModules = []string{"cifs", "hmac", "cmac", "ecb", "ccm", "gcm", "ctr", "ghash-generic", "sha512_generic", "nls_utf8"}
 
-// Settings of a share, and options of a mount, that keep what files have: names that differ
-// by case alone, and, in access lists, modes and owners.
+// Settings of a share, and mount options, that preserve attributes of files: names that differ only
+// by case and, in access control lists, modes and owners.
 const (
 	SMBKeeps = "case sensitive = yes\nvfs objects = acl_xattr\nacl_xattr:ignore system acls = yes"
 	SMBKept  = "vers=3.1.1,hard,iocharset=utf8,modefromsid,idsfromsid,mfsymlinks"
 )
 
-// Of the share that ServeSMB serves.
+// The share of ServeSMB.
 const (
 	smbShare    = "berth"
 	smbPassword = "berth"
 	smbTimeout  = time.Minute
 )
 
-// smbConfiguration has the directory of what smbd keeps, the directory that is served, and more
+// smbConfiguration has placeholders for smbd's state directory, the exported directory, and further
 // settings of the share.
 const smbConfiguration = `[global]
 interfaces = lo
@@ -57,7 +57,8 @@ read only = no
 %[3]s
 `
 
-// ServeSMB makes Samba serve a directory of a machine that Boot started, once, to root alone.
+// ServeSMB makes Samba export a directory of a VM that Boot started, to root only. It can be called
+// once.
 func ServeSMB(dir, settings string) error {
 	state := filepath.Join(insideTmp, "samba")
 	if err := os.MkdirAll(state, 0o755); err != nil {
@@ -72,7 +73,7 @@ func ServeSMB(dir, settings string) error {
 	if out, err := password.CombinedOutput(); err != nil {
 		return fmt.Errorf("smbpasswd: %w: %s", err, out)
 	}
-	// It ends with the machine.
+	// The process ends with the VM.
 	server := exec.Command("smbd", "--foreground", "--no-process-group", "--configfile="+file)
 	var said bytes.Buffer
 	server.Stdout, server.Stderr = &said, &said
@@ -97,7 +98,7 @@ func ServeSMB(dir, settings string) error {
 	}
 }
 
-// MountSMB mounts what ServeSMB serves.
+// MountSMB mounts the share of ServeSMB.
 func MountSMB(name, options string) (at string, err error) {
 	at = Mounted(name)
 	if err := os.MkdirAll(at, 0o755); err != nil {

@@ -1,8 +1,8 @@
-// Package testvm gives a program the kernel it needs: this machine's own with scratch
-// disks in loop devices, or user-mode Linux, which boots from Debian's package in two
-// seconds with this machine's files as its read-only root. A lane that is impossible
-// here is an error that errdefs.IsUnavailable knows, and says why. Tests use package
-// vmtest. docs/storage/test-environments.md says which lane proves what.
+// Package testvm provides kernels with features that a test needs: the host's with scratch disks in
+// loop devices, or user-mode Linux, which boots from Debian's package in two seconds with the
+// host's files as a read-only root. If an environment is not available, the error is Unavailable
+// (errdefs) and contains the reason. Tests use package vmtest. docs/storage/test-environments.md
+// documents the environments.
 package testvm
 
 import (
@@ -11,32 +11,31 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Kind is a lane's name, as it is printed beside what was proven in it.
+// Kind is the name of an environment, which is printed with its results.
 type Kind string
 
-// The lanes.
+// The environments.
 const (
-	Loop Kind = "host-loop" // this machine's kernel, a disk image in a loop device
+	Loop Kind = "host-loop" // the host's kernel, with disk images in loop devices
 	UML  Kind = "uml"       // user-mode Linux
 )
 
-// Machine is what a program needs around it.
+// Machine describes the requirements of a program.
 type Machine struct {
 	Disks   []Disk
-	Modules []string // of the kernel, loaded with those they depend on
-	Tools   []string // programs of this machine that are run inside
+	Modules []string // of the kernel, loaded with their dependencies
+	Tools   []string // programs of the host that are run inside
 }
 
-// Share is where a machine that Boot started sees the directory it was given, Mounted
-// where it has one of its disks.
+// Share is the path in a VM of the directory that was passed to Boot.
 const Share = "/run/share"
 
 const diskDir = "/run/disk"
 
-// Mounted is where a machine that Boot started has mounted a disk.
+// Mounted returns the mount point of a disk in a VM that Boot started.
 func Mounted(disk string) string { return filepath.Join(diskDir, disk) }
 
-// impossible is why a lane cannot run on this machine.
+// impossible is the reason why an environment is not available.
 type impossible string
 
 func (i impossible) Error() string { return string(i) }

@@ -16,15 +16,14 @@ import (
 )
 
 const (
-	// kernel is Debian's package user-mode-linux.
+	// kernel is the program of Debian's package user-mode-linux.
 	kernel = "linux.uml"
-	// A suite of 40 checks takes a minute on a busy machine; the rest is for
-	// machines that are busier.
+	// umlTimeout is far above the minute that a suite of 40 checks takes on a busy machine.
 	umlTimeout = 8 * time.Minute
 	umlMemory  = "1024M"
 )
 
-// job is what the machine inside is told, as a file in the shared directory.
+// job is the input of the VM, a file in the shared directory.
 type job struct {
 	Command []string
 	Dir     string
@@ -39,10 +38,9 @@ const (
 	statusFile = "status"
 )
 
-// Boot starts a machine whose first process is this very program, which has to call
-// Init, runs the command in it and returns what it printed. Both sides see the
-// directory share, and nothing else can be written to from inside. env is added to
-// PATH, HOME and TMPDIR. A command that fails is an error.
+// Boot starts a VM whose first process is this program, which must call Init. It runs the command
+// in the VM and returns its output. Both sides share the directory share; nothing else is writable
+// from inside. env is added to PATH, HOME and TMPDIR. It returns an error if the command fails.
 func Boot(ctx context.Context, m Machine, share string, command, env []string) ([]byte, error) {
 	program, err := exec.LookPath(kernel)
 	if err != nil {
@@ -74,16 +72,16 @@ func Boot(ctx context.Context, m Machine, share string, command, env []string) (
 	c := exec.CommandContext(ctx, program, args...)
 	c.Stdout, c.Stderr = &console, &console
 	c.WaitDelay = 10 * time.Second
-	// Its memory lies in /dev/shm when no TMPDIR is set, its sockets in HOME.
+	// The VM's memory is in /dev/shm if TMPDIR is not set, and its sockets are in HOME.
 	c.Env = []string{"HOME=" + share, "PATH=" + os.Getenv("PATH")}
-	// A process of the host for each one inside: they end as a group.
+	// Each process inside is a process of the host, so they are killed as a group.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	err = c.Run()
 	return outcome(share, err, console.String())
 }
 
-// arguments are the kernel's command line. The disks are made here.
+// arguments creates the disks and returns the kernel's command line.
 func arguments(m Machine, share string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -103,7 +101,7 @@ func arguments(m Machine, share string) ([]string, error) {
 	return args, nil
 }
 
-// outcome reads what the machine left behind.
+// outcome reads the results that the VM left.
 func outcome(share string, ended error, console string) ([]byte, error) {
 	out, err := os.ReadFile(filepath.Join(share, outputFile))
 	if errors.Is(err, fs.ErrNotExist) {

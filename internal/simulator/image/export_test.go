@@ -1,4 +1,4 @@
 package image
 
-// Abandon frees the lock, as the end of the process does.
+// Abandon releases the lock, as the end of the process does.
 func Abandon(i *Image) { i.lock.Close(); i.lock = nil }

@@ -1,6 +1,6 @@
-// Package image makes a btrfs file system in a sparse file, for the time of a
-// test or a demonstration. It needs root, a free loop device, mkfs.btrfs and a
-// kernel with btrfs; where one is missing Make says which.
+// Package image creates a btrfs file system in a sparse file, for a test or a demonstration. It
+// requires root, a free loop device, mkfs.btrfs and a kernel with btrfs; if one is missing, the
+// error of Make names it.
 package image
 
 import (
@@ -18,8 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/testvm/leftover"
 )
 
-// Size is large enough for every test: the file is sparse, and takes only what
-// is written.
+// Size is large enough for every test. The file is sparse and uses only the space that is written.
 const Size = 16 << 30
 
 // Image is a mounted file system.
@@ -29,8 +28,8 @@ type Image struct {
 	lock  *os.File
 }
 
-// Make makes and mounts an image. Its error is Unavailable where that cannot
-// be done. What processes left that were killed is removed first.
+// Make creates and mounts an image. It returns Unavailable if this machine does not support it. It
+// first removes the remains of killed processes.
 func Make(ctx context.Context) (*Image, error) {
 	if err := possible(); err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ const (
 	mkfs = "/usr/sbin/mkfs.btrfs" // not in everyone's PATH
 )
 
-// possible says what is missing.
+// possible returns an Unavailable error if something is missing.
 func possible() error {
 	unavailable := func(format string, args ...any) error {
 		return fmt.Errorf("no btrfs image: "+format+": %w", append(args, errdefs.ErrUnavailable)...)
@@ -82,7 +81,7 @@ func (i *Image) make(ctx context.Context) error {
 	if i.lock, err = leftover.Lock(i.dir); err != nil {
 		return err
 	}
-	// Users of a session must be able to pass.
+	// The users of sessions must be able to enter it.
 	if err := errors.Join(os.Chmod(i.dir, 0o755), os.Mkdir(i.Mount, 0o755)); err != nil {
 		return err
 	}
@@ -102,16 +101,16 @@ func (i *Image) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer device.Close()       // autoclear: the mount holds it from here
-	const options = "commit=2" // seconds until quotas count what was written; 30 by itself
+	defer device.Close()       // autoclear: the mount keeps the device attached
+	const options = "commit=2" // seconds until quotas include written data; the default is 30
 	if err := unix.Mount(device.Name(), i.Mount, "btrfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, options); err != nil {
 		return fmt.Errorf("mount %s: %w", device.Name(), err)
 	}
 	return os.Chmod(i.Mount, 0o755)
 }
 
-// Close unmounts and removes the image. It waits a while for files that are
-// still open; a process that keeps one longer keeps the space, not the name.
+// Close unmounts and removes the image. It waits for a while for files that are still open. A
+// process that keeps a file open longer keeps the space in use, but not the name.
 func (i *Image) Close() error {
 	err := discard(i.dir)
 	if i.lock != nil {
@@ -125,7 +124,7 @@ func discard(dir string) error {
 	if err := leftover.Unmount(at); err != nil {
 		return err
 	}
-	// Not RemoveAll: it would go into what is mounted after all.
+	// This is not RemoveAll, which would enter a file system that is still mounted.
 	errs := []error{os.Remove(filepath.Join(dir, file)), os.Remove(at), os.Remove(filepath.Join(dir, leftover.File)), os.Remove(dir)}
 	for n, err := range errs {
 		if os.IsNotExist(err) {
@@ -135,5 +134,5 @@ func discard(dir string) error {
 	return errors.Join(errs...)
 }
 
-// sweep removes the images of processes that are gone: their locks are free.
+// sweep removes the images of processes that have ended, whose locks are free.
 func sweep() { leftover.Sweep(prefix, func(dir string) { _ = discard(dir) }) }

@@ -26,7 +26,7 @@ func TestMakeAndClose(t *testing.T) {
 	if err := unix.Statfs(i.Mount, &st); err != nil || st.Type != unix.BTRFS_SUPER_MAGIC {
 		t.Errorf("type %#x, %v", st.Type, err)
 	}
-	// An open file does not keep Close from ending.
+	// An open file does not prevent Close.
 	f, err := os.Create(filepath.Join(i.Mount, "open"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestMakeAndClose(t *testing.T) {
 	}
 }
 
-// TestSweep leaves an image as a killed process does: mounted, its lock free.
+// TestSweep leaves an image like a killed process does: mounted, with its lock free.
 func TestSweep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dead := simulatortest.Image(t)

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attach makes a block device of a file. It goes away with its last user.
+// attach attaches a file to a block device, which is detached with its last user.
 func attach(f *os.File) (*os.File, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer control.Close()
-	for range 64 { // others take devices at the same time
+	for range 64 { // others attach devices at the same time
 		number, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return nil, fmt.Errorf("no btrfs image: all loop devices are taken (%v): %w", err, errdefs.ErrUnavailable)
@@ -38,7 +38,7 @@ func attach(f *os.File) (*os.File, error) {
 	return nil, fmt.Errorf("no btrfs image: others take every loop device: %w", errdefs.ErrUnavailable)
 }
 
-// openLoop opens a device, whose node no one makes where there is no udev.
+// openLoop opens a device, and creates its node if there is no udev to do so.
 func openLoop(number int) (*os.File, error) {
 	name := fmt.Sprintf("/dev/loop%d", number)
 	f, err := os.OpenFile(name, os.O_RDWR, 0)

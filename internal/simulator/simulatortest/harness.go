@@ -21,19 +21,19 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-// program is what a plugin is called in its own test: the test binary under another name.
+// program is the name of a plugin in its own test: a link to the test binary.
 const program = "berth-volume-under-test"
 
-// Main is the TestMain of a plugin whose test binary is the plugin too.
+// Main must be called from the TestMain of a plugin's package. The test binary is also the plugin.
 func Main(m *testing.M, plugin func()) {
-	if filepath.Base(os.Args[0]) == program { // the suite starts it without the cookie too
+	if filepath.Base(os.Args[0]) == program { // without the cookie, because the suite starts it without one
 		plugin()
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// Program is the path of the plugin.
+// Program returns the path of the plugin.
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := os.Executable()
@@ -47,11 +47,11 @@ func Program(t testing.TB) string {
 	return link
 }
 
-// QuickExit is for the environment of plugins: without it the race detector lets each
-// process wait for a second at its end.
+// QuickExit is for the environment of plugins. Without it, the race detector delays the end of each
+// process by a second.
 const QuickExit = "GORACE=atexit_sleep_ms=0"
 
-// Conform is the suite on an array.
+// Conform runs the suite on a simulator.
 func Conform(t *testing.T, make simulator.Factory, o simulator.Options) {
 	a := Start(t, make, o)
 	volumetest.Test(t, volumetest.Plugin{
@@ -59,8 +59,8 @@ func Conform(t *testing.T, make simulator.Factory, o simulator.Options) {
 	})
 }
 
-// Live runs the suite against a vendor's own array: BERTH_NAME_LIVE is a file with
-// the options, BERTH_NAME_MOUNT where its volume is mounted.
+// Live runs the suite against a vendor's real product: BERTH_NAME_LIVE is a file with the options,
+// and BERTH_NAME_MOUNT the mount point of its volume.
 func Live(t *testing.T, name string) {
 	file, mount := os.Getenv("BERTH_"+name+"_LIVE"), os.Getenv("BERTH_"+name+"_MOUNT")
 	if file == "" || mount == "" {
@@ -73,16 +73,16 @@ func Live(t *testing.T, name string) {
 	volumetest.Test(t, volumetest.Plugin{Path: Program(t), Mount: mount, Options: string(options)})
 }
 
-// Harness is a plugin with one volume, "v", on an array.
+// Harness is a plugin with one volume, "v", on a simulator.
 type Harness struct {
 	*testing.T
 	*volume.Client
 	Simulator *simulator.Server
-	log       string // the file with the plugin's
+	log       string // the file with the plugin's log
 }
 
-// NewHarness starts both until the end of the test and opens the volume; more are
-// options over the array's.
+// NewHarness starts both until the end of the test and opens the volume; more replaces or adds
+// options.
 func NewHarness(t *testing.T, make simulator.Factory, o simulator.Options, more map[string]any) (*Harness, *pb.OpenVolumeResponse) {
 	t.Helper()
 	h := &Harness{T: t, Simulator: Start(t, make, o), log: filepath.Join(t.TempDir(), "log")}
@@ -120,12 +120,12 @@ func (h *Harness) Open(more map[string]any) *pb.OpenVolumeResponse {
 	return r
 }
 
-// OpenAs opens a volume under a name.
+// OpenAs opens a volume with a name.
 func (h *Harness) OpenAs(name string, more map[string]any) (*pb.OpenVolumeResponse, error) {
 	return h.OpenVolume(h.Context(), &pb.OpenVolumeRequest{Volume: name, MountPath: h.Simulator.Mount(), OptionsJson: h.Simulator.PluginOptions(more)})
 }
 
-// Must ends the test with an error.
+// Must ends the test if there is an error.
 func (h *Harness) Must(err error) {
 	h.Helper()
 	if err != nil {
@@ -133,33 +133,33 @@ func (h *Harness) Must(err error) {
 	}
 }
 
-// Bytes is a limit.
+// Bytes returns a limit of n bytes.
 func Bytes(n int64) *pb.Limit { return &pb.Limit{Bytes: &n} }
 
-// Create makes a scope.
+// Create creates a scope.
 func (h *Harness) Create(scope string, l *pb.Limit) error {
 	_, err := h.CreateScope(h.Context(), &pb.ScopeRequest{Volume: "v", Scope: scope, Limit: l})
 	return err
 }
 
-// Limit sets a scope's.
+// Limit sets the limit of a scope.
 func (h *Harness) Limit(scope string, l *pb.Limit) error {
 	_, err := h.SetScopeLimit(h.Context(), &pb.ScopeRequest{Volume: "v", Scope: scope, Limit: l})
 	return err
 }
 
-// Get asks for a scope.
+// Get returns a scope.
 func (h *Harness) Get(scope string) (*pb.Scope, error) {
 	return h.GetScope(h.Context(), &pb.ScopeRef{Volume: "v", Scope: scope})
 }
 
-// Delete removes one.
+// Delete deletes a scope.
 func (h *Harness) Delete(scope string) error {
 	_, err := h.DeleteScope(h.Context(), &pb.ScopeRef{Volume: "v", Scope: scope})
 	return err
 }
 
-// State asks for the volume's health.
+// State returns the volume's health.
 func (h *Harness) State() *pb.HealthReport {
 	h.Helper()
 	report, err := h.Health(h.Context(), &pb.VolumeRef{Volume: "v"})
@@ -167,7 +167,7 @@ func (h *Harness) State() *pb.HealthReport {
 	return report
 }
 
-// Asked are the addresses of all requests so far that hold a text.
+// Asked returns the targets of all requests so far that contain a text.
 func (h *Harness) Asked(part string) (targets []string) {
 	for _, e := range h.Simulator.Exchanges() {
 		if strings.Contains(e.Target, part) {
@@ -177,8 +177,8 @@ func (h *Harness) Asked(part string) (targets []string) {
 	return targets
 }
 
-// SessionsEnd makes and deletes a scope until the plugin has logged in again, at an
-// address that holds a text.
+// SessionsEnd creates and deletes a scope until the plugin has logged in again, at an address that
+// contains a text.
 func (h *Harness) SessionsEnd(login string) {
 	h.Helper()
 	for end := time.Now().Add(time.Minute); len(h.Asked(login)) < 2; {
@@ -191,8 +191,8 @@ func (h *Harness) SessionsEnd(login string) {
 	}
 }
 
-// Refreshes ends the access token alone, by a refusal: the refresh token is used, and not
-// the password. login is in the addresses of both.
+// Refreshes invalidates only the access token: the plugin must use the refresh token, and not the
+// password. login is a part of the addresses of both.
 func (h *Harness) Refreshes(refusal simulator.Fault, login, refresh string) {
 	h.Helper()
 	h.Simulator.Forget()
@@ -204,7 +204,7 @@ func (h *Harness) Refreshes(refusal simulator.Fault, login, refresh string) {
 	}
 }
 
-// Write fills a file below the mount, to the disk: a quota may refuse late.
+// Write writes a file below the mount and syncs it, because a quota may refuse data late.
 func (h *Harness) Write(name string, bytes int) error {
 	f, err := os.Create(filepath.Join(h.Simulator.Mount(), name))
 	if err != nil {
@@ -214,7 +214,7 @@ func (h *Harness) Write(name string, bytes int) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Refused checks that a write meets a limit.
+// Refused checks that a write exceeds a limit.
 func (h *Harness) Refused(name string, bytes int) {
 	h.Helper()
 	if err := h.Write(name, bytes); !errors.Is(err, unix.EDQUOT) {
@@ -222,7 +222,7 @@ func (h *Harness) Refused(name string, bytes int) {
 	}
 }
 
-// List is all scopes; one that comes twice fails the test.
+// List returns all scopes. The test fails if one is listed twice.
 func (h *Harness) List() map[string]*pb.Scope {
 	h.Helper()
 	all := map[string]*pb.Scope{}
@@ -241,8 +241,8 @@ func (h *Harness) List() map[string]*pb.Scope {
 	}
 }
 
-// Trouble is what goes wrong between any plugin and its array and must not show: the
-// whole life of a scope with each fault once. What goes wrong for good has its code.
+// Trouble runs the whole life of a scope with each temporary fault between a plugin and its
+// product, which must not fail. It also checks the codes of permanent failures.
 func (h *Harness) Trouble() {
 	for name, f := range map[string]simulator.Fault{
 		"busy":        {Status: 503, Times: 1, RetryAfter: time.Second},
@@ -305,8 +305,8 @@ func retryable(err error) bool {
 	return false
 }
 
-// Rises writes until the rates that the plugin tells have risen, and returns them. Each
-// figure has to be told as the one that it is.
+// Rises writes until the rates that the plugin reports have increased, and returns them. It also
+// checks that no rate is reported as another.
 func (h *Harness) Rises(subject pb.PerformanceSample_Subject) *pb.PerformanceSample {
 	h.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -323,7 +323,7 @@ func (h *Harness) Rises(subject pb.PerformanceSample_Subject) *pb.PerformanceSam
 	}
 }
 
-// tells checks that no figure is told in the place of another.
+// tells checks that no rate is reported as another.
 func (h *Harness) tells() {
 	h.Helper()
 	want := simulator.Rates{Reads: 404, Writes: 812, BytesRead: 1604, BytesWritten: 3208, ReadMicros: 500, WriteMicros: 900}
@@ -335,10 +335,10 @@ func (h *Harness) tells() {
 		Reads: p.GetReadOpsPerSecond(), Writes: p.GetWriteOpsPerSecond(), BytesRead: p.GetReadBytesPerSecond(), BytesWritten: p.GetWriteBytesPerSecond(),
 		ReadMicros: p.GetReadLatencyUs(), WriteMicros: p.GetWriteLatencyUs(),
 	}
-	if p.ReadLatencyUs == nil && p.WriteLatencyUs == nil { // whose unit is not known
+	if p.ReadLatencyUs == nil && p.WriteLatencyUs == nil { // because their unit is unknown
 		want.ReadMicros, want.WriteMicros = 0, 0
 	}
-	if got != want { // all are whole numbers, and sums of such
+	if got != want { // whole numbers and their sums compare exactly
 		h.Errorf("rates %+v are told as %+v", want, got)
 	}
 }

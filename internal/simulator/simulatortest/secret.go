@@ -17,15 +17,15 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Secrets lets the array repeat in every refusal what it was sent to prove who asks, and
-// looks for that in all that the plugin says and in what anyone sees of any process.
+// Secrets makes the product repeat the request's credentials in every error, and checks that they
+// are neither in the plugin's responses and log nor visible in any process.
 func (h *Harness) Secrets() {
 	for _, code := range []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusServiceUnavailable} {
 		h.Echo(simulator.Fault{Status: code, RetryAfter: time.Hour}, nil)
 	}
 }
 
-// EchoJob is the same for a job that fails, at products that tell why.
+// EchoJob is the same for a failing job, for products that report the reason.
 func (h *Harness) EchoJob() {
 	h.Simulator.Jobs.FailNext(errors.New("asked by " + strings.Join(h.Simulator.Secrets(), " ")))
 	text := said(h.Create(simulator.Random(), Bytes(1<<20)))
@@ -35,7 +35,7 @@ func (h *Harness) EchoJob() {
 	}
 }
 
-// Echo is Secrets for one refusal; more are options over the array's.
+// Echo is Secrets for one error; more replaces or adds options.
 func (h *Harness) Echo(f simulator.Fault, more map[string]any) {
 	h.Run(f.Path+" "+http.StatusText(f.Status), func(t *testing.T) {
 		f.Echo = true
@@ -44,7 +44,7 @@ func (h *Harness) Echo(f simulator.Fault, more map[string]any) {
 	})
 }
 
-// everything is what the plugin answers to all calls.
+// everything returns the plugin's responses to all calls.
 func (h *Harness) everything(more map[string]any) map[string]string {
 	scope, ref := simulator.Random(), &pb.VolumeRef{Volume: "v"}
 	_, opened := h.OpenAs("w", more)
@@ -69,11 +69,11 @@ func (h *Harness) everything(more map[string]any) map[string]string {
 	return out
 }
 
-// said is an error with its details.
+// said returns an error with its details as text.
 func said(err error) string { return status.Convert(err).Proto().String() }
 
-// keeps checks that none of the array's secrets is in what was said, in the plugin's
-// log, or in the arguments and the environment of any process.
+// keeps checks that none of the product's secrets is in the texts, the plugin's log, or the
+// arguments and the environment of any process.
 func (h *Harness) keeps(t *testing.T, places map[string]string) {
 	t.Helper()
 	lines, err := os.ReadFile(h.log)

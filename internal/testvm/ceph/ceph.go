@@ -1,9 +1,8 @@
-// Package ceph makes a real Ceph of one node for the time of a test or a
-// demonstration: a monitor, a manager, one OSD that keeps everything in memory, a
-// metadata server, and a client that has mounted its file system. All of it is on
-// loopback, without authentication, in a temporary directory, and goes with the
-// process that made it. It needs root, /dev/fuse and Debian's ceph packages; where
-// one is missing Make says which.
+// Package ceph starts a real Ceph of one node for a test or a demonstration: a monitor, a manager,
+// one OSD that stores everything in memory, a metadata server, and a client that has mounted its
+// file system. They use loopback without authentication and a temporary directory, and end with the
+// process that started them. It requires root, /dev/fuse and Debian's ceph packages; if one is
+// missing, the error of Make names it.
 package ceph
 
 import (
@@ -21,10 +20,10 @@ import (
 	"github.com/berthhq/berth/internal/testvm/leftover"
 )
 
-// Size is what the file system can hold: memory, taken as it is written to.
+// Size is the capacity of the file system, which uses memory as it is written.
 const Size = 4 << 30
 
-// Cluster is a Ceph that runs.
+// Cluster is a running Ceph.
 type Cluster struct {
 	Mount   string
 	dir     string
@@ -39,15 +38,15 @@ const (
 	logs   = "log"
 )
 
-// farewell is what the client has to end once it is unmounted.
+// farewell limits the wait for the client's exit after the unmount.
 const farewell = 5 * time.Second
 
-// timeout is for each step of the start, on a machine that is busy: 5 s are
-// enough for all of them on one that is not.
+// timeout limits each step of the start on a busy machine. All steps together take 5 s on an idle
+// one.
 const timeout = 2 * time.Minute
 
-// Make starts a cluster and mounts its file system. Its error is Unavailable where
-// that cannot be done. What processes left that were killed is removed first.
+// Make starts a cluster and mounts its file system. It returns Unavailable if this machine does not
+// support it. It first removes the remains of killed processes.
 func Make(ctx context.Context) (*Cluster, error) {
 	if err := daemon.Possible("ceph", "test-ceph", "ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "monmaptool"); err != nil {
 		return nil, err
@@ -72,7 +71,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.lock, err = leftover.Lock(c.dir); err != nil {
 		return err
 	}
-	// Users of a session must be able to pass.
+	// The users of sessions must be able to enter it.
 	if err := errors.Join(os.Chmod(c.dir, 0o755), os.Mkdir(c.Mount, 0o755)); err != nil {
 		return err
 	}
@@ -91,13 +90,13 @@ func (c *Cluster) start(ctx context.Context) error {
 	return os.Chmod(c.Mount, 0o755)
 }
 
-// launch starts a daemon that is not asked for again.
+// launch starts a daemon that is stopped with the others.
 func (c *Cluster) launch(name string, args ...string) error {
 	_, err := c.daemons.Start(name, args...)
 	return err
 }
 
-// free is an address of this machine that no one has.
+// free returns an unused address of this machine.
 func free() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -113,7 +112,7 @@ func (c *Cluster) monitor(ctx context.Context) error {
 	return c.launch("ceph-mon", "-f", "-i", "a")
 }
 
-// storage is what keeps bytes, and the manager, which counts them for statfs.
+// storage starts the OSD and the manager, which computes the values of statfs.
 func (c *Cluster) storage(ctx context.Context) error {
 	err := c.daemons.Run(ctx, "ceph", "osd", "create")
 	if err == nil {
@@ -139,8 +138,8 @@ func (c *Cluster) filesystem(ctx context.Context) error {
 	return c.launch("ceph-mds", "-f", "-i", "a")
 }
 
-// client mounts as soon as there is a metadata server, and waits until statfs
-// knows the size.
+// client mounts the file system once there is a metadata server, and waits until statfs returns the
+// size.
 func (c *Cluster) client(ctx context.Context) error {
 	for {
 		var err error
@@ -153,8 +152,8 @@ func (c *Cluster) client(ctx context.Context) error {
 	}
 }
 
-// sized ends with an error when the client has: it does not wait for a metadata
-// server that was never there.
+// sized waits until statfs returns the size. It returns an error if the client exits, because the
+// client does not wait for a missing metadata server.
 func (c *Cluster) sized(ctx context.Context) error {
 	for {
 		var st unix.Statfs_t
@@ -172,7 +171,7 @@ func (c *Cluster) sized(ctx context.Context) error {
 	}
 }
 
-// Close unmounts and ends everything.
+// Close unmounts the file system and stops all programs.
 func (c *Cluster) Close() error {
 	errs := []error{leftover.Unmount(c.Mount)}
 	if c.fuse != nil {
@@ -186,7 +185,7 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// remove keeps out of what is mounted after all.
+// remove removes the directory without entering a file system that is still mounted.
 func remove(dir string) error {
 	if err := os.Remove(filepath.Join(dir, mount)); err != nil && !os.IsNotExist(err) {
 		return err
@@ -194,8 +193,8 @@ func remove(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// sweep removes what processes that are gone have left: their locks are free, and
-// their daemons went with them.
+// sweep removes the remains of processes that have ended, whose locks are free. Their daemons ended
+// with them.
 func sweep() {
 	leftover.Sweep(prefix, func(dir string) {
 		if leftover.Unmount(filepath.Join(dir, mount)) == nil {

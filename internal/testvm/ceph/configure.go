@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// configuration has the directory, the cluster's id, the monitor and the size.
-// Without replicas a limit is worth what is stored. The names $name are Ceph's.
+// configuration has placeholders for the directory, the cluster's id, the monitor and the size.
+// Without replicas, usage equals the stored bytes. The variables $name are Ceph's.
 const configuration = `[global]
 fsid = %[2]s
 mon_host = [v2:%[3]s]
@@ -41,7 +41,7 @@ mgr_initial_modules =
 mgr_stats_period = 1
 `
 
-// configure writes what the programs read, and the map with the one monitor.
+// configure writes the configuration and the map with the one monitor.
 func configure(dir, monitor string) error {
 	for _, name := range []string{"mon", "mgr", "mds", "osd", "run", logs} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {

@@ -1,5 +1,5 @@
-// Package daemon runs the programs that a product consists of, for as long as this
-// process lives: the kernel ends them with it. For lanes that are real products.
+// Package daemon runs the programs of a storage product for the life of this process: the kernel
+// kills them when it exits.
 package daemon
 
 import (
@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// Group is some programs. They are started from one thread that lives as long as
-// they do, because that thread's end is what the kernel would take for this
-// process's.
+// Group is a set of programs. One thread starts all of them and lives as long as they do, because
+// the kernel would treat the end of that thread as the end of this process.
 type Group struct {
 	logs   string
 	env    []string
@@ -26,18 +25,18 @@ type Group struct {
 	all    []*Process
 }
 
-// Process is one of them.
+// Process is a program of a group.
 type Process struct {
 	PID   int
 	name  string
 	cmd   *exec.Cmd
 	done  chan struct{}
 	err   error
-	print string // the file of its output
+	print string // the file with its output
 }
 
-// New makes a group whose programs have an environment, and write what they say to
-// files in a directory.
+// New returns a group whose programs have the environment env and write their output to files in
+// the directory logs.
 func New(logs string, env []string) *Group {
 	g := &Group{logs: logs, env: env, starts: make(chan func())}
 	g.thread.Go(func() {
@@ -59,7 +58,7 @@ func (g *Group) Run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// Start starts one that runs until Stop.
+// Start starts a program that runs until Stop.
 func (g *Group) Start(name string, args ...string) (p *Process, err error) {
 	started := make(chan struct{})
 	g.starts <- func() {
@@ -93,7 +92,7 @@ func (g *Group) launch(name string, args []string) (*Process, error) {
 
 var errEnded = errors.New("it should run")
 
-// Ended is an error, with all that it has said, when one is no longer there.
+// Ended returns an error with the output if the program has exited.
 func (p *Process) Ended() error {
 	select {
 	case <-p.done:
@@ -104,7 +103,7 @@ func (p *Process) Ended() error {
 	}
 }
 
-// Wait gives one a while to end by itself.
+// Wait waits for the program to exit, at most for the given time.
 func (p *Process) Wait(most time.Duration) {
 	select {
 	case <-p.done:
@@ -112,12 +111,12 @@ func (p *Process) Wait(most time.Duration) {
 	}
 }
 
-// Stop kills all, the last first: nothing in them is to be kept.
+// Stop kills all programs, the last one first, because they have no data to preserve.
 func (g *Group) Stop() {
 	for i := len(g.all) - 1; i >= 0; i-- {
 		_ = g.all[i].cmd.Process.Kill()
 		<-g.all[i].done
 	}
-	close(g.starts) // only now: the thread's end kills them too, in no order
+	close(g.starts) // only now: the end of the thread kills them in no defined order
 	g.thread.Wait()
 }

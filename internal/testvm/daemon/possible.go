@@ -8,8 +8,8 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Possible says, as an Unavailable error, what this machine lacks for a product
-// whose client mounts by FUSE; target of make installs its programs.
+// Possible returns an Unavailable error with the reason if this machine lacks something for a
+// product whose client mounts by FUSE. target is the make target that installs its programs.
 func Possible(product, target string, programs ...string) error {
 	unavailable := func(format string, args ...any) error {
 		return fmt.Errorf("no "+product+": "+format+": %w", append(args, errdefs.ErrUnavailable)...)

@@ -1,9 +1,8 @@
-// Package gluster makes a real GlusterFS of one node for the time of a test or a
-// demonstration: a server with one brick on btrfs, whose volume has quotas, and a
-// client that has mounted it. The server is like another machine: it has namespaces
-// of its own for network, mounts and processes, so that nothing of it is seen in this
-// machine's directories, and all of it ends with the process that made it. It needs
-// root, /dev/fuse and Debian's gluster packages; where one is missing Make says which.
+// Package gluster starts a real GlusterFS of one node for a test or a demonstration: a server with
+// one brick on btrfs, whose volume has quotas, and a client that has mounted it. The server has its
+// own namespaces for network, mounts and processes, so that it leaves nothing in the host's
+// directories, and ends with the process that started it. It requires root, /dev/fuse and Debian's
+// gluster packages; if one is missing, the error of Make names it.
 package gluster
 
 import (
@@ -22,13 +21,13 @@ import (
 	"github.com/berthhq/berth/internal/testvm/leftover"
 )
 
-// Volume is what the volume is called.
+// Volume is the name of the volume.
 const Volume = "berth"
 
-// Cluster is a GlusterFS that runs.
+// Cluster is a running GlusterFS.
 type Cluster struct {
 	Mount   string // of the volume
-	Gluster string // the program gluster, as the server has it
+	Gluster string // the program gluster in the server's namespaces
 	dir     string
 	lock    *os.File
 	image   *image.Image
@@ -41,19 +40,18 @@ const (
 	prefix = "berth-gluster-"
 	mount  = "mount"
 
-	// address is the server's; Gluster refuses those that begin with 127.
+	// address is the server's. Gluster refuses addresses that begin with 127.
 	address = "10.73.0.1"
 
-	// timeout is for the start, on a machine that is busy: 5 s are enough on one
-	// that is not.
+	// timeout limits the start on a busy machine. It takes 5 s on an idle one.
 	timeout = 2 * time.Minute
-	// farewell is what the client has to end once it is unmounted, and the server
-	// once its programs are killed.
+	// farewell limits the wait for the client's exit after the unmount, and for the server's exit
+	// after its programs were killed.
 	farewell = 10 * time.Second
 )
 
-// Make starts a server and mounts its volume. Its error is Unavailable where that
-// cannot be done. What processes left that were killed is removed first.
+// Make starts a server and mounts its volume. It returns Unavailable if this machine does not
+// support it. It first removes the remains of killed processes.
 func Make(ctx context.Context) (*Cluster, error) {
 	if err := possible(); err != nil {
 		return nil, err
@@ -73,7 +71,7 @@ func Make(ctx context.Context) (*Cluster, error) {
 	return c, nil
 }
 
-// possible says what is missing.
+// possible returns an Unavailable error if something is missing.
 func possible() error {
 	return daemon.Possible("gluster", "test-gluster", "gluster", "glusterd", "glusterfsd", "glusterfs")
 }
@@ -83,7 +81,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.lock, err = leftover.Lock(c.dir); err != nil {
 		return err
 	}
-	// Users of a session must be able to pass.
+	// The users of sessions must be able to enter it.
 	if err := errors.Join(os.Chmod(c.dir, 0o755), os.Mkdir(c.Mount, 0o755)); err != nil {
 		return err
 	}
@@ -101,7 +99,7 @@ func (c *Cluster) start(ctx context.Context) error {
 //go:embed server.sh
 var server string
 
-// serve starts the server's machine, and waits until it answers.
+// serve starts the server and waits until it responds.
 func (c *Cluster) serve(ctx context.Context) (err error) {
 	c.server, err = c.daemons.Start("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", server, "server", address)
 	if err != nil {
@@ -125,8 +123,8 @@ func (c *Cluster) serve(ctx context.Context) (err error) {
 	}
 }
 
-// network, mounts and processes are how nsenter enters the server's machine. unshare
-// itself has stayed outside of the namespace of processes.
+// network, mounts and processes return the options with which nsenter enters the server's
+// namespaces. unshare itself is outside of the pid namespace.
 func (c *Cluster) network() string { return fmt.Sprintf("--net=/proc/%d/ns/net", c.server.PID) }
 func (c *Cluster) mounts() string  { return fmt.Sprintf("--mount=/proc/%d/ns/mnt", c.server.PID) }
 func (c *Cluster) processes() string {
@@ -144,7 +142,7 @@ func (c *Cluster) volume(ctx context.Context) error {
 	return err
 }
 
-// Quotas enables them.
+// Quotas enables quotas of the volume.
 func (c *Cluster) Quotas(ctx context.Context) error {
 	if err := c.Do(ctx, "volume", "quota", Volume, "enable"); err != nil {
 		return err
@@ -152,7 +150,7 @@ func (c *Cluster) Quotas(ctx context.Context) error {
 	return c.Timeouts(ctx, "0")
 }
 
-// Timeouts sets how many seconds old the counts may be that writers are stopped by.
+// Timeouts sets the maximum age, in seconds, of the usage by which limits are enforced.
 func (c *Cluster) Timeouts(ctx context.Context, seconds string) error {
 	err := c.Do(ctx, "volume", "quota", Volume, "soft-timeout", seconds)
 	if err == nil {
@@ -161,7 +159,7 @@ func (c *Cluster) Timeouts(ctx context.Context, seconds string) error {
 	return err
 }
 
-// mount starts the client: on this machine's mounts, and the server's network.
+// mount starts the client in the host's mount namespace and the server's network namespace.
 func (c *Cluster) mount(ctx context.Context) (err error) {
 	c.client, err = c.daemons.Start("nsenter", c.network(), "glusterfs", "--no-daemon", "--log-file="+filepath.Join(c.dir, "client.log"),
 		"--volfile-server="+address, "--volfile-id="+Volume, c.Mount)
@@ -183,7 +181,8 @@ func (c *Cluster) mount(ctx context.Context) (err error) {
 	}
 }
 
-// wait pauses between two looks, or ends with why that was not enough.
+// wait pauses between two attempts. If the context has ended, it returns an error with the reason
+// why.
 func wait(ctx context.Context, what string, why error) error {
 	select {
 	case <-time.After(50 * time.Millisecond):
@@ -193,12 +192,12 @@ func wait(ctx context.Context, what string, why error) error {
 	}
 }
 
-// Do has the server's gluster do something, as its administrator would.
+// Do runs the server's gluster, as its administrator would.
 func (c *Cluster) Do(ctx context.Context, args ...string) error {
 	return c.daemons.Run(ctx, c.Gluster, append([]string{"--mode=script"}, args...)...)
 }
 
-// Close unmounts and ends everything.
+// Close unmounts the volume and stops the server.
 func (c *Cluster) Close() error {
 	errs := []error{leftover.Unmount(c.Mount)}
 	if c.client != nil {
@@ -218,8 +217,8 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// halt kills all that runs in the server's machine; then its first process ends, and
-// with it the machine, which so has let go of the brick when halt returns.
+// halt kills all processes in the server's namespaces. Then its first process exits, which releases
+// the brick before halt returns.
 func (c *Cluster) halt() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
@@ -228,7 +227,7 @@ func (c *Cluster) halt() {
 	}
 }
 
-// discard keeps out of what is mounted after all.
+// discard removes the directory without entering a file system that is still mounted.
 func discard(dir string) error {
 	at := filepath.Join(dir, mount)
 	if err := leftover.Unmount(at); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/berthhq/berth/internal/testvm/vmtest"
 )
 
-// childKey is in the environment of this program as a process that makes a cluster,
-// says where, and waits to be killed.
+// childKey is set in a child of this program that starts a cluster, prints its directory, and waits
+// to be killed.
 const childKey = "BERTH_GLUSTER_CHILD"
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// TestKilled: what a process made that is killed ends with it, and the mount that
-// cannot is removed by the next.
+// TestKilled checks that the programs of a killed process end with it, and that the next process
+// removes the mount.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a cluster takes a while")
@@ -92,7 +92,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// of lists the processes that have one of the words in their command lines.
+// of returns the processes whose command lines contain one of the words.
 func of(words ...string) []string {
 	var out []string
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -1,6 +1,5 @@
-// Package leftover is about temporary directories of processes that may be killed:
-// a lock in each says that its process lives, and the next process takes away what
-// those before have left.
+// Package leftover cleans up temporary directories of killed processes: a lock in each directory
+// shows that its process lives, and the next process removes directories whose locks are free.
 package leftover
 
 import (
@@ -13,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is what Lock makes in the directory.
+// File is the file that Lock creates in the directory.
 const File = "lock"
 
-// Lock marks a directory as in use until the file is closed, by the end of the
-// process at the latest. It fails at once when another process has it.
+// Lock marks a directory as in use until the returned file is closed or the process ends. It
+// returns an error at once if another process has the lock.
 func Lock(dir string) (*os.File, error) {
 	name := filepath.Join(dir, File)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -30,8 +29,8 @@ func Lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Sweep hands to remove the directories below the temporary one whose names begin
-// with prefix and whose processes are gone.
+// Sweep calls remove for the directories in the temporary directory whose names begin with prefix
+// and whose processes have ended.
 func Sweep(prefix string, remove func(dir string)) {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
 	for _, dir := range dirs {
@@ -46,12 +45,11 @@ func Sweep(prefix string, remove func(dir string)) {
 	}
 }
 
-// closing is what users of a mount have to close their files.
+// closing limits the wait for users of a mount to close their files.
 const closing = 5 * time.Second
 
-// Unmount takes away what is mounted in such a directory; nothing is a success. It
-// waits a while for files that are still open, and then lets the mount go from
-// its name alone.
+// Unmount unmounts a directory; nothing mounted is not an error. It waits for a while for files
+// that are still open, and then detaches the mount.
 func Unmount(at string) error {
 	err := unix.Unmount(at, 0)
 	for end := time.Now().Add(closing); errors.Is(err, unix.EBUSY) && time.Now().Before(end); {

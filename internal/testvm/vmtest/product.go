@@ -12,8 +12,8 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Product is a real product that the tests of a process share. The first that asks
-// for it makes it.
+// Product is a real product that the tests of a process share. The first test that needs it starts
+// it.
 type Product[C io.Closer] struct {
 	Make func(context.Context) (C, error)
 	once sync.Once
@@ -21,7 +21,7 @@ type Product[C io.Closer] struct {
 	err  error
 }
 
-// Main runs a package's tests, and closes the product: its TestMain.
+// Main runs the tests of a package and closes the product. Call it from TestMain.
 func (p *Product[C]) Main(m *testing.M) {
 	code := m.Run()
 	asked := true
@@ -35,7 +35,7 @@ func (p *Product[C]) Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Get returns it, or skips the test with the reason where it cannot be here.
+// Get returns the product, or skips the test with the reason if it is not available.
 func (p *Product[C]) Get(t *testing.T) C {
 	t.Helper()
 	if testing.Short() {
@@ -51,7 +51,7 @@ func (p *Product[C]) Get(t *testing.T) C {
 	return p.made
 }
 
-// Program builds a Go package's program until the end of the test.
+// Program builds the program of a Go package until the end of the test.
 func Program(t *testing.T, name, pkg string) string {
 	t.Helper()
 	dir := t.TempDir()

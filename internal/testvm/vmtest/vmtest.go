@@ -1,5 +1,5 @@
-// Package vmtest runs tests in lanes: the subtest again, in every kernel that can be
-// had. For tests of what the kernel does with files.
+// Package vmtest runs tests of kernel features in test environments: it repeats a subtest in every
+// available kernel.
 package vmtest
 
 import (
@@ -16,45 +16,44 @@ import (
 	"github.com/berthhq/berth/internal/testvm"
 )
 
-// Required, set in the environment, makes a test fail that no lane could run;
-// without it the test is skipped with the reasons.
+// Required in the environment makes a test fail if no environment is available. Otherwise the test
+// is skipped with the reasons.
 const Required = "BERTH_TEST_VMS_REQUIRED"
 
-// insideKey is in the environment of a test inside a machine.
+// insideKey is set in the environment of a test inside a VM.
 const insideKey = "BERTH_TEST_VM_INSIDE"
 
 func inside() bool { return os.Getenv(insideKey) != "" }
 
-// Machine is what a test needs around it.
+// Machine describes the requirements of a test.
 type Machine struct {
 	testvm.Machine
-	// Programs are built outside: name to Go package.
+	// Programs are built on the host: name to Go package.
 	Programs map[string]string
-	// Kinds are the lanes that will do; empty = every one.
+	// Kinds are the suitable environments; empty = all.
 	Kinds []testvm.Kind
 }
 
-// Environment is where a test runs.
+// Environment is the environment in which a test runs.
 type Environment struct {
 	Kind testvm.Kind
 	dir  string // of the programs
 	at   func(disk string) string
 }
 
-// Program is the path of one of the machine's programs.
+// Program returns the path of one of the machine's programs.
 func (p Environment) Program(name string) string { return filepath.Join(p.dir, name) }
 
-// Mount is where one of the machine's disks is mounted.
+// Mount returns the mount point of one of the machine's disks.
 func (p Environment) Mount(disk string) string { return p.at(disk) }
 
-// Main runs a package's tests: its TestMain.
+// Main must be called from a package's TestMain. It runs the tests.
 func Main(m *testing.M) {
 	testvm.Init()
 	os.Exit(m.Run())
 }
 
-// Each runs f as one subtest for each lane that can be had here. The package's
-// TestMain must call Main.
+// Each runs f as one subtest in each available environment. The package's TestMain must call Main.
 func Each(t *testing.T, m Machine, f func(*testing.T, Environment)) {
 	t.Helper()
 	if inside() {
@@ -121,7 +120,7 @@ func run(t *testing.T, k testvm.Kind, m testvm.Machine, share string, f func(*te
 	return nil
 }
 
-// boot runs the calling subtest again inside.
+// boot repeats the calling subtest inside a VM.
 func boot(t *testing.T, m testvm.Machine, share string) error {
 	levels := strings.Split(t.Name(), "/")
 	for i, l := range levels {

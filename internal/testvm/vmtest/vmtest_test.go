@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// TestVMHoldsDisks runs in each lane: disks are mounted with their options
-// and can be written, and inside the root cannot.
+// TestVMHoldsDisks checks in each environment that disks are mounted with their options and
+// writable, and that the root of a VM is not.
 func TestVMHoldsDisks(t *testing.T) {
 	Each(t, Machine{Machine: testvm.Machine{Disks: []testvm.Disk{testvm.XFS("x"), testvm.Ext4("e")}}}, func(t *testing.T, p Environment) {
 		for disk, magic := range map[string]int64{"x": unix.XFS_SUPER_MAGIC, "e": unix.EXT4_SUPER_MAGIC} {
@@ -40,7 +40,7 @@ func TestVMHoldsDisks(t *testing.T) {
 	})
 }
 
-// TestWhatFailsInsideFails proves that a failure inside is one outside.
+// TestWhatFailsInsideFails checks that a failure inside a VM fails the test.
 func TestWhatFailsInsideFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lanes take a while")
@@ -60,7 +60,7 @@ func TestWhatFailsInsideFails(t *testing.T) {
 	})
 }
 
-// TestVMServesNFS: what is written through a mount lies on the server's disk.
+// TestVMServesNFS checks that data written through a mount is stored on the server's disk.
 func TestVMServesNFS(t *testing.T) {
 	m := Machine{Machine: testvm.Machine{Disks: []testvm.Disk{testvm.XFS("x")}, Modules: testvm.NFSModules}, Kinds: []testvm.Kind{testvm.UML}}
 	Each(t, m, func(t *testing.T, p Environment) {
@@ -81,8 +81,8 @@ func TestVMServesNFS(t *testing.T) {
 	})
 }
 
-// TestVMLoop: a disk that every kernel can mount, so that this machine's own lane is
-// tried where it has no quotas.
+// TestVMLoop uses a disk that every kernel supports, so that the host's environment is tested even
+// if it has no quotas.
 func TestVMLoop(t *testing.T) {
 	plain := testvm.Disk{Name: "plain", FS: "ext4", Mkfs: []string{"-q"}, Bytes: 16 << 20, Options: "errors=remount-ro"}
 	Each(t, Machine{Machine: testvm.Machine{Disks: []testvm.Disk{plain}}}, func(t *testing.T, p Environment) {

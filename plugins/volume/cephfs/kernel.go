@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// release is the running kernel's.
+// release returns the release of the running kernel.
 func release() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
-		return "" // which keeps
+		return "" // counts as a new kernel
 	}
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// keeps reports whether a kernel's client keeps quotas, as from 4.17 on; one whose
-// release cannot be read is taken for a new one.
+// keeps reports whether a kernel's client enforces quotas, as it does from 4.17 on. It reports true
+// for a release that cannot be parsed.
 func keeps(release string) bool {
 	first, rest, _ := strings.Cut(release, ".")
 	second, _, _ := strings.Cut(rest, ".")

@@ -10,8 +10,7 @@ import (
 
 func TestMain(m *testing.M) { vmtest.Main(m) }
 
-// TestVMSuite runs the suite against both plugins of this code on real file
-// systems.
+// TestVMSuite runs the suite against both plugins on real file systems.
 func TestVMSuite(t *testing.T) {
 	m := vmtest.Machine{
 		Machine:  testvm.Machine{Disks: []testvm.Disk{testvm.XFS("xfs"), testvm.Ext4("ext4")}},

@@ -1,4 +1,4 @@
-// Package imagetest gives a test a btrfs file system of its own.
+// Package imagetest provides a btrfs file system to a test.
 package imagetest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/internal/simulator/image"
 )
 
-// New mounts a file system until the test ends, which is skipped where that cannot be
-// done, and tells what it is mounted from.
+// New mounts a file system until the test ends, and returns its mount point and device. It skips
+// the test if this machine does not support it.
 func New(t testing.TB) (mount, device string) {
 	t.Helper()
 	img, err := image.Make(t.Context())

@@ -1,7 +1,7 @@
-// Package prjquota limits trees of files by the project quotas of xfs and ext4,
-// with the kernel's own calls: no programs, no files in /etc. Both file systems
-// answer the same calls, and so does whatever else has project quotas. Those that
-// change something need CAP_SYS_ADMIN and, for files of others, CAP_FOWNER.
+// Package prjquota limits trees of files by the project quotas of xfs and ext4, using system calls
+// only: no programs and no files in /etc. Both file systems support the same calls, as do others
+// with project quotas. Calls that change something require CAP_SYS_ADMIN and, for other users'
+// files, CAP_FOWNER.
 package prjquota
 
 import (
@@ -15,18 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ID is a project: a number on inodes. 0 is not a project.
+// ID is the id of a project, which inodes store. 0 means no project.
 type ID uint32
 
-// Candidate is the nth number to try for something of a name: one of 2^30, away from
-// the small ones that administrators give out by hand.
+// Candidate returns the nth id to try for a name: one of 2^30, outside of the small ids that
+// administrators assign manually.
 func Candidate(name string, n int) ID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", name, n))
 	return ID(1<<30 | binary.BigEndian.Uint32(sum[:])>>2)
 }
 
-// Of returns the project of an open file or directory, and whether what is made
-// in the directory becomes part of it.
+// Of returns the project of an open file or directory, and whether new entries of the directory
+// become part of it.
 func Of(f *os.File) (id ID, inherited bool, err error) {
 	var a fsxattr
 	if err := ioctl(f, getXattr, &a); err != nil {
@@ -35,8 +35,7 @@ func Of(f *os.File) (id ID, inherited bool, err error) {
 	return ID(a.project), a.flags&projectInherit != 0, nil
 }
 
-// Assign puts an open directory into a project, and with it what will be made in
-// it; or an open file.
+// Assign makes an open directory and its new entries, or an open file, part of a project.
 func Assign(f *os.File, id ID) error {
 	var a fsxattr
 	if err := ioctl(f, getXattr, &a); err != nil {
@@ -57,14 +56,14 @@ func Assign(f *os.File, id ID) error {
 	return nil
 }
 
-// State is what a mount does with project quotas.
+// State is the state of project quotas on a mount.
 type State struct {
-	Accounted bool // usage is counted
-	Enforced  bool // limits stop writers
+	Accounted bool // usage is accounted
+	Enforced  bool // limits are enforced
 }
 
-// StateOf asks the file system that f lies on. One without project quotas, or
-// whose kernel has none, does neither.
+// StateOf returns the state of the file system that contains f. Both fields are false if the file
+// system or the kernel does not support project quotas.
 func StateOf(f *os.File) (State, error) {
 	s := stateV{version: 1}
 	err := call(f, getState, 0, unsafe.Pointer(&s))
@@ -77,15 +76,14 @@ func StateOf(f *os.File) (State, error) {
 	return State{Accounted: s.flags&projectAccounted != 0, Enforced: s.flags&projectEnforced != 0}, nil
 }
 
-// Quota is a project's limits and usage. A limit of 0 is none: the kernel has no
-// other word for it.
+// Quota has the limits and the usage of a project. A limit of 0 means unlimited, as in the kernel.
 type Quota struct {
 	MaxBytes, MaxInodes int64
-	Bytes, Inodes       int64 // the tree's own directory among them
+	Bytes, Inodes       int64 // including the tree's own directory
 }
 
-// Get reads a project's quota on the file system that f lies on. A project that
-// no one has used is all zeros.
+// Get returns a project's quota on the file system that contains f. All values of an unused project
+// are zero.
 func Get(f *os.File, id ID) (Quota, error) {
 	var b block
 	err := call(f, getQuota, id, unsafe.Pointer(&b))
@@ -101,12 +99,12 @@ func Get(f *os.File, id ID) (Quota, error) {
 	}, nil
 }
 
-// Limit replaces a project's limits; 0 is none. Bytes are kept in units of 1 KiB
-// and, on xfs, of the file system's blocks: Round says what will be kept.
+// Limit replaces a project's limits; 0 means unlimited. Bytes are rounded to units of 1 KiB and, on
+// xfs, to blocks of the file system: see Round.
 func Limit(f *os.File, id ID, bytes, inodes int64) error {
 	b := block{
 		hardBlocks: uint64(bytes) >> unitBits, hardInodes: uint64(inodes),
-		valid: validLimits, // the soft limits too: they are none
+		valid: validLimits, // including the soft limits, which are removed
 	}
 	if err := call(f, setQuota, id, unsafe.Pointer(&b)); err != nil {
 		return fmt.Errorf("limit project %d: %w", id, err)
@@ -114,8 +112,8 @@ func Limit(f *os.File, id ID, bytes, inodes int64) error {
 	return nil
 }
 
-// Round returns the largest limit not above bytes that the file system of f
-// keeps as it is. Files take whole blocks, so that it stops the same writes.
+// Round returns the largest limit not above bytes that the file system of f can store. Files occupy
+// whole blocks, so it refuses the same writes.
 func Round(f *os.File, bytes int64) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
@@ -125,7 +123,7 @@ func Round(f *os.File, bytes int64) (int64, error) {
 	return bytes - bytes%size, nil
 }
 
-// lacking tells that a file system, or the kernel, has no project quotas.
+// lacking reports whether an error means that the file system or the kernel has no project quotas.
 func lacking(err error) bool {
 	for _, e := range []error{unix.ENOSYS, unix.EOPNOTSUPP, unix.ENOTTY, unix.ENOTBLK, unix.ENODEV, unix.ESRCH} {
 		if errors.Is(err, e) {

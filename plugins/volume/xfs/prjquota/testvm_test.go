@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { vmtest.Main(m) }
 
-// TestVMCalls: what is written is read, by file and, as before Linux 5.14, by
+// TestVMCalls checks that written values are read back, by file and, as before Linux 5.14, by
 // device.
 func TestVMCalls(t *testing.T) {
 	m := vmtest.Machine{Machine: testvm.Machine{Disks: []testvm.Disk{testvm.XFS("xfs"), testvm.Ext4("ext4")}}}
@@ -35,7 +35,7 @@ func calls(t *testing.T, at string) {
 	if s, err := StateOf(d); err != nil || s != (State{Accounted: true, Enforced: true}) {
 		t.Errorf("state %+v, %v", s, err)
 	}
-	const id = 4_000_000_000 // all 32 bits
+	const id = 4_000_000_000 // uses all 32 bits
 	if q, err := Get(d, id); err != nil || q != (Quota{}) {
 		t.Errorf("before use %+v, %v", q, err)
 	}
@@ -73,7 +73,7 @@ func calls(t *testing.T, at string) {
 	}
 }
 
-// TestNoQuotas: a file system without project quotas is not an error.
+// TestNoQuotas checks that a file system without project quotas is not an error.
 func TestNoQuotas(t *testing.T) {
 	d, err := os.Open("/proc")
 	if err != nil {

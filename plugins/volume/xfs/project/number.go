@@ -10,17 +10,16 @@ import (
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
-// rootInode is the scope's own directory, which the kernel counts and we do not.
+// rootInode is the scope's own directory, which the kernel counts and Berth does not.
 const rootInode = 1
 
-// attempts at a free number: the chance that one is taken is one in a thousand
-// with a million scopes.
+// attempts limits the search for an unused id. With a million scopes, one id in a thousand is used.
 const attempts = 32
 
-// allocate puts an empty directory into a project that nothing else on the file
-// system is in. What the file system counts is the only register of numbers: it is
-// right after any crash, and for other volumes on the same file system too. Two
-// that take the same number at once both see two inodes in it and try others.
+// allocate assigns an unused project to an empty directory. The file system's usage is the only
+// register of project ids, so it is correct after any crash, and includes other volumes on the same
+// file system. If two processes take the same id at once, both see two inodes in it and try other
+// ids.
 func allocate(d *os.File, scope string) (prjquota.ID, error) {
 	if err := prjquota.Assign(d, 0); err != nil {
 		return 0, err
@@ -50,7 +49,7 @@ func allocate(d *os.File, scope string) (prjquota.ID, error) {
 	return 0, status.Errorf(codes.ResourceExhausted, "scope %s: %d project numbers tried, all are taken", scope, attempts)
 }
 
-// kernelLimit is a limit in the kernel's words, in which 0 is none.
+// kernelLimit converts a limit to the kernel's, in which 0 means unlimited.
 func kernelLimit(f *os.File, l *pb.Limit) (prjquota.Quota, error) {
 	var q prjquota.Quota
 	if l != nil && l.Bytes != nil {

@@ -1,6 +1,6 @@
-// Package project is the driver of local file systems that have project quotas:
-// a scope is a directory with a project of its own, and the kernel keeps its limits
-// and counts its usage. One code for xfs and ext4, whose plugins are its mains.
+// Package project is the driver of local file systems with project quotas: a scope is a directory
+// with its own project, whose limits the kernel enforces and whose usage it accounts. The plugins
+// for xfs and ext4 share this code.
 package project
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
-// Options of a volume: the mount says all.
+// Options are empty, because the mount determines everything.
 type Options struct{}
 
-// Backend is a plugin for one type of file system, told by its number in statfs.
+// Backend returns a plugin for one type of file system, which statfs identifies by magic.
 func Backend(name string, magic int64) driver.Backend[Options] {
 	return driver.Backend[Options]{
 		Vendor: "Linux", Name: name, Version: "1.0.0",
@@ -35,17 +35,17 @@ func Backend(name string, magic int64) driver.Backend[Options] {
 type Volume struct {
 	*driver.Mount
 	quota ability
-	walk  *driver.Walker // measures scopes where the kernel does not count
+	walk  *driver.Walker // measures scopes if the kernel does not account them
 }
 
-// walkAge is how old a walk's figure may be: that a mount does not count is a
-// mistake to be mended, no way to run.
+// walkAge limits the age of a usage from a walk. A mount without accounting is a configuration
+// error to repair, not a mode of operation.
 const walkAge = 30 * time.Second
 
-// ability is what can be done with project quotas, and why not more.
+// ability describes the usable features of project quotas, and why others are not usable.
 type ability struct {
 	counted, limited bool
-	why              string // for people; "" when all can be done
+	why              string // for people; "" if everything is usable
 }
 
 func open(m *driver.Mount, name string, magic int64) (driver.Volume, error) {
@@ -68,7 +68,7 @@ func open(m *driver.Mount, name string, magic int64) (driver.Volume, error) {
 	return &Volume{Mount: m, quota: q, walk: driver.NewWalker(m, walkAge)}, nil
 }
 
-// look finds out what the mount and this process's rights allow.
+// look determines what the mount and the permissions of this process allow.
 func look(root *os.File) (ability, error) {
 	s, err := prjquota.StateOf(root)
 	if err != nil {
@@ -77,7 +77,7 @@ func look(root *os.File) (ability, error) {
 	if !s.Accounted {
 		return ability{why: "project quotas are off: the file system has to be mounted with prjquota, and ext4 to be made with the features quota and project"}, nil
 	}
-	// A project that scopes do not use: only an administrator may read it.
+	// The project is not used by scopes. Only an administrator can read its quota.
 	_, err = prjquota.Get(root, 1)
 	if errors.Is(err, unix.EPERM) {
 		return ability{why: "the plugin lacks CAP_SYS_ADMIN, without which limits are neither set nor read"}, nil
@@ -85,7 +85,8 @@ func look(root *os.File) (ability, error) {
 	if err != nil {
 		return ability{}, err
 	}
-	// A scope made elsewhere could not be moved in, and would not count there.
+	// A scope that was created in another project could not be moved into it, and would not be
+	// accounted there.
 	if id, inherited, err := prjquota.Of(root); err == nil && id != 0 && inherited {
 		return ability{}, status.Errorf(codes.FailedPrecondition, "mount_path belongs to project %d itself: projects do not nest", id)
 	}
@@ -104,8 +105,8 @@ func (v *Volume) Traits() driver.Traits {
 	return t
 }
 
-// Health tells beside the mount's own whether limits are kept. They are looked at
-// again: an administrator can turn quotas off under a mounted file system.
+// Health adds to the mount's health whether limits are enforced. It checks this each time, because
+// an administrator can disable quotas of a mounted file system.
 func (v *Volume) Health(ctx context.Context) (*pb.HealthReport, error) {
 	h, err := v.Mount.Health(ctx)
 	if err != nil || h.State != pb.HealthReport_HEALTHY {

@@ -16,10 +16,9 @@ import (
 	"github.com/berthhq/berth/plugins/volume/xfs/prjquota"
 )
 
-// CreateScope makes the scope's directory out of sight, with its project and
-// limits, and moves it to its place in one step: there is no moment in which
-// the scope is there and not limited, and a process that is killed leaves nothing
-// that is half a scope.
+// CreateScope implements driver.Volume. It creates the directory in a hidden place, with its
+// project and limits, and then renames it. So there is no moment at which the scope exists without
+// limits, and a killed process leaves no incomplete scope.
 func (v *Volume) CreateScope(_ context.Context, scope string, limit *pb.Limit) error {
 	if !v.quota.counted {
 		return v.MakeScope(scope)
@@ -37,15 +36,15 @@ func (v *Volume) CreateScope(_ context.Context, scope string, limit *pb.Limit) e
 	if err != nil {
 		return err
 	}
-	defer own.Close() // and with it the lock
+	defer own.Close() // also releases the lock
 	if d, err := v.OpenTree(scope); err == nil {
 		return d.Close()
 	}
 	return driver.Error("create scope", build(root, own, scope, want))
 }
 
-// own opens our directory on the volume, locked against other processes that make
-// scopes on it. The lock goes with the process that holds it.
+// own opens Berth's directory on the volume and locks it against other processes that create
+// scopes. The lock is released when the process exits.
 func (v *Volume) own(root *os.File) (*os.File, error) {
 	if err := unix.Mkdirat(int(root.Fd()), driver.Own, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, driver.Error("make "+driver.Own, err)
@@ -65,12 +64,12 @@ func (v *Volume) own(root *os.File) (*os.File, error) {
 	}
 }
 
-// unfinished is the name of a scope in our directory until it is complete.
+// unfinished returns the hidden name of a scope until it is complete.
 func unfinished(scope string) string { return "new-" + scope }
 
 func build(root, own *os.File, scope string, want prjquota.Quota) error {
 	name := unfinished(scope)
-	// One that is there was left by a process that was killed.
+	// An existing one was left by a killed process.
 	if err := unix.Mkdirat(int(own.Fd()), name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
@@ -80,7 +79,7 @@ func build(root, own *os.File, scope string, want prjquota.Quota) error {
 	}
 	d := os.NewFile(uintptr(fd), scope)
 	defer d.Close()
-	if err := d.Chmod(0o755); err != nil { // the umask took bits away
+	if err := d.Chmod(0o755); err != nil { // the umask removed bits
 		return err
 	}
 	id, err := allocate(d, scope)
@@ -96,7 +95,7 @@ func build(root, own *os.File, scope string, want prjquota.Quota) error {
 	return root.Sync()
 }
 
-// GetScope implements driver.Volume: three calls of the kernel.
+// GetScope implements driver.Volume. It makes three system calls.
 func (v *Volume) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
 	d, err := v.OpenTree(scope)
 	if err != nil {
@@ -110,7 +109,7 @@ func (v *Volume) GetScope(ctx context.Context, scope string) (*pb.Scope, error) 
 			return nil, driver.Error("", err)
 		}
 	}
-	if id == 0 { // no one counts it
+	if id == 0 { // there is no accounting
 		v.walk.Fill(ctx, out, scope)
 		return out, nil
 	}
@@ -151,7 +150,7 @@ func (v *Volume) SetScopeLimit(_ context.Context, scope string, limit *pb.Limit)
 	return driver.Error("", prjquota.Limit(d, id, want.MaxBytes, want.MaxInodes))
 }
 
-// adopt gives an empty scope that was made without quotas its project.
+// adopt assigns a project to an empty scope that was created without quotas.
 func (v *Volume) adopt(d *os.File, scope string) (prjquota.ID, error) {
 	root, err := v.Root()
 	if err != nil {
@@ -170,9 +169,8 @@ func (v *Volume) adopt(d *os.File, scope string) (prjquota.ID, error) {
 	return allocate(d, scope)
 }
 
-// DeleteScope implements driver.Volume. The removed directory stays open until the
-// limits are gone: it counts in its project, so that no one takes the number
-// meanwhile.
+// DeleteScope implements driver.Volume. The removed directory stays open until the limits are
+// removed: it counts in its project, so that no other scope takes the id in the meantime.
 func (v *Volume) DeleteScope(_ context.Context, scope string) error {
 	d, err := v.OpenTree(scope)
 	if status.Code(err) == codes.NotFound {
@@ -198,7 +196,7 @@ func (v *Volume) DeleteScope(_ context.Context, scope string) error {
 	return driver.Error("", prjquota.Limit(d, id, 0, 0))
 }
 
-// ListScopes gives limits and usage too: they cost three calls of the kernel.
+// ListScopes also returns limits and usage, which cost three system calls.
 func (v *Volume) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	return func(yield func(*pb.Scope, error) bool) {
 		for s, err := range v.Mount.ListScopes(ctx) {

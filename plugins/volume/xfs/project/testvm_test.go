@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { vmtest.Main(m) }
 
-// session is a user of a container: not root, no capabilities.
+// session is the user of a container: not root, no capabilities.
 const session = 65534
 
 var magics = map[string]int64{"xfs": unix.XFS_SUPER_MAGIC, "ext4": unix.EXT4_SUPER_MAGIC}
@@ -36,7 +36,7 @@ type bed struct {
 	fs string
 }
 
-// each runs f in every lane, on xfs and on ext4.
+// each runs f in every environment, on xfs and on ext4.
 func each(t *testing.T, f func(bed)) {
 	t.Helper()
 	m := vmtest.Machine{Machine: testvm.Machine{Disks: []testvm.Disk{testvm.XFS("xfs"), testvm.Ext4("ext4")}}}
@@ -74,7 +74,7 @@ func limit(bytes, inodes int64) *pb.Limit {
 
 func name32(name string) string { return fmt.Sprintf("%x", md5.Sum([]byte(name))) }
 
-// scope makes a scope that the session's user owns.
+// scope creates a scope that the session's user owns.
 func (b bed) scope(name string, l *pb.Limit) string {
 	b.Helper()
 	id := name32(name)
@@ -96,7 +96,7 @@ func (b bed) get(scope string) *pb.Scope {
 	return s
 }
 
-// as runs a shell in the scope and returns what it says, and whether it failed.
+// as runs a shell in the scope, and returns its output and whether it failed.
 func (b bed) as(uid uint32, scope, script string) (string, bool) {
 	b.Helper()
 	c := exec.Command("/bin/sh", "-c", script)
@@ -106,7 +106,7 @@ func (b bed) as(uid uint32, scope, script string) (string, bool) {
 	return string(out), err != nil
 }
 
-// onDisk is what du says: blocks that are really there.
+// onDisk returns the allocated bytes according to du.
 func (b bed) onDisk(scope string) int64 {
 	b.Helper()
 	out, err := exec.Command("du", "-s", "--block-size=1", filepath.Join(b.Path(), scope)).Output()
@@ -124,7 +124,8 @@ func write(name string, mib int) string {
 	return fmt.Sprintf("dd if=/dev/zero of=%s bs=64k count=%d conv=fsync 2>&1", name, mib*16)
 }
 
-// TestVMBytesAreRefused: no byte past the limit, more after it is raised.
+// TestVMBytesAreRefused checks that no byte is written beyond the limit, and more after it was
+// raised.
 func TestVMBytesAreRefused(t *testing.T) {
 	each(t, func(b bed) {
 		const at = 20 << 20
@@ -154,7 +155,7 @@ func TestVMBytesAreRefused(t *testing.T) {
 	})
 }
 
-// TestVMRootIsStoppedByXFSAlone holds docs/storage/ext4.md to the truth.
+// TestVMRootIsStoppedByXFSAlone verifies docs/storage/ext4.md.
 func TestVMRootIsStoppedByXFSAlone(t *testing.T) {
 	each(t, func(b bed) {
 		s := b.scope("root", limit(4<<20, -1))
@@ -164,7 +165,8 @@ func TestVMRootIsStoppedByXFSAlone(t *testing.T) {
 	})
 }
 
-// TestVMInodesAreRefused: exactly as many as are allowed, none with zero.
+// TestVMInodesAreRefused checks that exactly the allowed number of files can be created, none with
+// zero.
 func TestVMInodesAreRefused(t *testing.T) {
 	each(t, func(b bed) {
 		s := b.scope("inodes", limit(-1, 10))
@@ -183,8 +185,8 @@ func TestVMInodesAreRefused(t *testing.T) {
 	})
 }
 
-// TestVMLimitsThatCannotBe: the kernel's 0 is not a limit, so zero bytes are
-// refused; what is not a whole block is rounded to what stops the same writes.
+// TestVMLimitsThatCannotBe checks that zero bytes are refused, because 0 means unlimited to the
+// kernel, and that partial blocks are rounded to a limit that refuses the same writes.
 func TestVMLimitsThatCannotBe(t *testing.T) {
 	each(t, func(b bed) {
 		s := b.scope("odd", limit(1<<30, -1))
@@ -205,7 +207,7 @@ func TestVMLimitsThatCannotBe(t *testing.T) {
 	})
 }
 
-// TestVMNumbersAreTheirOwn: no two scopes share a project, however they are made.
+// TestVMNumbersAreTheirOwn checks that no two scopes share a project, however they are created.
 func TestVMNumbersAreTheirOwn(t *testing.T) {
 	each(t, func(b bed) {
 		const n = 48
@@ -224,7 +226,7 @@ func TestVMNumbersAreTheirOwn(t *testing.T) {
 		}
 		for i := range n {
 			all.Go(func() {
-				id, err := allocate(dirs[i], fmt.Sprint("same ", i/4)) // four want the same number
+				id, err := allocate(dirs[i], fmt.Sprint("same ", i/4)) // four scopes try the same id first
 				if err != nil {
 					b.Error(err)
 				}
@@ -244,7 +246,7 @@ func TestVMNumbersAreTheirOwn(t *testing.T) {
 	})
 }
 
-// TestVMTwoProxies: processes that make the same scopes at once make each once.
+// TestVMTwoProxies checks that processes that create the same scopes concurrently create each once.
 func TestVMTwoProxies(t *testing.T) {
 	each(t, func(b bed) {
 		other := reopen(b.T, b.Path(), b.fs)
@@ -278,7 +280,7 @@ func TestVMTwoProxies(t *testing.T) {
 	})
 }
 
-// TestVMCutOff: what a killed process left of a scope is taken up.
+// TestVMCutOff checks that the remains of a killed process are used or removed.
 func TestVMCutOff(t *testing.T) {
 	each(t, func(b bed) {
 		id := name32("cut off")
@@ -307,7 +309,7 @@ func TestVMCutOff(t *testing.T) {
 	})
 }
 
-// TestVMQuotasThatAreOff: what a mount does not do is not promised.
+// TestVMQuotasThatAreOff checks that features that a mount lacks are not announced.
 func TestVMQuotasThatAreOff(t *testing.T) {
 	off, counted, plain := testvm.XFS("off"), testvm.XFS("counted"), testvm.Ext4("plain")
 	off.Options, counted.Options, plain.Options = "", "pqnoenforce", ""
@@ -341,9 +343,9 @@ func TestVMQuotasThatAreOff(t *testing.T) {
 	})
 }
 
-// TestVMOwnersLeaveProjects shows what docs/storage/xfs.md warns of: who owns a
-// file may take it out of its project, unless the container has a user namespace or
-// its filter refuses the call.
+// TestVMOwnersLeaveProjects verifies the warning in docs/storage/xfs.md: the owner of a file can
+// move it out of its project, unless the container has a user namespace or its seccomp filter
+// refuses the call.
 func TestVMOwnersLeaveProjects(t *testing.T) {
 	each(t, func(b bed) {
 		s := b.scope("leave", limit(8<<20, -1))

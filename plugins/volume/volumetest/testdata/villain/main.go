@@ -1,5 +1,5 @@
-// Command villain is a plugin that breaks the one promise that the environment
-// variable VILLAIN names, and keeps all others. It proves that the suite can fail.
+// Command villain is a plugin that violates the one requirement that the environment variable
+// VILLAIN names, and satisfies all others. It proves that the suite can fail.
 package main
 
 import (
@@ -56,7 +56,7 @@ func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) 
 	return v, nil
 }
 
-// whole is a volume that does everything, slowly.
+// whole is a volume that implements all optional interfaces, slowly.
 type whole struct{ *driver.Directory }
 
 func (w *whole) Traits() driver.Traits {
@@ -253,7 +253,7 @@ func (w *whole) MountPlan(_ context.Context, scope string) (*pb.MountSpec, error
 	return m, nil
 }
 
-// crook breaks what the kit would not let a volume break.
+// crook causes violations that the driver package would prevent.
 type crook struct {
 	*driver.Plugin
 	mount string
