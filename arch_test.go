@@ -92,11 +92,9 @@ func downhill(also ...string) []string {
 }
 
 type pkg struct {
-	ImportPath   string
-	Name, Doc    string
-	Imports      []string
-	TestImports  []string
-	XTestImports []string
+	ImportPath string
+	Name, Doc  string
+	Imports    []string
 }
 
 func packages(t *testing.T) []pkg {

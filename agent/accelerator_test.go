@@ -80,7 +80,7 @@ func TestAccelerator(t *testing.T) {
 // measured waits until the plugin has reported metrics of a kernel and of its device.
 func (n *node) measured(t *testing.T, kernel string) {
 	t.Helper()
-	stream, err := n.Watch(t.Context(), &agentpb.WatchRequest{StatsIntervalMs: 500})
+	stream, err := n.Watch(t.Context(), &agentpb.WatchRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,8 +71,7 @@ type Config struct {
 	ShimPath         string
 	RuncPath         string
 	RunnerPath       string
-	RuntimeClasses   map[string]string // additional runtime classes, to OCI runtime binaries
-	Subnet           netip.Prefix      // of the kernels; zero = network.DefaultSubnet
+	Subnet           netip.Prefix // of the kernels; zero = network.DefaultSubnet
 	// Overlay is the address to which other agents send overlay traffic: an IP address, a port or
 	// both. The default address is the local one of the connection to the managers, the default
 	// port is network.DefaultPort. OverlayOff disables the overlay.
@@ -81,7 +80,7 @@ type Config struct {
 	// networks that they cannot. See network.Config.
 	AllowNetworks []netlist.Entry
 	DenyNetworks  []netip.Prefix
-	PidsLimit     int64 // of a kernel whose request has none; 0 = kernel.DefaultPids
+	PidsLimit     int64 // of each kernel; 0 = kernel.DefaultPids
 	LogFileBytes  int64 // size at which a kernel's log is rotated
 	LogFiles      int   // number of log files kept for a kernel
 	// EndedKernels and EndedLogBytes limit what is retained of ended kernels; 0 =
@@ -126,7 +125,6 @@ type Agent struct {
 	meter       *meter
 	probes      []*agentpb.Probe
 	volumes     mount.Volumes
-	sampling    chan time.Duration // a request for another sampling interval
 	ready       chan struct{}
 
 	// These fields are set before ready is closed.
@@ -159,7 +157,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, id: id, incarnation: randomHex(8), log: cfg.Logger.With("agent", cfg.Name),
-		hub: newHub(), ready: make(chan struct{}), sampling: make(chan time.Duration, 1),
+		hub: newHub(), ready: make(chan struct{}),
 	}
 	a.devices, err = device.New(device.Config{
 		Dir: filepath.Join(cfg.Dir, "plugins"), Node: cfg.Name, Version: cfg.Version, Incarnation: a.incarnation,
@@ -291,20 +289,12 @@ func (a *Agent) check(ctx context.Context) error {
 	return nil
 }
 
-func (a *Agent) classes() map[string]string {
-	classes := map[string]string{"runc": a.cfg.RuncPath}
-	for name, binary := range a.cfg.RuntimeClasses {
-		classes[name] = binary
-	}
-	return classes
-}
-
 func (a *Agent) open(ctx context.Context) (err error) {
 	a.runtime, a.network = a.cfg.Runtime, a.cfg.Network
 	if a.runtime == nil {
 		a.runtime, err = containerd.New(ctx, containerd.Config{
 			Socket: a.cfg.ContainerdSocket, Agent: a.id, Dir: filepath.Join(a.cfg.Dir, "runtime"),
-			Shim: a.cfg.ShimPath, Runner: a.cfg.RunnerPath, Class: a.classes(), Logger: a.log,
+			Shim: a.cfg.ShimPath, Runner: a.cfg.RunnerPath, Runc: a.cfg.RuncPath, Logger: a.log,
 		})
 		if err != nil {
 			return err
@@ -410,8 +400,6 @@ func (a *Agent) sample(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case d := <-a.sampling:
-			tick.Reset(d)
 		case <-tick.C:
 			bounded, cancel := context.WithTimeout(ctx, 10*time.Second)
 			a.hub.sampled(a.stats.Collect(bounded))

@@ -50,7 +50,7 @@ func newNode(t testing.TB, image v1.Config) *node {
 	n.image, _ = runtimetest.NewRegistry(t).Push(t, "test/prog", env.Prog, image)
 	n.cfg = agent.Config{
 		Name: "node1", Dir: n.dir, ContainerdSocket: env.Socket, ShimPath: env.Shim, RuncPath: env.Runc,
-		RunnerPath: env.Runner, StatsInterval: 500 * time.Millisecond,
+		RunnerPath: env.Runner, PidsLimit: 256, StatsInterval: 500 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	return n

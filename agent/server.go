@@ -40,9 +40,6 @@ func (a *Agent) available() error {
 }
 
 func (s *server) CreateKernel(ctx context.Context, r *agentpb.CreateKernelRequest) (*agentpb.KernelState, error) {
-	if _, ok := s.a.classes()[r.RuntimeClass]; !ok && r.RuntimeClass != "" {
-		return nil, fmt.Errorf("runtime class %.80q is not configured on this node: %w", r.RuntimeClass, errdefs.ErrFailedPrecondition)
-	}
 	state, err := s.a.kernels.Create(ctx, r)
 	return state, s.a.blame(ctx, err)
 }
@@ -57,6 +54,14 @@ func (a *Agent) blame(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %v: %w", why, err, errdefs.ErrResourceExhausted)
 	}
 	return err
+}
+
+func (s *server) GetKernel(_ context.Context, r *agentpb.GetKernelRequest) (*agentpb.KernelState, error) {
+	k, err := s.a.kernels.Get(r.KernelId)
+	if err != nil {
+		return nil, err
+	}
+	return k.State(), nil
 }
 
 func (s *server) TerminateKernel(ctx context.Context, r *agentpb.TerminateKernelRequest) (*agentpb.KernelState, error) {

@@ -10,10 +10,6 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// minSampling is the shortest interval that a caller can request, because sampling costs processor
-// time.
-const minSampling = 500 * time.Millisecond
-
 // Watch sends a full report, then changes as they happen.
 func (s *server) Watch(r *agentpb.WatchRequest, stream grpc.ServerStreamingServer[agentpb.Event]) error {
 	if r.Epoch != 0 {
@@ -23,12 +19,6 @@ func (s *server) Watch(r *agentpb.WatchRequest, stream grpc.ServerStreamingServe
 	}
 	if s.a.node != nil {
 		s.a.node.Learn(r.Managers...)
-	}
-	if r.StatsIntervalMs > 0 {
-		select {
-		case s.a.sampling <- max(time.Duration(r.StatsIntervalMs)*time.Millisecond, minSampling):
-		default:
-		}
 	}
 	// The subscription precedes the report, so that no change is lost between the two.
 	w, cancel := s.a.hub.subscribe()
@@ -93,7 +83,7 @@ func (a *Agent) report(ctx context.Context) (*agentpb.Report, error) {
 	r := &agentpb.Report{
 		Name: a.cfg.Name, Incarnation: a.incarnation, Version: a.cfg.Version, Architecture: architecture,
 		ResourceGroup: a.cfg.ResourceGroup, Probes: a.probes, Address: a.cfg.Address,
-		Volumes: a.volumes.Names(), RuntimeClasses: sortedKeys(a.classes()),
+		Volumes:    a.volumes.Names(),
 		Conditions: a.monitor.List(),
 	}
 	overlay, probe := a.overlay()

@@ -21,7 +21,7 @@
 //      state, a lower one is refused with FAILED_PRECONDITION.
 //   3. Every change of the kernel arrives as a KernelState event.
 //   4. TerminateKernel asks for the end: SIGTERM, grace, SIGKILL. Idempotent;
-//      an unknown kernel is answered as EXITED with reason "not found".
+//      an unknown kernel is answered as EXITED with reason "not-found".
 //   5. The agent keeps the record of an ended kernel, with exit code and logs,
 //      until ForgetKernel; nothing is lost while no manager listens. Only above
 //      its own limits for all ended kernels it removes the oldest by itself.
@@ -54,16 +54,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// UNIQUE: at most one kernel holds it on a device. UNIFIED: all unified slots of
-// a device are names of one amount, of which each has its capacity as a whole.
+// UNIQUE: at most one kernel holds it on a device.
 type SlotType_Kind int32
 
 const (
-	SlotType_COUNT   SlotType_Kind = 0
-	SlotType_BYTES   SlotType_Kind = 1
-	SlotType_SHARES  SlotType_Kind = 2
-	SlotType_UNIQUE  SlotType_Kind = 3
-	SlotType_UNIFIED SlotType_Kind = 4
+	SlotType_COUNT  SlotType_Kind = 0
+	SlotType_BYTES  SlotType_Kind = 1
+	SlotType_SHARES SlotType_Kind = 2
+	SlotType_UNIQUE SlotType_Kind = 3
 )
 
 // Enum value maps for SlotType_Kind.
@@ -73,14 +71,12 @@ var (
 		1: "BYTES",
 		2: "SHARES",
 		3: "UNIQUE",
-		4: "UNIFIED",
 	}
 	SlotType_Kind_value = map[string]int32{
-		"COUNT":   0,
-		"BYTES":   1,
-		"SHARES":  2,
-		"UNIQUE":  3,
-		"UNIFIED": 4,
+		"COUNT":  0,
+		"BYTES":  1,
+		"SHARES": 2,
+		"UNIQUE": 3,
 	}
 )
 
@@ -433,7 +429,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42, 0}
 }
 
 type WatchRequest struct {
@@ -441,11 +437,9 @@ type WatchRequest struct {
 	// Election revision of the caller when it leads, else 0.
 	Epoch int64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Addresses of all live managers; the agent dials those it does not know.
-	Managers []string `protobuf:"bytes,2,rep,name=managers,proto3" json:"managers,omitempty"`
-	// Period of Stats events in milliseconds; 0 = 5000.
-	StatsIntervalMs uint32 `protobuf:"varint,3,opt,name=stats_interval_ms,json=statsIntervalMs,proto3" json:"stats_interval_ms,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	Managers      []string `protobuf:"bytes,2,rep,name=managers,proto3" json:"managers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
@@ -490,13 +484,6 @@ func (x *WatchRequest) GetManagers() []string {
 		return x.Managers
 	}
 	return nil
-}
-
-func (x *WatchRequest) GetStatsIntervalMs() uint32 {
-	if x != nil {
-		return x.StatsIntervalMs
-	}
-	return 0
 }
 
 type Event struct {
@@ -744,27 +731,26 @@ func (x *Condition) GetReason() string {
 }
 
 type Report struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`               // node name, unique in the cluster
-	Incarnation    string                 `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // new for every process of the agent
-	Version        string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
-	Architecture   string                 `protobuf:"bytes,4,opt,name=architecture,proto3" json:"architecture,omitempty"`                        // GOARCH spelling: amd64, arm64
-	ResourceGroup  string                 `protobuf:"bytes,5,opt,name=resource_group,json=resourceGroup,proto3" json:"resource_group,omitempty"` // wish for first registration; afterwards the manager decides
-	SlotTypes      []*SlotType            `protobuf:"bytes,6,rep,name=slot_types,json=slotTypes,proto3" json:"slot_types,omitempty"`
-	Devices        []*Device              `protobuf:"bytes,7,rep,name=devices,proto3" json:"devices,omitempty"` // intrinsic cpu and mem are devices too
-	Kernels        []*KernelState         `protobuf:"bytes,8,rep,name=kernels,proto3" json:"kernels,omitempty"` // every kernel with a record on this node
-	Plugins        []*Plugin              `protobuf:"bytes,9,rep,name=plugins,proto3" json:"plugins,omitempty"`
-	Probes         []*Probe               `protobuf:"bytes,10,rep,name=probes,proto3" json:"probes,omitempty"`   // what this host can and cannot do
-	Images         []string               `protobuf:"bytes,11,rep,name=images,proto3" json:"images,omitempty"`   // canonical references present
-	Volumes        []string               `protobuf:"bytes,12,rep,name=volumes,proto3" json:"volumes,omitempty"` // names of volumes mounted here
-	RuntimeClasses []string               `protobuf:"bytes,13,rep,name=runtime_classes,json=runtimeClasses,proto3" json:"runtime_classes,omitempty"`
-	Address        string                 `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"`   // the node's own outward address, informational
-	Counters       []*CounterSet          `protobuf:"bytes,15,rep,name=counters,proto3" json:"counters,omitempty"` // hardware that devices are cut from
-	Links          []*Link                `protobuf:"bytes,16,rep,name=links,proto3" json:"links,omitempty"`
-	Overlay        *Overlay               `protobuf:"bytes,17,opt,name=overlay,proto3" json:"overlay,omitempty"`
-	Conditions     []*Condition           `protobuf:"bytes,18,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`               // node name, unique in the cluster
+	Incarnation   string                 `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // new for every process of the agent
+	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Architecture  string                 `protobuf:"bytes,4,opt,name=architecture,proto3" json:"architecture,omitempty"`                        // GOARCH spelling: amd64, arm64
+	ResourceGroup string                 `protobuf:"bytes,5,opt,name=resource_group,json=resourceGroup,proto3" json:"resource_group,omitempty"` // wish for first registration; afterwards the manager decides
+	SlotTypes     []*SlotType            `protobuf:"bytes,6,rep,name=slot_types,json=slotTypes,proto3" json:"slot_types,omitempty"`
+	Devices       []*Device              `protobuf:"bytes,7,rep,name=devices,proto3" json:"devices,omitempty"` // intrinsic cpu and mem are devices too
+	Kernels       []*KernelState         `protobuf:"bytes,8,rep,name=kernels,proto3" json:"kernels,omitempty"` // every kernel with a record on this node
+	Plugins       []*Plugin              `protobuf:"bytes,9,rep,name=plugins,proto3" json:"plugins,omitempty"`
+	Probes        []*Probe               `protobuf:"bytes,10,rep,name=probes,proto3" json:"probes,omitempty"`     // what this host can and cannot do
+	Images        []string               `protobuf:"bytes,11,rep,name=images,proto3" json:"images,omitempty"`     // canonical references present
+	Volumes       []string               `protobuf:"bytes,12,rep,name=volumes,proto3" json:"volumes,omitempty"`   // names of volumes mounted here
+	Address       string                 `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"`   // the node's own outward address, informational
+	Counters      []*CounterSet          `protobuf:"bytes,15,rep,name=counters,proto3" json:"counters,omitempty"` // hardware that devices are cut from
+	Links         []*Link                `protobuf:"bytes,16,rep,name=links,proto3" json:"links,omitempty"`
+	Overlay       *Overlay               `protobuf:"bytes,17,opt,name=overlay,proto3" json:"overlay,omitempty"`
+	Conditions    []*Condition           `protobuf:"bytes,18,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
@@ -881,13 +867,6 @@ func (x *Report) GetVolumes() []string {
 	return nil
 }
 
-func (x *Report) GetRuntimeClasses() []string {
-	if x != nil {
-		return x.RuntimeClasses
-	}
-	return nil
-}
-
 func (x *Report) GetAddress() string {
 	if x != nil {
 		return x.Address
@@ -995,7 +974,9 @@ type SlotType struct {
 	Icon          string                 `protobuf:"bytes,7,opt,name=icon,proto3" json:"icon,omitempty"`
 	ExclusiveWith []string               `protobuf:"bytes,8,rep,name=exclusive_with,json=exclusiveWith,proto3" json:"exclusive_with,omitempty"`
 	AllowedCounts []uint32               `protobuf:"varint,9,rep,packed,name=allowed_counts,json=allowedCounts,proto3" json:"allowed_counts,omitempty"` // the only amounts a kernel may have, growing; empty = any
-	Unified       bool                   `protobuf:"varint,10,opt,name=unified,proto3" json:"unified,omitempty"`                                        // a name of its device's one amount; set for UNIFIED too
+	// All unified slots of a device are names of one amount, of which each capacity
+	// stands for the whole.
+	Unified       bool `protobuf:"varint,10,opt,name=unified,proto3" json:"unified,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2068,24 +2049,21 @@ func (x *Mount) GetOwn() bool {
 }
 
 type CreateKernelRequest struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Epoch        int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // leader's election revision; a lower one than seen before is refused
-	KernelId     string                 `protobuf:"bytes,2,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
-	SessionId    string                 `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	LaunchEpoch  int64                  `protobuf:"varint,4,opt,name=launch_epoch,json=launchEpoch,proto3" json:"launch_epoch,omitempty"`
-	SessionName  string                 `protobuf:"bytes,5,opt,name=session_name,json=sessionName,proto3" json:"session_name,omitempty"`
-	Hostname     string                 `protobuf:"bytes,6,opt,name=hostname,proto3" json:"hostname,omitempty"`
-	Image        string                 `protobuf:"bytes,7,opt,name=image,proto3" json:"image,omitempty"`                                   // canonical reference, already present on the node
-	RuntimeClass string                 `protobuf:"bytes,8,opt,name=runtime_class,json=runtimeClass,proto3" json:"runtime_class,omitempty"` // "" = runc
-	Allocations  []*Allocation          `protobuf:"bytes,9,rep,name=allocations,proto3" json:"allocations,omitempty"`
-	Mounts       []*Mount               `protobuf:"bytes,10,rep,name=mounts,proto3" json:"mounts,omitempty"`
-	Environment  map[string]string      `protobuf:"bytes,11,rep,name=environment,proto3" json:"environment,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Epoch       int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // leader's election revision; a lower one than seen before is refused
+	KernelId    string                 `protobuf:"bytes,2,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
+	SessionId   string                 `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	LaunchEpoch int64                  `protobuf:"varint,4,opt,name=launch_epoch,json=launchEpoch,proto3" json:"launch_epoch,omitempty"`
+	SessionName string                 `protobuf:"bytes,5,opt,name=session_name,json=sessionName,proto3" json:"session_name,omitempty"`
+	Hostname    string                 `protobuf:"bytes,6,opt,name=hostname,proto3" json:"hostname,omitempty"`
+	Image       string                 `protobuf:"bytes,7,opt,name=image,proto3" json:"image,omitempty"` // canonical reference, already present on the node
+	Allocations []*Allocation          `protobuf:"bytes,9,rep,name=allocations,proto3" json:"allocations,omitempty"`
+	Mounts      []*Mount               `protobuf:"bytes,10,rep,name=mounts,proto3" json:"mounts,omitempty"`
+	Environment map[string]string      `protobuf:"bytes,11,rep,name=environment,proto3" json:"environment,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Command for batch kernels; empty = idle, waiting for terminals and apps.
 	Command         []string `protobuf:"bytes,12,rep,name=command,proto3" json:"command,omitempty"`
 	BootstrapScript string   `protobuf:"bytes,13,opt,name=bootstrap_script,json=bootstrapScript,proto3" json:"bootstrap_script,omitempty"`
-	WorkingDir      string   `protobuf:"bytes,14,opt,name=working_dir,json=workingDir,proto3" json:"working_dir,omitempty"` // "" = /home/work
-	ShmBytes        int64    `protobuf:"varint,15,opt,name=shm_bytes,json=shmBytes,proto3" json:"shm_bytes,omitempty"`      // size of /dev/shm; 0 = 64 MiB
-	PidsLimit       uint32   `protobuf:"varint,16,opt,name=pids_limit,json=pidsLimit,proto3" json:"pids_limit,omitempty"`   // 0 = the agent's default
+	ShmBytes        int64    `protobuf:"varint,15,opt,name=shm_bytes,json=shmBytes,proto3" json:"shm_bytes,omitempty"` // size of /dev/shm; 0 = 64 MiB
 	ProjectId       string   `protobuf:"bytes,17,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`
 	UserId          string   `protobuf:"bytes,18,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// Who everything in the container runs as; without has_user, the image's user.
@@ -2179,13 +2157,6 @@ func (x *CreateKernelRequest) GetImage() string {
 	return ""
 }
 
-func (x *CreateKernelRequest) GetRuntimeClass() string {
-	if x != nil {
-		return x.RuntimeClass
-	}
-	return ""
-}
-
 func (x *CreateKernelRequest) GetAllocations() []*Allocation {
 	if x != nil {
 		return x.Allocations
@@ -2221,23 +2192,9 @@ func (x *CreateKernelRequest) GetBootstrapScript() string {
 	return ""
 }
 
-func (x *CreateKernelRequest) GetWorkingDir() string {
-	if x != nil {
-		return x.WorkingDir
-	}
-	return ""
-}
-
 func (x *CreateKernelRequest) GetShmBytes() int64 {
 	if x != nil {
 		return x.ShmBytes
-	}
-	return 0
-}
-
-func (x *CreateKernelRequest) GetPidsLimit() uint32 {
-	if x != nil {
-		return x.PidsLimit
 	}
 	return 0
 }
@@ -2844,6 +2801,50 @@ func (x *Step) GetMessage() string {
 	return ""
 }
 
+type GetKernelRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	KernelId      string                 `protobuf:"bytes,1,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetKernelRequest) Reset() {
+	*x = GetKernelRequest{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetKernelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetKernelRequest) ProtoMessage() {}
+
+func (x *GetKernelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetKernelRequest.ProtoReflect.Descriptor instead.
+func (*GetKernelRequest) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *GetKernelRequest) GetKernelId() string {
+	if x != nil {
+		return x.KernelId
+	}
+	return ""
+}
+
 type TerminateKernelRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -2856,7 +2857,7 @@ type TerminateKernelRequest struct {
 
 func (x *TerminateKernelRequest) Reset() {
 	*x = TerminateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +2869,7 @@ func (x *TerminateKernelRequest) String() string {
 func (*TerminateKernelRequest) ProtoMessage() {}
 
 func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +2882,7 @@ func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateKernelRequest.ProtoReflect.Descriptor instead.
 func (*TerminateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TerminateKernelRequest) GetEpoch() int64 {
@@ -2922,7 +2923,7 @@ type ForgetKernelRequest struct {
 
 func (x *ForgetKernelRequest) Reset() {
 	*x = ForgetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +2935,7 @@ func (x *ForgetKernelRequest) String() string {
 func (*ForgetKernelRequest) ProtoMessage() {}
 
 func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +2948,7 @@ func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelRequest.ProtoReflect.Descriptor instead.
 func (*ForgetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ForgetKernelRequest) GetEpoch() int64 {
@@ -2972,7 +2973,7 @@ type ForgetKernelResponse struct {
 
 func (x *ForgetKernelResponse) Reset() {
 	*x = ForgetKernelResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +2985,7 @@ func (x *ForgetKernelResponse) String() string {
 func (*ForgetKernelResponse) ProtoMessage() {}
 
 func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +2998,7 @@ func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelResponse.ProtoReflect.Descriptor instead.
 func (*ForgetKernelResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
 }
 
 type LogsRequest struct {
@@ -3012,7 +3013,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3025,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3038,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -3078,7 +3079,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3090,7 +3091,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3103,7 +3104,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3136,7 +3137,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3148,7 +3149,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3161,7 +3162,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -3263,7 +3264,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3275,7 +3276,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3288,7 +3289,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -3336,7 +3337,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3349,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3362,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -3393,7 +3394,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3406,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3419,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -3502,7 +3503,7 @@ type DialData struct {
 
 func (x *DialData) Reset() {
 	*x = DialData{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +3515,7 @@ func (x *DialData) String() string {
 func (*DialData) ProtoMessage() {}
 
 func (x *DialData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +3528,7 @@ func (x *DialData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialData.ProtoReflect.Descriptor instead.
 func (*DialData) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DialData) GetTarget() *DialTarget {
@@ -3554,7 +3555,7 @@ type DialTarget struct {
 
 func (x *DialTarget) Reset() {
 	*x = DialTarget{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3566,7 +3567,7 @@ func (x *DialTarget) String() string {
 func (*DialTarget) ProtoMessage() {}
 
 func (x *DialTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3579,7 +3580,7 @@ func (x *DialTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialTarget.ProtoReflect.Descriptor instead.
 func (*DialTarget) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DialTarget) GetKernelId() string {
@@ -3607,7 +3608,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3619,7 +3620,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3632,7 +3633,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -3666,7 +3667,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3678,7 +3679,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3691,7 +3692,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -3724,7 +3725,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3736,7 +3737,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3749,7 +3750,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Metric) GetName() string {
@@ -3798,11 +3799,10 @@ var File_agent_agentpb_agent_proto protoreflect.FileDescriptor
 
 const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x19agent/agentpb/agent.proto\x12\x0eberth.agent.v1\"l\n" +
+	"\x19agent/agentpb/agent.proto\x12\x0eberth.agent.v1\"Y\n" +
 	"\fWatchRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1a\n" +
-	"\bmanagers\x18\x02 \x03(\tR\bmanagers\x12*\n" +
-	"\x11stats_interval_ms\x18\x03 \x01(\rR\x0fstatsIntervalMs\"\x9d\x02\n" +
+	"\bmanagers\x18\x02 \x03(\tR\bmanagersJ\x04\b\x03\x10\x04R\x11stats_interval_ms\"\x9d\x02\n" +
 	"\x05Event\x120\n" +
 	"\x06report\x18\x01 \x01(\v2\x16.berth.agent.v1.ReportH\x00R\x06report\x125\n" +
 	"\x06kernel\x18\x02 \x01(\v2\x1b.berth.agent.v1.KernelStateH\x00R\x06kernel\x123\n" +
@@ -3818,7 +3818,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\tCondition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\bR\x06status\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xed\x05\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xdb\x05\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -3833,19 +3833,18 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x06probes\x18\n" +
 	" \x03(\v2\x15.berth.agent.v1.ProbeR\x06probes\x12\x16\n" +
 	"\x06images\x18\v \x03(\tR\x06images\x12\x18\n" +
-	"\avolumes\x18\f \x03(\tR\avolumes\x12'\n" +
-	"\x0fruntime_classes\x18\r \x03(\tR\x0eruntimeClasses\x12\x18\n" +
+	"\avolumes\x18\f \x03(\tR\avolumes\x12\x18\n" +
 	"\aaddress\x18\x0e \x01(\tR\aaddress\x126\n" +
 	"\bcounters\x18\x0f \x03(\v2\x1a.berth.agent.v1.CounterSetR\bcounters\x12*\n" +
 	"\x05links\x18\x10 \x03(\v2\x14.berth.agent.v1.LinkR\x05links\x121\n" +
 	"\aoverlay\x18\x11 \x01(\v2\x17.berth.agent.v1.OverlayR\aoverlay\x129\n" +
 	"\n" +
 	"conditions\x18\x12 \x03(\v2\x19.berth.agent.v1.ConditionR\n" +
-	"conditions\"I\n" +
+	"conditionsJ\x04\b\r\x10\x0eR\x0fruntime_classes\"I\n" +
 	"\aOverlay\x12\x1a\n" +
 	"\bendpoint\x18\x01 \x01(\tR\bendpoint\x12\x10\n" +
 	"\x03mtu\x18\x02 \x01(\rR\x03mtu\x12\x10\n" +
-	"\x03off\x18\x03 \x01(\tR\x03off\"\x83\x03\n" +
+	"\x03off\x18\x03 \x01(\tR\x03off\"\x85\x03\n" +
 	"\bSlotType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1d.berth.agent.v1.SlotType.KindR\x04kind\x12\x18\n" +
@@ -3857,15 +3856,14 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x0eexclusive_with\x18\b \x03(\tR\rexclusiveWith\x12%\n" +
 	"\x0eallowed_counts\x18\t \x03(\rR\rallowedCounts\x12\x18\n" +
 	"\aunified\x18\n" +
-	" \x01(\bR\aunified\"A\n" +
+	" \x01(\bR\aunified\"C\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05COUNT\x10\x00\x12\t\n" +
 	"\x05BYTES\x10\x01\x12\n" +
 	"\n" +
 	"\x06SHARES\x10\x02\x12\n" +
 	"\n" +
-	"\x06UNIQUE\x10\x03\x12\v\n" +
-	"\aUNIFIED\x10\x04\"\xfa\x06\n" +
+	"\x06UNIQUE\x10\x03\"\x04\b\x04\x10\x04*\aUNIFIED\"\xfa\x06\n" +
 	"\x06Device\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x16\n" +
@@ -3989,7 +3987,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\asubpath\x18\x03 \x01(\tR\asubpath\x12\x16\n" +
 	"\x06target\x18\x04 \x01(\tR\x06target\x12\x1b\n" +
 	"\tread_only\x18\x05 \x01(\bR\breadOnly\x12\x10\n" +
-	"\x03own\x18\x06 \x01(\bR\x03own\"\xb9\a\n" +
+	"\x03own\x18\x06 \x01(\bR\x03own\"\x8e\a\n" +
 	"\x13CreateKernelRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12\x1d\n" +
@@ -3998,19 +3996,14 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\flaunch_epoch\x18\x04 \x01(\x03R\vlaunchEpoch\x12!\n" +
 	"\fsession_name\x18\x05 \x01(\tR\vsessionName\x12\x1a\n" +
 	"\bhostname\x18\x06 \x01(\tR\bhostname\x12\x14\n" +
-	"\x05image\x18\a \x01(\tR\x05image\x12#\n" +
-	"\rruntime_class\x18\b \x01(\tR\fruntimeClass\x12<\n" +
+	"\x05image\x18\a \x01(\tR\x05image\x12<\n" +
 	"\vallocations\x18\t \x03(\v2\x1a.berth.agent.v1.AllocationR\vallocations\x12-\n" +
 	"\x06mounts\x18\n" +
 	" \x03(\v2\x15.berth.agent.v1.MountR\x06mounts\x12V\n" +
 	"\venvironment\x18\v \x03(\v24.berth.agent.v1.CreateKernelRequest.EnvironmentEntryR\venvironment\x12\x18\n" +
 	"\acommand\x18\f \x03(\tR\acommand\x12)\n" +
-	"\x10bootstrap_script\x18\r \x01(\tR\x0fbootstrapScript\x12\x1f\n" +
-	"\vworking_dir\x18\x0e \x01(\tR\n" +
-	"workingDir\x12\x1b\n" +
+	"\x10bootstrap_script\x18\r \x01(\tR\x0fbootstrapScript\x12\x1b\n" +
 	"\tshm_bytes\x18\x0f \x01(\x03R\bshmBytes\x12\x1d\n" +
-	"\n" +
-	"pids_limit\x18\x10 \x01(\rR\tpidsLimit\x12\x1d\n" +
 	"\n" +
 	"project_id\x18\x11 \x01(\tR\tprojectId\x12\x17\n" +
 	"\auser_id\x18\x12 \x01(\tR\x06userId\x12\x19\n" +
@@ -4024,7 +4017,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"disk_bytes\x18\x19 \x01(\x03R\tdiskBytes\x1a>\n" +
 	"\x10EnvironmentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x97\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\b\x10\tJ\x04\b\x0e\x10\x0fJ\x04\b\x10\x10\x11R\rruntime_classR\vworking_dirR\n" +
+	"pids_limit\"\x97\x01\n" +
 	"\rKernelNetwork\x12\x10\n" +
 	"\x03vni\x18\x01 \x01(\rR\x03vni\x12\x16\n" +
 	"\x06subnet\x18\x02 \x01(\tR\x06subnet\x12\x18\n" +
@@ -4077,7 +4071,9 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x0fstarted_unix_ms\x18\x02 \x01(\x03R\rstartedUnixMs\x12\"\n" +
 	"\rended_unix_ms\x18\x03 \x01(\x03R\vendedUnixMs\x12\x0e\n" +
 	"\x02ok\x18\x04 \x01(\bR\x02ok\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage\"~\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"/\n" +
+	"\x10GetKernelRequest\x12\x1b\n" +
+	"\tkernel_id\x18\x01 \x01(\tR\bkernelId\"~\n" +
 	"\x16TerminateKernelRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12\x19\n" +
@@ -4149,11 +4145,12 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
 	"ATTRIBUTED\x10\x01\x12\r\n" +
 	"\tESTIMATED\x10\x02\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\x032\x98\x06\n" +
+	"\vUNAVAILABLE\x10\x032\xe4\x06\n" +
 	"\x05Agent\x12>\n" +
 	"\x05Watch\x12\x1c.berth.agent.v1.WatchRequest\x1a\x15.berth.agent.v1.Event0\x01\x12M\n" +
 	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12P\n" +
-	"\fCreateKernel\x12#.berth.agent.v1.CreateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12V\n" +
+	"\fCreateKernel\x12#.berth.agent.v1.CreateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12J\n" +
+	"\tGetKernel\x12 .berth.agent.v1.GetKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12V\n" +
 	"\x0fTerminateKernel\x12&.berth.agent.v1.TerminateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12Y\n" +
 	"\fUpdateMounts\x12#.berth.agent.v1.UpdateMountsRequest\x1a$.berth.agent.v1.UpdateMountsResponse\x12Y\n" +
 	"\fForgetKernel\x12#.berth.agent.v1.ForgetKernelRequest\x1a$.berth.agent.v1.ForgetKernelResponse\x12\\\n" +
@@ -4175,7 +4172,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(SlotType_Kind)(0),             // 0: berth.agent.v1.SlotType.Kind
 	(Device_Health)(0),             // 1: berth.agent.v1.Device.Health
@@ -4212,31 +4209,32 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*UpdateMountsResponse)(nil),   // 32: berth.agent.v1.UpdateMountsResponse
 	(*KernelState)(nil),            // 33: berth.agent.v1.KernelState
 	(*Step)(nil),                   // 34: berth.agent.v1.Step
-	(*TerminateKernelRequest)(nil), // 35: berth.agent.v1.TerminateKernelRequest
-	(*ForgetKernelRequest)(nil),    // 36: berth.agent.v1.ForgetKernelRequest
-	(*ForgetKernelResponse)(nil),   // 37: berth.agent.v1.ForgetKernelResponse
-	(*LogsRequest)(nil),            // 38: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 39: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 40: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 41: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 42: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 43: berth.agent.v1.ExecOutput
-	(*DialData)(nil),               // 44: berth.agent.v1.DialData
-	(*DialTarget)(nil),             // 45: berth.agent.v1.DialTarget
-	(*StatsReport)(nil),            // 46: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 47: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 48: berth.agent.v1.Metric
-	nil,                            // 49: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 50: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 51: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 52: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 53: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 54: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*GetKernelRequest)(nil),       // 35: berth.agent.v1.GetKernelRequest
+	(*TerminateKernelRequest)(nil), // 36: berth.agent.v1.TerminateKernelRequest
+	(*ForgetKernelRequest)(nil),    // 37: berth.agent.v1.ForgetKernelRequest
+	(*ForgetKernelResponse)(nil),   // 38: berth.agent.v1.ForgetKernelResponse
+	(*LogsRequest)(nil),            // 39: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 40: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 41: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 42: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 43: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 44: berth.agent.v1.ExecOutput
+	(*DialData)(nil),               // 45: berth.agent.v1.DialData
+	(*DialTarget)(nil),             // 46: berth.agent.v1.DialTarget
+	(*StatsReport)(nil),            // 47: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 48: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 49: berth.agent.v1.Metric
+	nil,                            // 50: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 51: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 52: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 53: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 54: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 55: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	11, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
 	33, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	46, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	47, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
 	24, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	9,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
 	10, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
@@ -4250,56 +4248,58 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	12, // 13: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
 	10, // 14: berth.agent.v1.Report.conditions:type_name -> berth.agent.v1.Condition
 	0,  // 15: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	49, // 16: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	50, // 17: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	50, // 16: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	51, // 17: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	1,  // 18: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
 	16, // 19: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	51, // 20: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	52, // 21: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	52, // 20: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	53, // 21: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	2,  // 22: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	3,  // 23: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
 	19, // 24: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
 	4,  // 25: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
 	25, // 26: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
 	26, // 27: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	53, // 28: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	54, // 28: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
 	28, // 29: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
 	29, // 30: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
 	31, // 31: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
 	5,  // 32: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
 	34, // 33: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
 	25, // 34: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	41, // 35: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	42, // 36: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	54, // 37: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	42, // 38: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	45, // 39: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
-	47, // 40: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	48, // 41: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	48, // 42: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	42, // 35: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	43, // 36: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	55, // 37: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	43, // 38: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	46, // 39: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
+	48, // 40: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	49, // 41: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	49, // 42: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
 	6,  // 43: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
 	7,  // 44: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
 	23, // 45: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
 	27, // 46: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	35, // 47: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	30, // 48: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	36, // 49: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	20, // 50: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
-	38, // 51: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	40, // 52: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	44, // 53: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
-	8,  // 54: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	24, // 55: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	33, // 56: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	33, // 57: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	32, // 58: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	37, // 59: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	21, // 60: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
-	39, // 61: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	43, // 62: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	44, // 63: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
-	54, // [54:64] is the sub-list for method output_type
-	44, // [44:54] is the sub-list for method input_type
+	35, // 47: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
+	36, // 48: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	30, // 49: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	37, // 50: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	20, // 51: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	39, // 52: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	41, // 53: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	45, // 54: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
+	8,  // 55: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	24, // 56: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	33, // 57: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	33, // 58: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
+	33, // 59: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	32, // 60: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	38, // 61: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	21, // 62: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	40, // 63: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	44, // 64: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	45, // 65: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
+	55, // [55:66] is the sub-list for method output_type
+	44, // [44:55] is the sub-list for method input_type
 	44, // [44:44] is the sub-list for extension type_name
 	44, // [44:44] is the sub-list for extension extendee
 	0,  // [0:44] is the sub-list for field type_name
@@ -4318,14 +4318,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[7].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[33].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[34].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[36].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[37].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -4337,7 +4337,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,7 +21,7 @@
 //      state, a lower one is refused with FAILED_PRECONDITION.
 //   3. Every change of the kernel arrives as a KernelState event.
 //   4. TerminateKernel asks for the end: SIGTERM, grace, SIGKILL. Idempotent;
-//      an unknown kernel is answered as EXITED with reason "not found".
+//      an unknown kernel is answered as EXITED with reason "not-found".
 //   5. The agent keeps the record of an ended kernel, with exit code and logs,
 //      until ForgetKernel; nothing is lost while no manager listens. Only above
 //      its own limits for all ended kernels it removes the oldest by itself.
@@ -55,6 +55,7 @@ const (
 	Agent_Watch_FullMethodName           = "/berth.agent.v1.Agent/Watch"
 	Agent_PullImage_FullMethodName       = "/berth.agent.v1.Agent/PullImage"
 	Agent_CreateKernel_FullMethodName    = "/berth.agent.v1.Agent/CreateKernel"
+	Agent_GetKernel_FullMethodName       = "/berth.agent.v1.Agent/GetKernel"
 	Agent_TerminateKernel_FullMethodName = "/berth.agent.v1.Agent/TerminateKernel"
 	Agent_UpdateMounts_FullMethodName    = "/berth.agent.v1.Agent/UpdateMounts"
 	Agent_ForgetKernel_FullMethodName    = "/berth.agent.v1.Agent/ForgetKernel"
@@ -74,6 +75,9 @@ type AgentClient interface {
 	// has done set. NOT_FOUND: no such image at its registry.
 	PullImage(ctx context.Context, in *PullImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PullProgress], error)
 	CreateKernel(ctx context.Context, in *CreateKernelRequest, opts ...grpc.CallOption) (*KernelState, error)
+	// GetKernel returns the state of a kernel that has a record on this node.
+	// NOT_FOUND: it has none.
+	GetKernel(ctx context.Context, in *GetKernelRequest, opts ...grpc.CallOption) (*KernelState, error)
 	TerminateKernel(ctx context.Context, in *TerminateKernelRequest, opts ...grpc.CallOption) (*KernelState, error)
 	// UpdateMounts makes folders that a kernel has mounted writable or read-only,
 	// or takes them away, while it runs. What is asked for is on disk before it is
@@ -149,6 +153,16 @@ func (c *agentClient) CreateKernel(ctx context.Context, in *CreateKernelRequest,
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(KernelState)
 	err := c.cc.Invoke(ctx, Agent_CreateKernel_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *agentClient) GetKernel(ctx context.Context, in *GetKernelRequest, opts ...grpc.CallOption) (*KernelState, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(KernelState)
+	err := c.cc.Invoke(ctx, Agent_GetKernel_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -250,6 +264,9 @@ type AgentServer interface {
 	// has done set. NOT_FOUND: no such image at its registry.
 	PullImage(*PullImageRequest, grpc.ServerStreamingServer[PullProgress]) error
 	CreateKernel(context.Context, *CreateKernelRequest) (*KernelState, error)
+	// GetKernel returns the state of a kernel that has a record on this node.
+	// NOT_FOUND: it has none.
+	GetKernel(context.Context, *GetKernelRequest) (*KernelState, error)
 	TerminateKernel(context.Context, *TerminateKernelRequest) (*KernelState, error)
 	// UpdateMounts makes folders that a kernel has mounted writable or read-only,
 	// or takes them away, while it runs. What is asked for is on disk before it is
@@ -291,6 +308,9 @@ func (UnimplementedAgentServer) PullImage(*PullImageRequest, grpc.ServerStreamin
 }
 func (UnimplementedAgentServer) CreateKernel(context.Context, *CreateKernelRequest) (*KernelState, error) {
 	return nil, status.Error(codes.Unimplemented, "method CreateKernel not implemented")
+}
+func (UnimplementedAgentServer) GetKernel(context.Context, *GetKernelRequest) (*KernelState, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetKernel not implemented")
 }
 func (UnimplementedAgentServer) TerminateKernel(context.Context, *TerminateKernelRequest) (*KernelState, error) {
 	return nil, status.Error(codes.Unimplemented, "method TerminateKernel not implemented")
@@ -370,6 +390,24 @@ func _Agent_CreateKernel_Handler(srv interface{}, ctx context.Context, dec func(
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AgentServer).CreateKernel(ctx, req.(*CreateKernelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Agent_GetKernel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetKernelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServer).GetKernel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Agent_GetKernel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServer).GetKernel(ctx, req.(*GetKernelRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -481,6 +519,10 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CreateKernel",
 			Handler:    _Agent_CreateKernel_Handler,
+		},
+		{
+			MethodName: "GetKernel",
+			Handler:    _Agent_GetKernel_Handler,
 		},
 		{
 			MethodName: "TerminateKernel",

@@ -369,7 +369,7 @@ func TestUniqueAndUnifiedSlots(t *testing.T) {
 	m := shown(t, &acceleratorpb.DeviceSnapshot{
 		Slots: []*acceleratorpb.SlotType{
 			{Name: "x.ring", Kind: acceleratorpb.SlotType_UNIQUE},
-			{Name: "x.tile", Kind: acceleratorpb.SlotType_UNIFIED}, {Name: "x.core", Kind: acceleratorpb.SlotType_UNIFIED},
+			{Name: "x.tile", Kind: acceleratorpb.SlotType_COUNT, Unified: true}, {Name: "x.core", Kind: acceleratorpb.SlotType_COUNT, Unified: true},
 		},
 		Devices: []*acceleratorpb.Device{{
 			Id: "0", Model: "m", Allocatable: true, Health: acceleratorpb.Health_HEALTH_HEALTHY,

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -95,7 +94,7 @@ func (m *Manager) prepare(ctx context.Context, key string, r Request, part []*ac
 	}
 	req := &acceleratorpb.PrepareRequest{
 		AllocationId: r.ID, KernelId: r.Kernel, SessionId: r.Session, Allocations: part,
-		ImageArchitecture: runtime.GOARCH, WorkDir: work, TrustDomain: r.TrustDomain,
+		WorkDir: work, TrustDomain: r.TrustDomain,
 	}
 	resp, err := retry(ctx, m, key, func(c *accelerator.Client) (*acceleratorpb.PrepareResponse, error) {
 		return m.through(ctx, c, key, req)

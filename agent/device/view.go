@@ -7,7 +7,6 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/internal/resource"
-	"github.com/berthhq/berth/plugins/accelerator"
 	"github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
@@ -139,7 +138,7 @@ func slotType(s *acceleratorpb.SlotType) *agentpb.SlotType {
 	return &agentpb.SlotType{
 		Name: s.Name, Kind: agentpb.SlotType_Kind(s.Kind - 1), Quantum: s.Quantum, DisplayName: s.DisplayName,
 		Description: s.Description, Unit: s.Unit, Icon: s.Icon, ExclusiveWith: s.ExclusiveWith,
-		AllowedCounts: s.AllowedCounts, Unified: accelerator.IsUnified(s),
+		AllowedCounts: s.AllowedCounts, Unified: s.Unified,
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -189,8 +188,6 @@ func validate(r *agentpb.CreateKernelRequest) error {
 		return bad("image is empty")
 	case r.ShmBytes < 0:
 		return bad("shm_bytes %d is negative", r.ShmBytes)
-	case r.WorkingDir != "" && !path.IsAbs(r.WorkingDir):
-		return bad("working_dir %.80q is not absolute", r.WorkingDir)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Environment)) {
 		if !envForm.MatchString(name) || strings.ContainsRune(r.Environment[name], 0) {

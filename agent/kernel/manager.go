@@ -54,7 +54,7 @@ type Config struct {
 	// Blame reports whether a start failed because of a condition of the machine, and which.
 	Blame     func(context.Context, error) (why string, yes bool)
 	Runner    string // path on the host
-	PidsLimit int64  // of a kernel whose request has none; 0 = DefaultPids
+	PidsLimit int64  // of each kernel; 0 = DefaultPids
 	LogBytes  int64  // size of one log file; 0 = default
 	LogFiles  int    // number of log files; 0 = default
 	// EndedKernels and EndedLogBytes limit what is retained of ended kernels; 0 =

@@ -184,21 +184,18 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 		args = append(append(args, image.Entrypoint...), r.Command...)
 	}
 	s := runtime.Spec{
-		ID: containerID(r), Image: r.Image, Class: r.RuntimeClass, Hostname: k.hostname(),
+		ID: containerID(r), Image: r.Image, Hostname: k.hostname(),
 		Labels: map[string]string{
 			runtime.LabelSession: r.SessionId, runtime.LabelKernel: r.KernelId,
 			runtime.LabelLaunchEpoch: fmt.Sprint(r.LaunchEpoch),
 		},
-		Args: args, Env: k.environment(image), Cwd: r.WorkingDir, User: image.User,
+		Args: args, Env: k.environment(image), Cwd: mount.Work, User: image.User,
 		Groups: []uint32{foldergroup.ID}, Owned: []string{k.files().Scratch()}, Layer: k.files().Disk(), ShmBytes: r.ShmBytes, Resources: limits,
 		NetNS: netns, CgroupPath: k.CgroupPath(),
 		Log: k.logSpec(),
 	}
 	if r.HasUser {
 		s.Identity = &runtime.Identity{UID: r.Uid, GID: r.Gid, Groups: r.Gids}
-	}
-	if s.Cwd == "" {
-		s.Cwd = mount.Work
 	}
 	return s, nil
 }
@@ -221,10 +218,7 @@ func (k *Kernel) environment(image runtime.Image) []string {
 
 func (k *Kernel) resources() (runtime.Resources, error) {
 	r := k.rec.request
-	out := runtime.Resources{Pids: int64(r.PidsLimit)}
-	if out.Pids == 0 {
-		out.Pids = k.m.cfg.PidsLimit
-	}
+	out := runtime.Resources{Pids: k.m.cfg.PidsLimit}
 	for _, a := range r.Allocations {
 		amount, err := resource.Parse(a.Slot, a.Amount)
 		if err != nil {

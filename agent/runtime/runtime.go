@@ -107,7 +107,6 @@ type Image struct {
 type Spec struct {
 	ID       string
 	Image    string
-	Class    string // runtime class, "" = runc
 	Labels   map[string]string
 	Hostname string
 	Args     []string

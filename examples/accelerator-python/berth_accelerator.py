@@ -61,8 +61,6 @@ class Plugin:
 
     def Configure(self, request, context):
         machine = self.vendor.open(request.config_json, request.roots)
-        if request.dry_run:
-            return pb.ConfigureResponse()
         with self.changed:
             first = self.machine is None
             self.machine, self.mask = machine, tuple(request.device_mask)

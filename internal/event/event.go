@@ -22,9 +22,7 @@ type Topic string
 // The topics. The ID of an event is that of the entity.
 const (
 	Session Topic = "session"
-	Kernel  Topic = "kernel"
 	Agent   Topic = "agent"
-	Device  Topic = "device"
 	Vfolder Topic = "vfolder"
 	Share   Topic = "share"   // of a folder
 	Login   Topic = "login"   // a credential was revoked
@@ -51,7 +49,6 @@ const (
 type Event struct {
 	Topic   Topic     `json:"t"`
 	ID      uuid.UUID `json:"i,omitzero"`
-	Version int       `json:"v,omitempty"` // of the entity, when it has one
 	Data    []byte    `json:"d,omitempty"`
 	By      string    `json:"b,omitempty"` // the loop that caused it, which may pass it over
 	Request string    `json:"r,omitempty"` // id of the API request that caused it

@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,9 @@ func bus(t *testing.T, url string) *event.Bus {
 	})
 	return b
 }
+
+// number is the data of the i-th event.
+func number(i int) []byte { return fmt.Append(nil, i) }
 
 func next(t *testing.T, ch <-chan event.Event) event.Event {
 	t.Helper()
@@ -82,13 +86,13 @@ func TestEventsReachEverySubscriberOnce(t *testing.T) {
 	here, there := a.Subscribe(t.Context(), event.Session), b.Subscribe(t.Context(), event.Session)
 	var want []event.Event
 	for i := range 100 {
-		e := event.Event{Topic: event.Session, ID: uuid.New(), Version: i, Data: fmt.Appendf(nil, "%d", i)}
+		e := event.Event{Topic: event.Session, ID: uuid.New(), Data: number(i)}
 		want = append(want, e)
 		a.Publish(t.Context(), e)
 		a.Publish(t.Context(), event.Event{Topic: event.Agent, ID: uuid.New()})
 	}
 	// The way back is over when b's own event has made it.
-	end := event.Event{Topic: event.Session, ID: uuid.New(), Version: -1}
+	end := event.Event{Topic: event.Session, ID: uuid.New(), Data: number(-1)}
 	for where, ch := range map[string]<-chan event.Event{"same process": here, "another process": there} {
 		var got []event.Event
 		for range want {
@@ -107,11 +111,11 @@ func TestEventsReachEverySubscriberOnce(t *testing.T) {
 func TestSlowSubscriberFindsOneMarker(t *testing.T) {
 	b := event.New(goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1"}), nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	slow, quick := b.Subscribe(ctx), b.Subscribe(ctx, event.Kernel)
+	slow, quick := b.Subscribe(ctx), b.Subscribe(ctx, event.Task)
 	const n = 5000
 	for i := range n {
-		b.Publish(ctx, event.Event{Topic: event.Kernel, Version: i})
-		if e := <-quick; e.Version != i || e.Topic != event.Kernel {
+		b.Publish(ctx, event.Event{Topic: event.Task, Data: number(i)})
+		if e := <-quick; !bytes.Equal(e.Data, number(i)) || e.Topic != event.Task {
 			t.Fatalf("quick subscriber got %v, want version %d", e, i)
 		}
 	}
@@ -123,15 +127,15 @@ func TestSlowSubscriberFindsOneMarker(t *testing.T) {
 			}
 			break
 		}
-		if e.Version != i {
-			t.Fatalf("event %d has version %d", i, e.Version)
+		if !bytes.Equal(e.Data, number(i)) {
+			t.Fatalf("event %d has version %d", i, e.Data)
 		}
 	}
 	if len(slow) != 0 {
 		t.Errorf("%d events behind the marker", len(slow))
 	}
-	b.Publish(ctx, event.Event{Topic: event.Kernel, Version: n})
-	if e := <-slow; e.Version != n {
+	b.Publish(ctx, event.Event{Topic: event.Task, Data: number(n)})
+	if e := <-slow; !bytes.Equal(e.Data, number(n)) {
 		t.Errorf("after the marker came %v, want version %d", e, n)
 	}
 	cancel()
@@ -153,11 +157,11 @@ func TestRedisDies(t *testing.T) {
 	}
 	// Own subscribers notice nothing: no event is late or missing.
 	for i := range 100 {
-		a.Publish(t.Context(), event.Event{Topic: event.Agent, Version: i}) // waits for no one
+		a.Publish(t.Context(), event.Event{Topic: event.Agent, Data: number(i)}) // waits for no one
 		for {
 			if e := next(t, here); e.Topic != event.Lagged {
-				if e.Version != i {
-					t.Fatalf("version %d, want %d", e.Version, i)
+				if !bytes.Equal(e.Data, number(i)) {
+					t.Fatalf("version %d, want %d", e.Data, i)
 				}
 				break
 			}
@@ -167,8 +171,8 @@ func TestRedisDies(t *testing.T) {
 	for next(t, there).Topic != event.Lagged {
 	}
 	connect(t, a, b)
-	a.Publish(t.Context(), event.Event{Topic: event.Agent, Version: 1000})
-	for next(t, there).Version != 1000 {
+	a.Publish(t.Context(), event.Event{Topic: event.Agent, Data: number(1000)})
+	for !bytes.Equal(next(t, there).Data, number(1000)) {
 	}
 }
 

@@ -25,7 +25,7 @@ func TestGatheringMissesNothing(t *testing.T) {
 		b.Publish(ctx, event.Event{Topic: event.Session, ID: id})
 		b.Publish(ctx, event.Event{Topic: event.Session, ID: id})
 		b.Publish(ctx, event.Event{Topic: event.Session, ID: uuid.New(), By: "me"})
-		b.Publish(ctx, event.Event{Topic: event.Kernel, ID: uuid.New()})
+		b.Publish(ctx, event.Event{Topic: event.Task, ID: uuid.New()})
 	}
 	b.Publish(ctx, event.Event{Topic: event.Pending})
 	<-g.Wake()

@@ -69,7 +69,7 @@ func TestRequestsAreRemembered(t *testing.T) {
 		t.Errorf("of an unknown entity: %q", got)
 	}
 	for range 10_000 { // memory is bounded: the request is forgotten, not the bus
-		b.Publish(requestid.With(t.Context(), "other"), event.Event{Topic: event.Kernel, ID: uuid.New()})
+		b.Publish(requestid.With(t.Context(), "other"), event.Event{Topic: event.Task, ID: uuid.New()})
 	}
 	if got := b.Request(id); got != "" {
 		t.Errorf("remembered after 10,000 others: %q", got)

@@ -92,10 +92,7 @@ func (s *Service) unknown(ctx context.Context, k *ent.Kernel) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	log, err := rpc.Logs(ctx, &agentpb.LogsRequest{KernelId: k.ID.String(), TailLines: 1})
-	if err == nil {
-		_, err = log.Recv()
-	}
+	_, err = rpc.GetKernel(ctx, &agentpb.GetKernelRequest{KernelId: k.ID.String()})
 	return errdefs.IsNotFound(errgrpc.ToNative(err))
 }
 

@@ -122,7 +122,7 @@ func (i *issues) look(l *pb.Look) {
 // properties.
 func described(d *pb.DescribeResponse, s *pb.SlotType) bool {
 	for _, k := range d.GetSlots() {
-		if k.GetKind() == s.GetKind() && IsUnified(k) == IsUnified(s) && matches(k.GetName(), s.GetName()) {
+		if k.GetKind() == s.GetKind() && k.GetUnified() == s.GetUnified() && matches(k.GetName(), s.GetName()) {
 			return true
 		}
 	}

@@ -105,17 +105,12 @@ func apart(is *issues, known map[string]*pb.SlotType) {
 	for name, s := range known {
 		for _, x := range s.GetExclusiveWith() {
 			for other, o := range known {
-				if name != other && IsUnified(s) && IsUnified(o) && matches(x, other) {
+				if name != other && s.GetUnified() && o.GetUnified() && matches(x, other) {
 					is.add("slot %.80q: excludes %.80q, and both are unified", name, other)
 				}
 			}
 		}
 	}
-}
-
-// IsUnified reports whether a slot is an alias of its devices' common amount.
-func IsUnified(s *pb.SlotType) bool {
-	return s.GetUnified() || s.GetKind() == pb.SlotType_UNIFIED
 }
 
 // owned reports whether a slot begins with the plugin's key or one of its families.
@@ -136,5 +131,5 @@ func kindOf(slot string) pb.SlotType_Kind {
 }
 
 func whole(k pb.SlotType_Kind) bool {
-	return k == pb.SlotType_COUNT || k == pb.SlotType_UNIQUE || k == pb.SlotType_UNIFIED
+	return k == pb.SlotType_COUNT || k == pb.SlotType_UNIQUE
 }

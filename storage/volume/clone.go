@@ -121,28 +121,18 @@ func (v *Volume) fill(ctx context.Context, from *Folder, a *arrival, scope strin
 	return c.folder(from.dir)
 }
 
-// accelerate lets the product copy a tree on its own, by sharing blocks if it
-// can; done is false where it cannot.
+// accelerate lets the product copy a tree by sharing its blocks; done is false
+// where the product cannot.
 func (v *Volume) accelerate(ctx context.Context, from *Folder, to string, m *Meter) (done bool, err error) {
 	v.mu.Lock()
 	caps := v.caps
 	v.mu.Unlock()
-	type call func(context.Context, *volumepb.CopyRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[volumepb.Progress], error)
 	// A limit that the proxy keeps needs the size, which a walk counts.
-	if caps.GetEnforcement() == volumepb.Enforcement_COOPERATIVE {
-		return false, nil
-	}
-	var copies func(c *plugin.Client) call
-	switch {
-	case has(caps, volumepb.Capability_CLONE):
-		copies = func(c *plugin.Client) call { return c.CloneTree }
-	case has(caps, volumepb.Capability_COPY):
-		copies = func(c *plugin.Client) call { return c.CopyTree }
-	default:
+	if caps.GetEnforcement() == volumepb.Enforcement_COOPERATIVE || !has(caps, volumepb.Capability_CLONE) {
 		return false, nil
 	}
 	err = v.call(ctx, func(c *plugin.Client) error {
-		stream, err := copies(c)(ctx, &volumepb.CopyRequest{Volume: v.cfg.Name, From: from.Path, To: to})
+		stream, err := c.CloneTree(ctx, &volumepb.CopyRequest{Volume: v.cfg.Name, From: from.Path, To: to})
 		if err != nil {
 			return err
 		}

@@ -151,7 +151,7 @@ func (p *play) Prepare(_ context.Context, r *pb.PrepareRequest) (*pb.PrepareResp
 	if _, err := os.Stat(filepath.Join(p.dir, "gone")); err == nil {
 		return nil, status.Error(codes.NotFound, "device_id: 0 has gone")
 	}
-	asked := strings.Join([]string{r.KernelId, r.SessionId, r.TrustDomain, r.ImageArchitecture, filepath.Base(r.WorkDir)}, " ")
+	asked := strings.Join([]string{r.KernelId, r.SessionId, r.TrustDomain, filepath.Base(r.WorkDir)}, " ")
 	if err := os.WriteFile(p.effect(r.AllocationId), []byte(asked), 0o600); err != nil {
 		return nil, err
 	}

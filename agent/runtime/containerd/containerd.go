@@ -28,12 +28,12 @@ const namespace = "berth"
 
 // Config has the paths of the programs and files. All are absolute.
 type Config struct {
-	Socket string            // of containerd
-	Agent  string            // value of the agent label
-	Dir    string            // for FIFOs and runc's state
-	Shim   string            // containerd-shim-runc-v2
-	Runner string            // berth-runner, the log writer
-	Class  map[string]string // runtime class to OCI runtime binary; must contain "runc"
+	Socket string // of containerd
+	Agent  string // value of the agent label
+	Dir    string // for FIFOs and runc's state
+	Shim   string // containerd-shim-runc-v2
+	Runner string // berth-runner, the log writer
+	Runc   string // the OCI runtime binary
 	Logger *slog.Logger
 }
 

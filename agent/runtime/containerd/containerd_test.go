@@ -20,7 +20,7 @@ func open(t testing.TB, env containerdtest.Env, dir string) *containerd.Runtime 
 	t.Helper()
 	r, err := containerd.New(context.Background(), containerd.Config{
 		Socket: env.Socket, Agent: "suite", Dir: dir, Shim: env.Shim, Runner: env.Runner,
-		Class:  map[string]string{"runc": env.Runc},
+		Runc:   env.Runc,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {

@@ -35,10 +35,6 @@ const stepTimeout = 30 * time.Second
 // snapshot and record.
 func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container, error) {
 	ctx = named(ctx)
-	binary, ok := r.cfg.Class[orRunc(s.Class)]
-	if !ok {
-		return nil, fmt.Errorf("runtime class %q is not configured on this node: %w", s.Class, errdefs.ErrFailedPrecondition)
-	}
 	img, err := r.client.GetImage(ctx, s.Image)
 	if errdefs.IsNotFound(err) {
 		return nil, fmt.Errorf("image %s is not on this node: %w", s.Image, errdefs.ErrNotFound)
@@ -56,7 +52,7 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 	}
 	c := &container{runtime: r, id: s.ID, labels: map[string]string{runtime.LabelAgent: r.cfg.Agent}}
 	maps.Copy(c.labels, s.Labels)
-	spec, err := c.write(ctx, s, img.Name(), binary)
+	spec, err := c.write(ctx, s, img.Name())
 	if err != nil {
 		r.dropSnapshot(ctx, s.ID)
 		return nil, fmt.Errorf("create container %s: %w", s.ID, err)
@@ -65,13 +61,6 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 		return nil, errors.Join(err, c.undo(ctx))
 	}
 	return c, nil
-}
-
-func orRunc(class string) string {
-	if class == "" {
-		return "runc"
-	}
-	return class
 }
 
 // gcRoot is the label of snapshots that containerd's garbage collection spares.
@@ -92,10 +81,10 @@ func (r *Runtime) snapshot(ctx context.Context, id, parent string) ([]mount.Moun
 }
 
 // write writes containerd's record of the container.
-func (c *container) write(ctx context.Context, s runtime.Spec, image, binary string) (*oci.Spec, error) {
+func (c *container) write(ctx context.Context, s runtime.Spec, image string) (*oci.Spec, error) {
 	rec := containers.Container{ID: s.ID, Labels: c.labels, Image: image, Snapshotter: snapshotter, SnapshotKey: s.ID}
 	shim := client.WithRuntime(c.runtime.cfg.Shim, &options.Options{
-		BinaryName: binary, Root: filepath.Join(c.runtime.cfg.Dir, "runc"),
+		BinaryName: c.runtime.cfg.Runc, Root: filepath.Join(c.runtime.cfg.Dir, "runc"),
 	})
 	if err := shim(ctx, c.runtime.client, &rec); err != nil {
 		return nil, err

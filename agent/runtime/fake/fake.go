@@ -137,9 +137,6 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 	if msg, ok := env[Refuse]; ok {
 		return nil, fmt.Errorf("%s: %w", msg, errdefs.ErrPermissionDenied)
 	}
-	if s.Class != "" && s.Class != "runc" {
-		return nil, fmt.Errorf("runtime class %q: %w", s.Class, errdefs.ErrFailedPrecondition)
-	}
 	if s.Edit != nil {
 		if err := s.Edit(&specs.Spec{Process: &specs.Process{}, Linux: &specs.Linux{Resources: &specs.LinuxResources{}}}); err != nil {
 			return nil, err

@@ -315,11 +315,6 @@ func (s Subject) refusals(t *testing.T) {
 	if _, err := s.Runtime.Create(ctx, spec); !errdefs.IsNotFound(err) {
 		t.Errorf("missing image: %v", err)
 	}
-	spec = s.spec(t, "exit", "0")
-	spec.Class = "none"
-	if _, err := s.Runtime.Create(ctx, spec); !errdefs.IsFailedPrecondition(err) {
-		t.Errorf("unknown runtime class: %v", err)
-	}
 	spec = s.spec(t, "sleep", "60")
 	s.start(t, spec)
 	if _, err := s.Runtime.Create(ctx, spec); !errdefs.IsAlreadyExists(err) {

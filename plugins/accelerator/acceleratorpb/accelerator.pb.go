@@ -66,7 +66,7 @@
 // Without hardware or driver a plugin is healthy and its snapshot is empty.
 //
 // Amounts are decimal strings without sign or exponent: "2", "0.5",
-// "85899345920". COUNT, BYTES, UNIQUE and UNIFIED are whole, SHARES have at
+// "85899345920". COUNT, BYTES and UNIQUE are whole, SHARES have at
 // most three decimals. The slot's name tells the scale: SHARES end in
 // ".shares", BYTES in ".mem", the others in neither.
 //
@@ -232,9 +232,7 @@ func (Health) EnumDescriptor() ([]byte, []int) {
 }
 
 // The same kinds, in the same order, as agent.proto's, one number higher.
-// UNIQUE: at most one workload holds the slot on a device. UNIFIED: all unified
-// slots of a device are names of one amount, and who takes a part of it under one
-// leaves that much less under the others: each capacity stands for the whole.
+// UNIQUE: at most one workload holds the slot on a device.
 type SlotType_Kind int32
 
 const (
@@ -243,7 +241,6 @@ const (
 	SlotType_BYTES       SlotType_Kind = 2
 	SlotType_SHARES      SlotType_Kind = 3
 	SlotType_UNIQUE      SlotType_Kind = 4
-	SlotType_UNIFIED     SlotType_Kind = 5
 )
 
 // Enum value maps for SlotType_Kind.
@@ -254,7 +251,6 @@ var (
 		2: "BYTES",
 		3: "SHARES",
 		4: "UNIQUE",
-		5: "UNIFIED",
 	}
 	SlotType_Kind_value = map[string]int32{
 		"UNSPECIFIED": 0,
@@ -262,7 +258,6 @@ var (
 		"BYTES":       2,
 		"SHARES":      3,
 		"UNIQUE":      4,
-		"UNIFIED":     5,
 	}
 )
 
@@ -752,9 +747,7 @@ type ConfigureRequest struct {
 	ConfigJson []byte `protobuf:"bytes,1,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
 	Roots      *Roots `protobuf:"bytes,2,opt,name=roots,proto3" json:"roots,omitempty"`
 	// Device ids to leave out entirely.
-	DeviceMask []string `protobuf:"bytes,3,rep,name=device_mask,json=deviceMask,proto3" json:"device_mask,omitempty"`
-	// Check only: nothing changes, nothing is written.
-	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DeviceMask    []string `protobuf:"bytes,3,rep,name=device_mask,json=deviceMask,proto3" json:"device_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -808,13 +801,6 @@ func (x *ConfigureRequest) GetDeviceMask() []string {
 		return x.DeviceMask
 	}
 	return nil
-}
-
-func (x *ConfigureRequest) GetDryRun() bool {
-	if x != nil {
-		return x.DryRun
-	}
-	return false
 }
 
 type ConfigureResponse struct {
@@ -1124,8 +1110,10 @@ type SlotType struct {
 	Description   string   `protobuf:"bytes,7,opt,name=description,proto3" json:"description,omitempty"`
 	Unit          string   `protobuf:"bytes,8,opt,name=unit,proto3" json:"unit,omitempty"` // "GPU", "GiB"
 	Icon          string   `protobuf:"bytes,9,opt,name=icon,proto3" json:"icon,omitempty"` // key of an icon known to the web page
-	// The slot is a name of its device's one amount, as those of kind UNIFIED always
-	// are. The same in the description and in every snapshot.
+	// All unified slots of a device are names of one amount, of which each capacity
+	// stands for the whole: a part taken under one name leaves that much less under
+	// the others. Not with kind UNIQUE. The same in the description and in every
+	// snapshot.
 	Unified       bool `protobuf:"varint,10,opt,name=unified,proto3" json:"unified,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1855,12 +1843,11 @@ func (x *Allocation) GetAmount() string {
 }
 
 type PrepareRequest struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	AllocationId      string                 `protobuf:"bytes,1,opt,name=allocation_id,json=allocationId,proto3" json:"allocation_id,omitempty"`
-	KernelId          string                 `protobuf:"bytes,2,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
-	SessionId         string                 `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	Allocations       []*Allocation          `protobuf:"bytes,4,rep,name=allocations,proto3" json:"allocations,omitempty"`
-	ImageArchitecture string                 `protobuf:"bytes,5,opt,name=image_architecture,json=imageArchitecture,proto3" json:"image_architecture,omitempty"` // GOARCH spelling
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	AllocationId string                 `protobuf:"bytes,1,opt,name=allocation_id,json=allocationId,proto3" json:"allocation_id,omitempty"`
+	KernelId     string                 `protobuf:"bytes,2,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
+	SessionId    string                 `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Allocations  []*Allocation          `protobuf:"bytes,4,rep,name=allocations,proto3" json:"allocations,omitempty"`
 	// On the host, writable by the plugin, of this allocation alone, removed by
 	// the agent after Unprepare. Mounts may come from here.
 	WorkDir string `protobuf:"bytes,6,opt,name=work_dir,json=workDir,proto3" json:"work_dir,omitempty"`
@@ -1927,13 +1914,6 @@ func (x *PrepareRequest) GetAllocations() []*Allocation {
 		return x.Allocations
 	}
 	return nil
-}
-
-func (x *PrepareRequest) GetImageArchitecture() string {
-	if x != nil {
-		return x.ImageArchitecture
-	}
-	return ""
 }
 
 func (x *PrepareRequest) GetWorkDir() string {
@@ -3414,14 +3394,13 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\rconfig_schema\x18\x06 \x01(\fR\fconfigSchema\x12\x1f\n" +
 	"\vpci_vendors\x18\a \x03(\tR\n" +
 	"pciVendors\x12\x1a\n" +
-	"\bfamilies\x18\b \x03(\tR\bfamiliesJ\x05\bd\x10\xc8\x01\"\xa7\x01\n" +
+	"\bfamilies\x18\b \x03(\tR\bfamiliesJ\x05\bd\x10\xc8\x01\"\x9d\x01\n" +
 	"\x10ConfigureRequest\x12\x1f\n" +
 	"\vconfig_json\x18\x01 \x01(\fR\n" +
 	"configJson\x121\n" +
 	"\x05roots\x18\x02 \x01(\v2\x1b.berth.accelerator.v1.RootsR\x05roots\x12\x1f\n" +
 	"\vdevice_mask\x18\x03 \x03(\tR\n" +
-	"deviceMask\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRunJ\x05\bd\x10\xc8\x01\"/\n" +
+	"deviceMaskJ\x04\b\x04\x10\x05J\x05\bd\x10\xc8\x01R\adry_run\"/\n" +
 	"\x11ConfigureResponse\x12\x1a\n" +
 	"\bwarnings\x18\x01 \x03(\tR\bwarnings\"\x88\x01\n" +
 	"\x05Roots\x12\x10\n" +
@@ -3443,7 +3422,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x1a\n" +
-	"\boptional\x18\x04 \x01(\bR\boptionalJ\x05\bd\x10\xc8\x01\"\xa1\x03\n" +
+	"\boptional\x18\x04 \x01(\bR\boptionalJ\x05\bd\x10\xc8\x01\"\xa3\x03\n" +
 	"\bSlotType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.berth.accelerator.v1.SlotType.KindR\x04kind\x12\x18\n" +
@@ -3455,7 +3434,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\x04unit\x18\b \x01(\tR\x04unit\x12\x12\n" +
 	"\x04icon\x18\t \x01(\tR\x04icon\x12\x18\n" +
 	"\aunified\x18\n" +
-	" \x01(\bR\aunified\"R\n" +
+	" \x01(\bR\aunified\"T\n" +
 	"\x04Kind\x12\x0f\n" +
 	"\vUNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05COUNT\x10\x01\x12\t\n" +
@@ -3463,8 +3442,7 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"\n" +
 	"\x06SHARES\x10\x03\x12\n" +
 	"\n" +
-	"\x06UNIQUE\x10\x04\x12\v\n" +
-	"\aUNIFIED\x10\x05J\x05\bd\x10\xc8\x01\"\x15\n" +
+	"\x06UNIQUE\x10\x04\"\x04\b\x05\x10\x05*\aUNIFIEDJ\x05\bd\x10\xc8\x01\"\x15\n" +
 	"\x13WatchDevicesRequest\"\xd7\x03\n" +
 	"\x0eDeviceSnapshot\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
@@ -3553,20 +3531,19 @@ const file_plugins_accelerator_acceleratorpb_accelerator_proto_rawDesc = "" +
 	"Allocation\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\tR\x04slot\x12\x1b\n" +
 	"\tdevice_id\x18\x02 \x01(\tR\bdeviceId\x12\x16\n" +
-	"\x06amount\x18\x03 \x01(\tR\x06amount\"\xc5\x03\n" +
+	"\x06amount\x18\x03 \x01(\tR\x06amount\"\xb0\x03\n" +
 	"\x0ePrepareRequest\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x03 \x01(\tR\tsessionId\x12B\n" +
-	"\vallocations\x18\x04 \x03(\v2 .berth.accelerator.v1.AllocationR\vallocations\x12-\n" +
-	"\x12image_architecture\x18\x05 \x01(\tR\x11imageArchitecture\x12\x19\n" +
+	"\vallocations\x18\x04 \x03(\v2 .berth.accelerator.v1.AllocationR\vallocations\x12\x19\n" +
 	"\bwork_dir\x18\x06 \x01(\tR\aworkDir\x12!\n" +
 	"\ftrust_domain\x18\a \x01(\tR\vtrustDomain\x12K\n" +
 	"\aoptions\x18\b \x03(\v21.berth.accelerator.v1.PrepareRequest.OptionsEntryR\aoptions\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x05\bd\x10\xc8\x01R\x11snapshot_revision\"\xcb\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\x05\x10\x06J\x05\bd\x10\xc8\x01R\x12image_architectureR\x11snapshot_revision\"\xcb\x02\n" +
 	"\x0fPrepareResponse\x12:\n" +
 	"\x05edits\x18\x01 \x01(\v2$.berth.accelerator.v1.ContainerEditsR\x05edits\x12@\n" +
 	"\battached\x18\x02 \x03(\v2$.berth.accelerator.v1.AttachedDeviceR\battached\x12\\\n" +

@@ -66,7 +66,7 @@
 // Without hardware or driver a plugin is healthy and its snapshot is empty.
 //
 // Amounts are decimal strings without sign or exponent: "2", "0.5",
-// "85899345920". COUNT, BYTES, UNIQUE and UNIFIED are whole, SHARES have at
+// "85899345920". COUNT, BYTES and UNIQUE are whole, SHARES have at
 // most three decimals. The slot's name tells the scale: SHARES end in
 // ".shares", BYTES in ".mem", the others in neither.
 //

@@ -129,7 +129,7 @@ func all(s *pb.DeviceSnapshot, d *pb.Device) *pb.Allocation {
 
 func prepare(id, dir string, a ...*pb.Allocation) *pb.PrepareRequest {
 	return &pb.PrepareRequest{AllocationId: id, KernelId: id, SessionId: id, Allocations: a,
-		ImageArchitecture: "amd64", WorkDir: filepath.Join(dir, id), TrustDomain: "conformance"}
+		WorkDir: filepath.Join(dir, id), TrustDomain: "conformance"}
 }
 
 // want returns an error unless err has the code.

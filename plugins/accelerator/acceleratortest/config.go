@@ -22,7 +22,6 @@ import (
 var configChecks = []Check{
 	{"config", "bad settings are refused and change nothing", badConfig},
 	{"config-schema", "the schema's defaults are accepted, what it forbids is refused", configSchema},
-	{"dry-run", "a dry run writes nothing and changes nothing", dryRun},
 }
 
 func badConfig(ctx context.Context, b *bench) error {
@@ -104,47 +103,16 @@ func configSchema(ctx context.Context, b *bench) error {
 	return want("all defaults", b.try(ctx, c, with), codes.OK)
 }
 
-// try calls Configure with a dry run of settings.
+// try configures the plugin with the settings.
 func (b *bench) try(ctx context.Context, c *accelerator.Client, settings map[string]json.RawMessage) error {
 	raw, err := json.Marshal(settings)
 	if err != nil {
 		return err
 	}
 	req := b.request()
-	req.ConfigJson, req.DryRun = raw, true
+	req.ConfigJson = raw
 	_, err = c.Configure(ctx, req)
 	return err
-}
-
-func dryRun(ctx context.Context, b *bench) error {
-	c, before, err := b.ready(ctx)
-	if err != nil {
-		return err
-	}
-	was, err := files(b.state())
-	if err != nil {
-		return err
-	}
-	req := b.request()
-	req.DryRun = true
-	for _, d := range before.GetDevices() {
-		req.DeviceMask = append(req.DeviceMask, d.GetId())
-	}
-	if _, err := c.Configure(ctx, req); err != nil {
-		return err
-	}
-	is, err := files(b.state())
-	if err != nil {
-		return err
-	}
-	if was != is {
-		return fmt.Errorf("state directory changed from %q to %q", was, is)
-	}
-	after, err := snapshot(ctx, c)
-	if err != nil {
-		return err
-	}
-	return equal("the dry run changed the snapshot", before, after)
 }
 
 // files returns the files of a tree with their sizes.

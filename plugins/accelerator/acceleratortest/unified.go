@@ -35,7 +35,7 @@ func halvesOf(s *pb.DeviceSnapshot, d *pb.Device) []*pb.Allocation {
 	var out []*pb.Allocation
 	for _, slot := range s.GetSlots() {
 		have := d.GetCapacity()[slot.GetName()]
-		if have == "" || !accelerator.IsUnified(slot) {
+		if have == "" || !slot.GetUnified() {
 			continue
 		}
 		n, err := accelerator.ParseAmount(slot.GetKind(), have) // validated before

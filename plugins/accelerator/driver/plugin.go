@@ -73,9 +73,6 @@ func (p *Plugin) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if req.GetDryRun() {
-		return &pb.ConfigureResponse{}, nil
-	}
 	p.mu.Lock()
 	p.now = &opened{m, req.GetDeviceMask()}
 	p.mu.Unlock()

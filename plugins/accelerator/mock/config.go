@@ -108,9 +108,6 @@ func (m *mock) Configure(_ context.Context, req *pb.ConfigureRequest) (*pb.Confi
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if req.GetDryRun() {
-		return &pb.ConfigureResponse{}, nil
-	}
 	m.mu.Lock()
 	m.cfg, m.mask, m.dev = cfg, req.GetDeviceMask(), cmp.Or(req.GetRoots().GetDev(), "/dev")
 	m.mu.Unlock()

@@ -102,13 +102,8 @@ type Measurer interface {
 // sends the last message itself.
 type Progress func(*pb.Progress)
 
-// Copier implements COPY. The target does not exist when CopyTree begins, and is removed if
-// CopyTree fails.
-type Copier interface {
-	CopyTree(ctx context.Context, from, to string, report Progress) error
-}
-
-// Cloner implements CLONE: a copy that shares its blocks until either side is written.
+// Cloner implements CLONE: a copy that shares its blocks until either side is written. The target
+// does not exist when CloneTree begins, and is removed if CloneTree fails.
 type Cloner interface {
 	CloneTree(ctx context.Context, from, to string, report Progress) error
 }
@@ -116,11 +111,6 @@ type Cloner interface {
 // Deleter implements DELETE. A missing tree is not an error.
 type Deleter interface {
 	DeleteTree(ctx context.Context, path string, report Progress) error
-}
-
-// Scanner implements SCAN: all entries below a tree, in any order.
-type Scanner interface {
-	ScanTree(ctx context.Context, path string) iter.Seq2[*pb.Entry, error]
 }
 
 // Mounter implements PER_SCOPE_MOUNT.

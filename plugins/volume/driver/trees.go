@@ -18,10 +18,8 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-const (
-	reportEvery = 200 * time.Millisecond // of progress
-	batch       = 1024                   // entries in a message, by the contract
-)
+// reportEvery is the shortest time between two messages of progress.
+const reportEvery = 200 * time.Millisecond
 
 // tree checks a path. below means that it must not be a whole scope.
 func tree(field, p string, below bool) error {
@@ -61,22 +59,9 @@ func (p *Plugin) TreeUsage(ctx context.Context, r *pb.TreeRef) (out *pb.TreeUsag
 	return out, err
 }
 
-// CopyTree implements the contract.
-func (p *Plugin) CopyTree(r *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progress]) error {
-	return p.copy(r, out, pb.Capability_COPY, func(ctx context.Context, o *opened, report Progress) error {
-		return o.Volume.(Copier).CopyTree(ctx, r.GetFrom(), r.GetTo(), report)
-	})
-}
-
 // CloneTree implements the contract.
 func (p *Plugin) CloneTree(r *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progress]) error {
-	return p.copy(r, out, pb.Capability_CLONE, func(ctx context.Context, o *opened, report Progress) error {
-		return o.Volume.(Cloner).CloneTree(ctx, r.GetFrom(), r.GetTo(), report)
-	})
-}
-
-func (p *Plugin) copy(r *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progress], c pb.Capability, f func(context.Context, *opened, Progress) error) error {
-	return p.call(out.Context(), r.GetVolume(), c, func(ctx context.Context, o *opened) error {
+	return p.call(out.Context(), r.GetVolume(), pb.Capability_CLONE, func(ctx context.Context, o *opened) error {
 		if err := errors.Join(tree("from", r.GetFrom(), false), tree("to", r.GetTo(), true)); err != nil {
 			return status.Error(codes.InvalidArgument, status.Convert(err).Message())
 		}
@@ -87,7 +72,7 @@ func (p *Plugin) copy(r *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progr
 			return err
 		}
 		report, done := progress(out)
-		err := f(ctx, o, report)
+		err := o.Volume.(Cloner).CloneTree(ctx, r.GetFrom(), r.GetTo(), report)
 		if err == nil {
 			err = ctx.Err() // for a volume that ignores its context
 		}
@@ -179,30 +164,4 @@ func progress(out grpc.ServerStreamingServer[pb.Progress]) (Progress, func() err
 		last.Finished = true
 		return out.Send(last)
 	}
-}
-
-// ScanTree implements the contract.
-func (p *Plugin) ScanTree(r *pb.TreeRef, out grpc.ServerStreamingServer[pb.EntryBatch]) error {
-	return p.call(out.Context(), r.GetVolume(), pb.Capability_SCAN, func(ctx context.Context, o *opened) error {
-		if err := o.directory(r.GetPath()); err != nil {
-			return err
-		}
-		b := &pb.EntryBatch{}
-		for e, err := range o.Volume.(Scanner).ScanTree(ctx, r.GetPath()) {
-			if err != nil {
-				return err
-			}
-			if b.Entries = append(b.Entries, e); len(b.Entries) == batch {
-				if err := out.Send(b); err != nil {
-					return err
-				}
-				b = &pb.EntryBatch{}
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		b.Finished = true
-		return out.Send(b)
-	})
 }

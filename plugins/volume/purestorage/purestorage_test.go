@@ -67,7 +67,7 @@ func TestRequests(t *testing.T) {
 // TestLimitRefusesBytes checks the way from a REST call to a failing write.
 func TestLimitRefusesBytes(t *testing.T) {
 	b, opened := simulatortest.NewHarness(t, purestorage.New, simulator.Options{}, nil)
-	if opened.Enforcement != pb.Enforcement_HARD || slices.Contains(opened.Capabilities, pb.Capability_COPY) || !slices.Contains(opened.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
+	if opened.Enforcement != pb.Enforcement_HARD || slices.Contains(opened.Capabilities, pb.Capability_CLONE) || !slices.Contains(opened.Capabilities, pb.Capability_PER_SCOPE_MOUNT) {
 		t.Errorf("opened as %v", opened)
 	}
 	b.Must(b.Create(scopeA, simulatortest.Bytes(16<<20)))

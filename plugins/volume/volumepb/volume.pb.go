@@ -72,9 +72,7 @@ const (
 	Capability_USAGE_FAST             Capability = 4 // the usage of a tree without walking it
 	Capability_CAPACITY               Capability = 5
 	Capability_METRICS                Capability = 6
-	Capability_COPY                   Capability = 7
 	Capability_DELETE                 Capability = 8
-	Capability_SCAN                   Capability = 9
 	Capability_CLONE                  Capability = 10
 	Capability_PER_SCOPE_MOUNT        Capability = 11
 	Capability_LIST_SCOPES            Capability = 12
@@ -90,9 +88,7 @@ var (
 		4:  "USAGE_FAST",
 		5:  "CAPACITY",
 		6:  "METRICS",
-		7:  "COPY",
 		8:  "DELETE",
-		9:  "SCAN",
 		10: "CLONE",
 		11: "PER_SCOPE_MOUNT",
 		12: "LIST_SCOPES",
@@ -105,9 +101,7 @@ var (
 		"USAGE_FAST":             4,
 		"CAPACITY":               5,
 		"METRICS":                6,
-		"COPY":                   7,
 		"DELETE":                 8,
-		"SCAN":                   9,
 		"CLONE":                  10,
 		"PER_SCOPE_MOUNT":        11,
 		"LIST_SCOPES":            12,
@@ -296,58 +290,6 @@ func (x PerformanceSample_Subject) Number() protoreflect.EnumNumber {
 // Deprecated: Use PerformanceSample_Subject.Descriptor instead.
 func (PerformanceSample_Subject) EnumDescriptor() ([]byte, []int) {
 	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{8, 0}
-}
-
-type Entry_Type int32
-
-const (
-	Entry_OTHER     Entry_Type = 0
-	Entry_FILE      Entry_Type = 1
-	Entry_DIRECTORY Entry_Type = 2
-	Entry_SYMLINK   Entry_Type = 3
-)
-
-// Enum value maps for Entry_Type.
-var (
-	Entry_Type_name = map[int32]string{
-		0: "OTHER",
-		1: "FILE",
-		2: "DIRECTORY",
-		3: "SYMLINK",
-	}
-	Entry_Type_value = map[string]int32{
-		"OTHER":     0,
-		"FILE":      1,
-		"DIRECTORY": 2,
-		"SYMLINK":   3,
-	}
-)
-
-func (x Entry_Type) Enum() *Entry_Type {
-	p := new(Entry_Type)
-	*p = x
-	return p
-}
-
-func (x Entry_Type) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Entry_Type) Descriptor() protoreflect.EnumDescriptor {
-	return file_plugins_volume_volumepb_volume_proto_enumTypes[4].Descriptor()
-}
-
-func (Entry_Type) Type() protoreflect.EnumType {
-	return &file_plugins_volume_volumepb_volume_proto_enumTypes[4]
-}
-
-func (x Entry_Type) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Entry_Type.Descriptor instead.
-func (Entry_Type) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type DescribeRequest struct {
@@ -1472,134 +1414,6 @@ func (x *Progress) GetFinished() bool {
 	return false
 }
 
-type EntryBatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Entries       []*Entry               `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	Finished      bool                   `protobuf:"varint,2,opt,name=finished,proto3" json:"finished,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EntryBatch) Reset() {
-	*x = EntryBatch{}
-	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EntryBatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EntryBatch) ProtoMessage() {}
-
-func (x *EntryBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EntryBatch.ProtoReflect.Descriptor instead.
-func (*EntryBatch) Descriptor() ([]byte, []int) {
-	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *EntryBatch) GetEntries() []*Entry {
-	if x != nil {
-		return x.Entries
-	}
-	return nil
-}
-
-func (x *EntryBatch) GetFinished() bool {
-	if x != nil {
-		return x.Finished
-	}
-	return false
-}
-
-type Entry struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Path           []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // below the tree; bytes, because file names need not be UTF-8
-	Type           Entry_Type             `protobuf:"varint,2,opt,name=type,proto3,enum=berth.volume.v1.Entry_Type" json:"type,omitempty"`
-	Size           int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
-	ModifiedUnixMs int64                  `protobuf:"varint,4,opt,name=modified_unix_ms,json=modifiedUnixMs,proto3" json:"modified_unix_ms,omitempty"`
-	Mode           uint32                 `protobuf:"varint,5,opt,name=mode,proto3" json:"mode,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Entry) Reset() {
-	*x = Entry{}
-	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Entry) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Entry) ProtoMessage() {}
-
-func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Entry.ProtoReflect.Descriptor instead.
-func (*Entry) Descriptor() ([]byte, []int) {
-	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *Entry) GetPath() []byte {
-	if x != nil {
-		return x.Path
-	}
-	return nil
-}
-
-func (x *Entry) GetType() Entry_Type {
-	if x != nil {
-		return x.Type
-	}
-	return Entry_OTHER
-}
-
-func (x *Entry) GetSize() int64 {
-	if x != nil {
-		return x.Size
-	}
-	return 0
-}
-
-func (x *Entry) GetModifiedUnixMs() int64 {
-	if x != nil {
-		return x.ModifiedUnixMs
-	}
-	return 0
-}
-
-func (x *Entry) GetMode() uint32 {
-	if x != nil {
-		return x.Mode
-	}
-	return 0
-}
-
 type MountSpec struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FsType        string                 `protobuf:"bytes,1,opt,name=fs_type,json=fsType,proto3" json:"fs_type,omitempty"`
@@ -1611,7 +1425,7 @@ type MountSpec struct {
 
 func (x *MountSpec) Reset() {
 	*x = MountSpec{}
-	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[20]
+	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1437,7 @@ func (x *MountSpec) String() string {
 func (*MountSpec) ProtoMessage() {}
 
 func (x *MountSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[20]
+	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1450,7 @@ func (x *MountSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountSpec.ProtoReflect.Descriptor instead.
 func (*MountSpec) Descriptor() ([]byte, []int) {
-	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{20}
+	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MountSpec) GetFsType() string {
@@ -1671,7 +1485,7 @@ type ErrorDetail struct {
 
 func (x *ErrorDetail) Reset() {
 	*x = ErrorDetail{}
-	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[21]
+	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1683,7 +1497,7 @@ func (x *ErrorDetail) String() string {
 func (*ErrorDetail) ProtoMessage() {}
 
 func (x *ErrorDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[21]
+	mi := &file_plugins_volume_volumepb_volume_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +1510,7 @@ func (x *ErrorDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorDetail.ProtoReflect.Descriptor instead.
 func (*ErrorDetail) Descriptor() ([]byte, []int) {
-	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{21}
+	return file_plugins_volume_volumepb_volume_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ErrorDetail) GetVendorCode() string {
@@ -1841,22 +1655,7 @@ const file_plugins_volume_volumepb_volume_proto_rawDesc = "" +
 	"bytesTotal\x88\x01\x01\x12\x1a\n" +
 	"\bfinished\x18\x05 \x01(\bR\bfinishedB\x0e\n" +
 	"\f_files_totalB\x0e\n" +
-	"\f_bytes_total\"Z\n" +
-	"\n" +
-	"EntryBatch\x120\n" +
-	"\aentries\x18\x01 \x03(\v2\x16.berth.volume.v1.EntryR\aentries\x12\x1a\n" +
-	"\bfinished\x18\x02 \x01(\bR\bfinished\"\xd7\x01\n" +
-	"\x05Entry\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\fR\x04path\x12/\n" +
-	"\x04type\x18\x02 \x01(\x0e2\x1b.berth.volume.v1.Entry.TypeR\x04type\x12\x12\n" +
-	"\x04size\x18\x03 \x01(\x03R\x04size\x12(\n" +
-	"\x10modified_unix_ms\x18\x04 \x01(\x03R\x0emodifiedUnixMs\x12\x12\n" +
-	"\x04mode\x18\x05 \x01(\rR\x04mode\"7\n" +
-	"\x04Type\x12\t\n" +
-	"\x05OTHER\x10\x00\x12\b\n" +
-	"\x04FILE\x10\x01\x12\r\n" +
-	"\tDIRECTORY\x10\x02\x12\v\n" +
-	"\aSYMLINK\x10\x03\"V\n" +
+	"\f_bytes_total\"V\n" +
 	"\tMountSpec\x12\x17\n" +
 	"\afs_type\x18\x01 \x01(\tR\x06fsType\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -1865,7 +1664,7 @@ const file_plugins_volume_volumepb_volume_proto_rawDesc = "" +
 	"\vvendor_code\x18\x01 \x01(\tR\n" +
 	"vendorCode\x12\x1c\n" +
 	"\tretryable\x18\x02 \x01(\bR\tretryable\x12$\n" +
-	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs*\xd2\x01\n" +
+	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs*\xd6\x01\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\t\n" +
@@ -1875,21 +1674,19 @@ const file_plugins_volume_volumepb_volume_proto_rawDesc = "" +
 	"\n" +
 	"USAGE_FAST\x10\x04\x12\f\n" +
 	"\bCAPACITY\x10\x05\x12\v\n" +
-	"\aMETRICS\x10\x06\x12\b\n" +
-	"\x04COPY\x10\a\x12\n" +
+	"\aMETRICS\x10\x06\x12\n" +
 	"\n" +
-	"\x06DELETE\x10\b\x12\b\n" +
-	"\x04SCAN\x10\t\x12\t\n" +
+	"\x06DELETE\x10\b\x12\t\n" +
 	"\x05CLONE\x10\n" +
 	"\x12\x13\n" +
 	"\x0fPER_SCOPE_MOUNT\x10\v\x12\x0f\n" +
-	"\vLIST_SCOPES\x10\f*\\\n" +
+	"\vLIST_SCOPES\x10\f\"\x04\b\a\x10\a\"\x04\b\t\x10\t*\x04COPY*\x04SCAN*\\\n" +
 	"\vEnforcement\x12\x1b\n" +
 	"\x17ENFORCEMENT_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04NONE\x10\x01\x12\x0f\n" +
 	"\vCOOPERATIVE\x10\x02\x12\v\n" +
 	"\aDELAYED\x10\x03\x12\b\n" +
-	"\x04HARD\x10\x042\xe5\t\n" +
+	"\x04HARD\x10\x042\xd9\b\n" +
 	"\x06Volume\x12O\n" +
 	"\bDescribe\x12 .berth.volume.v1.DescribeRequest\x1a!.berth.volume.v1.DescribeResponse\x12U\n" +
 	"\n" +
@@ -1904,12 +1701,10 @@ const file_plugins_volume_volumepb_volume_proto_rawDesc = "" +
 	"\vDeleteScope\x12\x19.berth.volume.v1.ScopeRef\x1a$.berth.volume.v1.DeleteScopeResponse\x12B\n" +
 	"\n" +
 	"ListScopes\x12\x1a.berth.volume.v1.VolumeRef\x1a\x16.berth.volume.v1.Scope0\x01\x12G\n" +
-	"\tTreeUsage\x12\x18.berth.volume.v1.TreeRef\x1a .berth.volume.v1.TreeUsageReport\x12E\n" +
-	"\bCopyTree\x12\x1c.berth.volume.v1.CopyRequest\x1a\x19.berth.volume.v1.Progress0\x01\x12F\n" +
+	"\tTreeUsage\x12\x18.berth.volume.v1.TreeRef\x1a .berth.volume.v1.TreeUsageReport\x12F\n" +
 	"\tCloneTree\x12\x1c.berth.volume.v1.CopyRequest\x1a\x19.berth.volume.v1.Progress0\x01\x12C\n" +
 	"\n" +
-	"DeleteTree\x12\x18.berth.volume.v1.TreeRef\x1a\x19.berth.volume.v1.Progress0\x01\x12C\n" +
-	"\bScanTree\x12\x18.berth.volume.v1.TreeRef\x1a\x1b.berth.volume.v1.EntryBatch0\x01\x12B\n" +
+	"DeleteTree\x12\x18.berth.volume.v1.TreeRef\x1a\x19.berth.volume.v1.Progress0\x01\x12B\n" +
 	"\tMountPlan\x12\x19.berth.volume.v1.ScopeRef\x1a\x1a.berth.volume.v1.MountSpecB2Z0github.com/berthhq/berth/plugins/volume/volumepbb\x06proto3"
 
 var (
@@ -1924,87 +1719,78 @@ func file_plugins_volume_volumepb_volume_proto_rawDescGZIP() []byte {
 	return file_plugins_volume_volumepb_volume_proto_rawDescData
 }
 
-var file_plugins_volume_volumepb_volume_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_plugins_volume_volumepb_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_plugins_volume_volumepb_volume_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_plugins_volume_volumepb_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_plugins_volume_volumepb_volume_proto_goTypes = []any{
 	(Capability)(0),                // 0: berth.volume.v1.Capability
 	(Enforcement)(0),               // 1: berth.volume.v1.Enforcement
 	(HealthReport_State)(0),        // 2: berth.volume.v1.HealthReport.State
 	(PerformanceSample_Subject)(0), // 3: berth.volume.v1.PerformanceSample.Subject
-	(Entry_Type)(0),                // 4: berth.volume.v1.Entry.Type
-	(*DescribeRequest)(nil),        // 5: berth.volume.v1.DescribeRequest
-	(*DescribeResponse)(nil),       // 6: berth.volume.v1.DescribeResponse
-	(*OpenVolumeRequest)(nil),      // 7: berth.volume.v1.OpenVolumeRequest
-	(*OpenVolumeResponse)(nil),     // 8: berth.volume.v1.OpenVolumeResponse
-	(*VolumeRef)(nil),              // 9: berth.volume.v1.VolumeRef
-	(*CloseVolumeResponse)(nil),    // 10: berth.volume.v1.CloseVolumeResponse
-	(*HealthReport)(nil),           // 11: berth.volume.v1.HealthReport
-	(*CapacityReport)(nil),         // 12: berth.volume.v1.CapacityReport
-	(*PerformanceSample)(nil),      // 13: berth.volume.v1.PerformanceSample
-	(*Limit)(nil),                  // 14: berth.volume.v1.Limit
-	(*ScopeRef)(nil),               // 15: berth.volume.v1.ScopeRef
-	(*ScopeRequest)(nil),           // 16: berth.volume.v1.ScopeRequest
-	(*Scope)(nil),                  // 17: berth.volume.v1.Scope
-	(*DeleteScopeResponse)(nil),    // 18: berth.volume.v1.DeleteScopeResponse
-	(*TreeRef)(nil),                // 19: berth.volume.v1.TreeRef
-	(*TreeUsageReport)(nil),        // 20: berth.volume.v1.TreeUsageReport
-	(*CopyRequest)(nil),            // 21: berth.volume.v1.CopyRequest
-	(*Progress)(nil),               // 22: berth.volume.v1.Progress
-	(*EntryBatch)(nil),             // 23: berth.volume.v1.EntryBatch
-	(*Entry)(nil),                  // 24: berth.volume.v1.Entry
-	(*MountSpec)(nil),              // 25: berth.volume.v1.MountSpec
-	(*ErrorDetail)(nil),            // 26: berth.volume.v1.ErrorDetail
-	nil,                            // 27: berth.volume.v1.HealthReport.MetadataEntry
+	(*DescribeRequest)(nil),        // 4: berth.volume.v1.DescribeRequest
+	(*DescribeResponse)(nil),       // 5: berth.volume.v1.DescribeResponse
+	(*OpenVolumeRequest)(nil),      // 6: berth.volume.v1.OpenVolumeRequest
+	(*OpenVolumeResponse)(nil),     // 7: berth.volume.v1.OpenVolumeResponse
+	(*VolumeRef)(nil),              // 8: berth.volume.v1.VolumeRef
+	(*CloseVolumeResponse)(nil),    // 9: berth.volume.v1.CloseVolumeResponse
+	(*HealthReport)(nil),           // 10: berth.volume.v1.HealthReport
+	(*CapacityReport)(nil),         // 11: berth.volume.v1.CapacityReport
+	(*PerformanceSample)(nil),      // 12: berth.volume.v1.PerformanceSample
+	(*Limit)(nil),                  // 13: berth.volume.v1.Limit
+	(*ScopeRef)(nil),               // 14: berth.volume.v1.ScopeRef
+	(*ScopeRequest)(nil),           // 15: berth.volume.v1.ScopeRequest
+	(*Scope)(nil),                  // 16: berth.volume.v1.Scope
+	(*DeleteScopeResponse)(nil),    // 17: berth.volume.v1.DeleteScopeResponse
+	(*TreeRef)(nil),                // 18: berth.volume.v1.TreeRef
+	(*TreeUsageReport)(nil),        // 19: berth.volume.v1.TreeUsageReport
+	(*CopyRequest)(nil),            // 20: berth.volume.v1.CopyRequest
+	(*Progress)(nil),               // 21: berth.volume.v1.Progress
+	(*MountSpec)(nil),              // 22: berth.volume.v1.MountSpec
+	(*ErrorDetail)(nil),            // 23: berth.volume.v1.ErrorDetail
+	nil,                            // 24: berth.volume.v1.HealthReport.MetadataEntry
 }
 var file_plugins_volume_volumepb_volume_proto_depIdxs = []int32{
 	0,  // 0: berth.volume.v1.OpenVolumeResponse.capabilities:type_name -> berth.volume.v1.Capability
 	1,  // 1: berth.volume.v1.OpenVolumeResponse.enforcement:type_name -> berth.volume.v1.Enforcement
 	2,  // 2: berth.volume.v1.HealthReport.state:type_name -> berth.volume.v1.HealthReport.State
-	27, // 3: berth.volume.v1.HealthReport.metadata:type_name -> berth.volume.v1.HealthReport.MetadataEntry
+	24, // 3: berth.volume.v1.HealthReport.metadata:type_name -> berth.volume.v1.HealthReport.MetadataEntry
 	3,  // 4: berth.volume.v1.PerformanceSample.subject:type_name -> berth.volume.v1.PerformanceSample.Subject
-	14, // 5: berth.volume.v1.ScopeRequest.limit:type_name -> berth.volume.v1.Limit
-	14, // 6: berth.volume.v1.Scope.limit:type_name -> berth.volume.v1.Limit
-	24, // 7: berth.volume.v1.EntryBatch.entries:type_name -> berth.volume.v1.Entry
-	4,  // 8: berth.volume.v1.Entry.type:type_name -> berth.volume.v1.Entry.Type
-	5,  // 9: berth.volume.v1.Volume.Describe:input_type -> berth.volume.v1.DescribeRequest
-	7,  // 10: berth.volume.v1.Volume.OpenVolume:input_type -> berth.volume.v1.OpenVolumeRequest
-	9,  // 11: berth.volume.v1.Volume.CloseVolume:input_type -> berth.volume.v1.VolumeRef
-	9,  // 12: berth.volume.v1.Volume.Health:input_type -> berth.volume.v1.VolumeRef
-	9,  // 13: berth.volume.v1.Volume.Capacity:input_type -> berth.volume.v1.VolumeRef
-	9,  // 14: berth.volume.v1.Volume.Performance:input_type -> berth.volume.v1.VolumeRef
-	16, // 15: berth.volume.v1.Volume.CreateScope:input_type -> berth.volume.v1.ScopeRequest
-	15, // 16: berth.volume.v1.Volume.GetScope:input_type -> berth.volume.v1.ScopeRef
-	16, // 17: berth.volume.v1.Volume.SetScopeLimit:input_type -> berth.volume.v1.ScopeRequest
-	15, // 18: berth.volume.v1.Volume.DeleteScope:input_type -> berth.volume.v1.ScopeRef
-	9,  // 19: berth.volume.v1.Volume.ListScopes:input_type -> berth.volume.v1.VolumeRef
-	19, // 20: berth.volume.v1.Volume.TreeUsage:input_type -> berth.volume.v1.TreeRef
-	21, // 21: berth.volume.v1.Volume.CopyTree:input_type -> berth.volume.v1.CopyRequest
-	21, // 22: berth.volume.v1.Volume.CloneTree:input_type -> berth.volume.v1.CopyRequest
-	19, // 23: berth.volume.v1.Volume.DeleteTree:input_type -> berth.volume.v1.TreeRef
-	19, // 24: berth.volume.v1.Volume.ScanTree:input_type -> berth.volume.v1.TreeRef
-	15, // 25: berth.volume.v1.Volume.MountPlan:input_type -> berth.volume.v1.ScopeRef
-	6,  // 26: berth.volume.v1.Volume.Describe:output_type -> berth.volume.v1.DescribeResponse
-	8,  // 27: berth.volume.v1.Volume.OpenVolume:output_type -> berth.volume.v1.OpenVolumeResponse
-	10, // 28: berth.volume.v1.Volume.CloseVolume:output_type -> berth.volume.v1.CloseVolumeResponse
-	11, // 29: berth.volume.v1.Volume.Health:output_type -> berth.volume.v1.HealthReport
-	12, // 30: berth.volume.v1.Volume.Capacity:output_type -> berth.volume.v1.CapacityReport
-	13, // 31: berth.volume.v1.Volume.Performance:output_type -> berth.volume.v1.PerformanceSample
-	17, // 32: berth.volume.v1.Volume.CreateScope:output_type -> berth.volume.v1.Scope
-	17, // 33: berth.volume.v1.Volume.GetScope:output_type -> berth.volume.v1.Scope
-	17, // 34: berth.volume.v1.Volume.SetScopeLimit:output_type -> berth.volume.v1.Scope
-	18, // 35: berth.volume.v1.Volume.DeleteScope:output_type -> berth.volume.v1.DeleteScopeResponse
-	17, // 36: berth.volume.v1.Volume.ListScopes:output_type -> berth.volume.v1.Scope
-	20, // 37: berth.volume.v1.Volume.TreeUsage:output_type -> berth.volume.v1.TreeUsageReport
-	22, // 38: berth.volume.v1.Volume.CopyTree:output_type -> berth.volume.v1.Progress
-	22, // 39: berth.volume.v1.Volume.CloneTree:output_type -> berth.volume.v1.Progress
-	22, // 40: berth.volume.v1.Volume.DeleteTree:output_type -> berth.volume.v1.Progress
-	23, // 41: berth.volume.v1.Volume.ScanTree:output_type -> berth.volume.v1.EntryBatch
-	25, // 42: berth.volume.v1.Volume.MountPlan:output_type -> berth.volume.v1.MountSpec
-	26, // [26:43] is the sub-list for method output_type
-	9,  // [9:26] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	13, // 5: berth.volume.v1.ScopeRequest.limit:type_name -> berth.volume.v1.Limit
+	13, // 6: berth.volume.v1.Scope.limit:type_name -> berth.volume.v1.Limit
+	4,  // 7: berth.volume.v1.Volume.Describe:input_type -> berth.volume.v1.DescribeRequest
+	6,  // 8: berth.volume.v1.Volume.OpenVolume:input_type -> berth.volume.v1.OpenVolumeRequest
+	8,  // 9: berth.volume.v1.Volume.CloseVolume:input_type -> berth.volume.v1.VolumeRef
+	8,  // 10: berth.volume.v1.Volume.Health:input_type -> berth.volume.v1.VolumeRef
+	8,  // 11: berth.volume.v1.Volume.Capacity:input_type -> berth.volume.v1.VolumeRef
+	8,  // 12: berth.volume.v1.Volume.Performance:input_type -> berth.volume.v1.VolumeRef
+	15, // 13: berth.volume.v1.Volume.CreateScope:input_type -> berth.volume.v1.ScopeRequest
+	14, // 14: berth.volume.v1.Volume.GetScope:input_type -> berth.volume.v1.ScopeRef
+	15, // 15: berth.volume.v1.Volume.SetScopeLimit:input_type -> berth.volume.v1.ScopeRequest
+	14, // 16: berth.volume.v1.Volume.DeleteScope:input_type -> berth.volume.v1.ScopeRef
+	8,  // 17: berth.volume.v1.Volume.ListScopes:input_type -> berth.volume.v1.VolumeRef
+	18, // 18: berth.volume.v1.Volume.TreeUsage:input_type -> berth.volume.v1.TreeRef
+	20, // 19: berth.volume.v1.Volume.CloneTree:input_type -> berth.volume.v1.CopyRequest
+	18, // 20: berth.volume.v1.Volume.DeleteTree:input_type -> berth.volume.v1.TreeRef
+	14, // 21: berth.volume.v1.Volume.MountPlan:input_type -> berth.volume.v1.ScopeRef
+	5,  // 22: berth.volume.v1.Volume.Describe:output_type -> berth.volume.v1.DescribeResponse
+	7,  // 23: berth.volume.v1.Volume.OpenVolume:output_type -> berth.volume.v1.OpenVolumeResponse
+	9,  // 24: berth.volume.v1.Volume.CloseVolume:output_type -> berth.volume.v1.CloseVolumeResponse
+	10, // 25: berth.volume.v1.Volume.Health:output_type -> berth.volume.v1.HealthReport
+	11, // 26: berth.volume.v1.Volume.Capacity:output_type -> berth.volume.v1.CapacityReport
+	12, // 27: berth.volume.v1.Volume.Performance:output_type -> berth.volume.v1.PerformanceSample
+	16, // 28: berth.volume.v1.Volume.CreateScope:output_type -> berth.volume.v1.Scope
+	16, // 29: berth.volume.v1.Volume.GetScope:output_type -> berth.volume.v1.Scope
+	16, // 30: berth.volume.v1.Volume.SetScopeLimit:output_type -> berth.volume.v1.Scope
+	17, // 31: berth.volume.v1.Volume.DeleteScope:output_type -> berth.volume.v1.DeleteScopeResponse
+	16, // 32: berth.volume.v1.Volume.ListScopes:output_type -> berth.volume.v1.Scope
+	19, // 33: berth.volume.v1.Volume.TreeUsage:output_type -> berth.volume.v1.TreeUsageReport
+	21, // 34: berth.volume.v1.Volume.CloneTree:output_type -> berth.volume.v1.Progress
+	21, // 35: berth.volume.v1.Volume.DeleteTree:output_type -> berth.volume.v1.Progress
+	22, // 36: berth.volume.v1.Volume.MountPlan:output_type -> berth.volume.v1.MountSpec
+	22, // [22:37] is the sub-list for method output_type
+	7,  // [7:22] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_plugins_volume_volumepb_volume_proto_init() }
@@ -2022,8 +1808,8 @@ func file_plugins_volume_volumepb_volume_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugins_volume_volumepb_volume_proto_rawDesc), len(file_plugins_volume_volumepb_volume_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   23,
+			NumEnums:      4,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -72,10 +72,8 @@ const (
 	Volume_DeleteScope_FullMethodName   = "/berth.volume.v1.Volume/DeleteScope"
 	Volume_ListScopes_FullMethodName    = "/berth.volume.v1.Volume/ListScopes"
 	Volume_TreeUsage_FullMethodName     = "/berth.volume.v1.Volume/TreeUsage"
-	Volume_CopyTree_FullMethodName      = "/berth.volume.v1.Volume/CopyTree"
 	Volume_CloneTree_FullMethodName     = "/berth.volume.v1.Volume/CloneTree"
 	Volume_DeleteTree_FullMethodName    = "/berth.volume.v1.Volume/DeleteTree"
-	Volume_ScanTree_FullMethodName      = "/berth.volume.v1.Volume/ScanTree"
 	Volume_MountPlan_FullMethodName     = "/berth.volume.v1.Volume/MountPlan"
 )
 
@@ -107,10 +105,8 @@ type VolumeClient interface {
 	// message whose finished is true; cancelling stops the work and a cancelled
 	// copy leaves no target.
 	TreeUsage(ctx context.Context, in *TreeRef, opts ...grpc.CallOption) (*TreeUsageReport, error)
-	CopyTree(ctx context.Context, in *CopyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Progress], error)
 	CloneTree(ctx context.Context, in *CopyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Progress], error)
 	DeleteTree(ctx context.Context, in *TreeRef, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Progress], error)
-	ScanTree(ctx context.Context, in *TreeRef, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EntryBatch], error)
 	// MountPlan needs PER_SCOPE_MOUNT: how a node mounts this one scope.
 	MountPlan(ctx context.Context, in *ScopeRef, opts ...grpc.CallOption) (*MountSpec, error)
 }
@@ -252,28 +248,9 @@ func (c *volumeClient) TreeUsage(ctx context.Context, in *TreeRef, opts ...grpc.
 	return out, nil
 }
 
-func (c *volumeClient) CopyTree(ctx context.Context, in *CopyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Progress], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Volume_ServiceDesc.Streams[1], Volume_CopyTree_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[CopyRequest, Progress]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Volume_CopyTreeClient = grpc.ServerStreamingClient[Progress]
-
 func (c *volumeClient) CloneTree(ctx context.Context, in *CopyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Progress], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Volume_ServiceDesc.Streams[2], Volume_CloneTree_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Volume_ServiceDesc.Streams[1], Volume_CloneTree_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +269,7 @@ type Volume_CloneTreeClient = grpc.ServerStreamingClient[Progress]
 
 func (c *volumeClient) DeleteTree(ctx context.Context, in *TreeRef, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Progress], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Volume_ServiceDesc.Streams[3], Volume_DeleteTree_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Volume_ServiceDesc.Streams[2], Volume_DeleteTree_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -308,25 +285,6 @@ func (c *volumeClient) DeleteTree(ctx context.Context, in *TreeRef, opts ...grpc
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Volume_DeleteTreeClient = grpc.ServerStreamingClient[Progress]
-
-func (c *volumeClient) ScanTree(ctx context.Context, in *TreeRef, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EntryBatch], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Volume_ServiceDesc.Streams[4], Volume_ScanTree_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[TreeRef, EntryBatch]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Volume_ScanTreeClient = grpc.ServerStreamingClient[EntryBatch]
 
 func (c *volumeClient) MountPlan(ctx context.Context, in *ScopeRef, opts ...grpc.CallOption) (*MountSpec, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -366,10 +324,8 @@ type VolumeServer interface {
 	// message whose finished is true; cancelling stops the work and a cancelled
 	// copy leaves no target.
 	TreeUsage(context.Context, *TreeRef) (*TreeUsageReport, error)
-	CopyTree(*CopyRequest, grpc.ServerStreamingServer[Progress]) error
 	CloneTree(*CopyRequest, grpc.ServerStreamingServer[Progress]) error
 	DeleteTree(*TreeRef, grpc.ServerStreamingServer[Progress]) error
-	ScanTree(*TreeRef, grpc.ServerStreamingServer[EntryBatch]) error
 	// MountPlan needs PER_SCOPE_MOUNT: how a node mounts this one scope.
 	MountPlan(context.Context, *ScopeRef) (*MountSpec, error)
 	mustEmbedUnimplementedVolumeServer()
@@ -418,17 +374,11 @@ func (UnimplementedVolumeServer) ListScopes(*VolumeRef, grpc.ServerStreamingServ
 func (UnimplementedVolumeServer) TreeUsage(context.Context, *TreeRef) (*TreeUsageReport, error) {
 	return nil, status.Error(codes.Unimplemented, "method TreeUsage not implemented")
 }
-func (UnimplementedVolumeServer) CopyTree(*CopyRequest, grpc.ServerStreamingServer[Progress]) error {
-	return status.Error(codes.Unimplemented, "method CopyTree not implemented")
-}
 func (UnimplementedVolumeServer) CloneTree(*CopyRequest, grpc.ServerStreamingServer[Progress]) error {
 	return status.Error(codes.Unimplemented, "method CloneTree not implemented")
 }
 func (UnimplementedVolumeServer) DeleteTree(*TreeRef, grpc.ServerStreamingServer[Progress]) error {
 	return status.Error(codes.Unimplemented, "method DeleteTree not implemented")
-}
-func (UnimplementedVolumeServer) ScanTree(*TreeRef, grpc.ServerStreamingServer[EntryBatch]) error {
-	return status.Error(codes.Unimplemented, "method ScanTree not implemented")
 }
 func (UnimplementedVolumeServer) MountPlan(context.Context, *ScopeRef) (*MountSpec, error) {
 	return nil, status.Error(codes.Unimplemented, "method MountPlan not implemented")
@@ -663,17 +613,6 @@ func _Volume_TreeUsage_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Volume_CopyTree_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(CopyRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(VolumeServer).CopyTree(m, &grpc.GenericServerStream[CopyRequest, Progress]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Volume_CopyTreeServer = grpc.ServerStreamingServer[Progress]
-
 func _Volume_CloneTree_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(CopyRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -695,17 +634,6 @@ func _Volume_DeleteTree_Handler(srv interface{}, stream grpc.ServerStream) error
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Volume_DeleteTreeServer = grpc.ServerStreamingServer[Progress]
-
-func _Volume_ScanTree_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(TreeRef)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(VolumeServer).ScanTree(m, &grpc.GenericServerStream[TreeRef, EntryBatch]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Volume_ScanTreeServer = grpc.ServerStreamingServer[EntryBatch]
 
 func _Volume_MountPlan_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ScopeRef)
@@ -788,11 +716,6 @@ var Volume_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 		{
-			StreamName:    "CopyTree",
-			Handler:       _Volume_CopyTree_Handler,
-			ServerStreams: true,
-		},
-		{
 			StreamName:    "CloneTree",
 			Handler:       _Volume_CloneTree_Handler,
 			ServerStreams: true,
@@ -800,11 +723,6 @@ var Volume_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "DeleteTree",
 			Handler:       _Volume_DeleteTree_Handler,
-			ServerStreams: true,
-		},
-		{
-			StreamName:    "ScanTree",
-			Handler:       _Volume_ScanTree_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -5,20 +5,136 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/berthhq/berth/plugins/suite"
+	"github.com/berthhq/berth/plugins/volume"
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
 var cloneChecks = []Check{
-	{"clone", "a clone has every entry with its content and mode, links as links", cloned},
+	{"clone", "a clone has every entry with its content and mode, links as links; progress grows and ends", cloned},
+	{"clone-exists", "a clone onto something that exists is ALREADY_EXISTS and changes nothing, of nothing NOT_FOUND", cloneExists},
+	{"clone-cancel", "a clone that is cancelled leaves no target", cloneCancel},
 	{"clone-apart", "what is written later to one side of a clone is not seen on the other", cloneApart},
 	{"clone-shares", "a clone of 64 MiB takes less than 8 MiB", cloneShares},
 }
 
-func cloned(ctx context.Context, b *bench) error { return b.copies(ctx, pb.Capability_CLONE) }
+// clone calls CloneTree.
+func clone(ctx context.Context, c *volume.Client, from, to string) (grpc.ServerStreamingClient[pb.Progress], error) {
+	return c.CloneTree(ctx, &pb.CopyRequest{Volume: volumeName, From: from, To: to})
+}
+
+func cloned(ctx context.Context, b *bench) error {
+	c, r, id, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	if !has(r, pb.Capability_CLONE) {
+		return suite.Skip("no CLONE")
+	}
+	if _, _, err := b.grow(id, "tree"); err != nil {
+		return err
+	}
+	if err := fill(b.at(id, "tree", "big"), 4<<20); err != nil {
+		return err
+	}
+	other, err := b.create(ctx, c, nil)
+	if err != nil {
+		return err
+	}
+	for _, to := range []string{id + "/copy", other + "/copy"} {
+		if _, err := follow(clone(ctx, c, id+"/tree", to)); err != nil {
+			return fmt.Errorf("to %s: %w", to, err)
+		}
+		if err := b.eventually(ctx, func() error { return alike(b.at(id, "tree"), b.at(to)) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cloneExists(ctx context.Context, b *bench) error {
+	c, r, id, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	if !has(r, pb.Capability_CLONE) {
+		return suite.Skip("no CLONE")
+	}
+	if err := errors.Join(os.MkdirAll(b.at(id, "tree"), 0o755), os.MkdirAll(b.at(id, "there"), 0o755), os.WriteFile(b.at(id, "there", "precious"), nil, 0o644)); err != nil {
+		return err
+	}
+	for _, row := range []struct {
+		from, to string
+		code     codes.Code
+	}{
+		{"/tree", "/there", codes.AlreadyExists},
+		{"/absent", "/free", codes.NotFound},
+		{"/tree", "/absent/free", codes.NotFound},
+		{"/tree", "/tree/inside", codes.InvalidArgument},
+	} {
+		_, err := follow(clone(ctx, c, id+row.from, id+row.to))
+		if err := want(fmt.Sprintf("a clone of %s to %s", row.from, row.to), err, row.code); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat(b.at(id, "there", "precious")); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(b.at(id, "free")); !os.IsNotExist(err) {
+		return fmt.Errorf("the target of a clone of nothing: %v", err)
+	}
+	return nil
+}
+
+func cloneCancel(ctx context.Context, b *bench) error {
+	c, r, id, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	if !has(r, pb.Capability_CLONE) {
+		return suite.Skip("no CLONE")
+	}
+	for i := range 20 {
+		dir := b.at(id, "tree", fmt.Sprint(i))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		for j := range 100 {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(j)), []byte(strings.Repeat("x", 4096)), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	running, cancel := context.WithCancel(ctx)
+	s, err := clone(running, c, id+"/tree", id+"/clone")
+	if err != nil {
+		cancel()
+		return err
+	}
+	// As soon as there is something of it.
+	_ = b.eventually(ctx, func() error {
+		_, err := os.Lstat(b.at(id, "clone"))
+		return err
+	})
+	cancel()
+	_, err = follow(s, nil)
+	if err == nil {
+		return suite.Skip("it was done before it could be cancelled")
+	}
+	return b.eventually(ctx, func() error {
+		if _, err := os.Lstat(b.at(id, "clone")); !os.IsNotExist(err) {
+			return fmt.Errorf("the target of the cancelled clone exists (%v)", err)
+		}
+		return nil
+	})
+}
 
 func cloneApart(ctx context.Context, b *bench) error {
 	c, r, id, err := b.scope(ctx)
@@ -31,7 +147,7 @@ func cloneApart(ctx context.Context, b *bench) error {
 	if err := errors.Join(os.Mkdir(b.at(id, "tree"), 0o755), fill(b.at(id, "tree", "file"), 1<<20)); err != nil {
 		return err
 	}
-	if _, err := follow(duplicate(ctx, c, pb.Capability_CLONE, id+"/tree", id+"/clone")); err != nil {
+	if _, err := follow(clone(ctx, c, id+"/tree", id+"/clone")); err != nil {
 		return err
 	}
 	for _, side := range []string{"tree", "clone"} {
@@ -78,7 +194,7 @@ func cloneShares(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	if _, err := follow(duplicate(ctx, c, pb.Capability_CLONE, id+"/tree", id+"/clone")); err != nil {
+	if _, err := follow(clone(ctx, c, id+"/tree", id+"/clone")); err != nil {
 		return err
 	}
 	after, err := b.used()

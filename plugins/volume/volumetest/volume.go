@@ -181,8 +181,6 @@ func unimplemented(ctx context.Context, b *bench) error {
 		pb.Capability_PER_SCOPE_MOUNT: func() error { _, err := c.MountPlan(ctx, ref(id)); return err },
 		pb.Capability_LIST_SCOPES:     func() error { s, err := c.ListScopes(ctx, this()); return first(s, err) },
 		pb.Capability_DELETE:          func() error { s, err := c.DeleteTree(ctx, tree); return first(s, err) },
-		pb.Capability_SCAN:            func() error { s, err := c.ScanTree(ctx, tree); return first(s, err) },
-		pb.Capability_COPY:            func() error { s, err := c.CopyTree(ctx, copying); return first(s, err) },
 		pb.Capability_CLONE:           func() error { s, err := c.CloneTree(ctx, copying); return first(s, err) },
 	}
 	if !has(r, pb.Capability_QUOTA_INODES) || !has(r, pb.Capability_QUOTA_BYTES) {

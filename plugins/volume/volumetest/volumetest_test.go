@@ -104,10 +104,11 @@ func TestMisdeedsAreCaught(t *testing.T) {
 		"apparent sizes":                 {"usage", "usage-names"},
 		"no age":                         {"usage"},
 		"guesses trees":                  {"usage-tree"},
-		"copies what links lead to":      {"copy"},
+		"clones what links lead to":      {"clone"},
+		"clones onto what exists":        {"clone-exists"},
+		"leaves what is cancelled":       {"clone-cancel"},
 		"clones by second names":         {"clone-apart"},
 		"does not delete":                {"delete"},
-		"skips odd names":                {"scan"},
 		"tells secrets to nodes":         {"mount-plan"},
 		"says that it enforces":          {"effect-bytes", "effect-raise", "effect-zero", "effect-free", "effect-lower", "effect-usage"},
 	} {

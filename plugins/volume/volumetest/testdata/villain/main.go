@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -178,13 +179,13 @@ func (w *whole) TreeUsage(ctx context.Context, tree string) (*pb.TreeUsageReport
 	return u, err
 }
 
-func (w *whole) CopyTree(ctx context.Context, from, to string, report driver.Progress) error {
+func (w *whole) CloneTree(ctx context.Context, from, to string, report driver.Progress) error {
 	mode := "-a"
-	if deed == "copies what links lead to" {
+	switch deed {
+	case "clones what links lead to":
 		mode = "-rL"
-	}
-	if deed == "does not end what is cancelled" {
-		ctx = context.WithoutCancel(ctx)
+	case "clones by second names":
+		mode = "-al"
 	}
 	for i, cmd := range []*exec.Cmd{exec.CommandContext(ctx, "mkdir", w.path(to)), exec.CommandContext(ctx, "sleep", "0.3"), exec.CommandContext(ctx, "cp", mode, w.path(from)+"/.", w.path(to))} {
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -195,54 +196,11 @@ func (w *whole) CopyTree(ctx context.Context, from, to string, report driver.Pro
 	return nil
 }
 
-func (w *whole) CloneTree(_ context.Context, from, to string, _ driver.Progress) error {
-	how := "-a"
-	if deed == "clones by second names" {
-		how = "-al"
-	}
-	out, err := exec.Command("cp", how, w.path(from), w.path(to)).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return nil
-}
-
 func (w *whole) DeleteTree(ctx context.Context, tree string, _ driver.Progress) error {
 	if deed == "does not delete" {
 		return nil
 	}
 	return w.RemoveTree(ctx, tree)
-}
-
-func (w *whole) ScanTree(_ context.Context, tree string) iter.Seq2[*pb.Entry, error] {
-	return func(yield func(*pb.Entry, error) bool) {
-		err := filepath.WalkDir(w.path(tree), func(p string, e fs.DirEntry, err error) error {
-			if err != nil || p == w.path(tree) {
-				return err
-			}
-			rel, _ := filepath.Rel(w.path(tree), p)
-			if deed == "skips odd names" && strings.ContainsRune(rel, '\n') {
-				return nil
-			}
-			info, err := e.Info()
-			if err != nil {
-				return err
-			}
-			kind := pb.Entry_FILE
-			if e.IsDir() {
-				kind = pb.Entry_DIRECTORY
-			} else if e.Type()&fs.ModeSymlink != 0 {
-				kind = pb.Entry_SYMLINK
-			}
-			if !yield(&pb.Entry{Path: []byte(rel), Type: kind, Size: info.Size()}, nil) {
-				return fs.SkipAll
-			}
-			return nil
-		})
-		if err != nil {
-			yield(nil, err)
-		}
-	}
 }
 
 func (w *whole) MountPlan(_ context.Context, scope string) (*pb.MountSpec, error) {
@@ -294,6 +252,19 @@ func (c *crook) OpenVolume(ctx context.Context, q *pb.OpenVolumeRequest) (*pb.Op
 		r.Capabilities = r.Capabilities[:2]
 	}
 	return r, nil
+}
+
+func (c *crook) CloneTree(q *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progress]) error {
+	switch target := filepath.Join(c.mount, q.GetTo()); deed {
+	case "clones onto what exists":
+		_ = os.MkdirAll(target, 0o755)
+		return out.Send(&pb.Progress{Finished: true})
+	case "leaves what is cancelled":
+		_ = os.MkdirAll(target, 0o755)
+		<-out.Context().Done()
+		return out.Context().Err()
+	}
+	return c.Plugin.CloneTree(q, out)
 }
 
 func (c *crook) CreateScope(ctx context.Context, q *pb.ScopeRequest) (*pb.Scope, error) {
