@@ -4,7 +4,11 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"log"
+	"os"
+	"path/filepath"
 
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent/entc"
@@ -23,8 +27,59 @@ func main() {
 			gen.FeatureIntercept, gen.FeatureUpsert, gen.FeatureLock, gen.FeatureModifier,
 			gen.FeatureExecQuery, gen.FeatureVersionedMigration,
 		},
+		Hooks: []gen.Hook{filters},
 	}, entc.Extensions(gql))
 	if err != nil {
 		log.Fatalf("ent: %v", err)
 	}
+}
+
+// filters keeps the filters of entities that the API offers, and skips all others.
+func filters(next gen.Generator) gen.Generator {
+	return gen.GenerateFunc(func(g *gen.Graph) error {
+		var api []byte
+		files, err := filepath.Glob("../graph/*.graphql")
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			api = append(api, text...)
+		}
+		for _, n := range g.Nodes {
+			if bytes.Contains(api, []byte("input "+n.Name+"WhereInput ")) {
+				continue
+			}
+			if err := skip(n); err != nil {
+				return err
+			}
+		}
+		return next.Generate(g)
+	})
+}
+
+// skip leaves out the filter of an entity. entgql's templates read annotations as JSON.
+func skip(n *gen.Type) error {
+	var has entgql.Annotation
+	if old, ok := n.Annotations[has.Name()]; ok {
+		if err := has.Decode(old); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(has.Merge(entgql.Skip(entgql.SkipWhereInput)))
+	if err != nil {
+		return err
+	}
+	var merged map[string]any
+	if err := json.Unmarshal(text, &merged); err != nil {
+		return err
+	}
+	if n.Annotations == nil {
+		n.Annotations = gen.Annotations{}
+	}
+	n.Annotations[has.Name()] = merged
+	return nil
 }

@@ -501,9 +501,6 @@ func newAgentSightingPaginateArgs(rv map[string]any) *agentsightingPaginateArgs 
 	if v := rv[beforeField]; v != nil {
 		args.before = v.(*Cursor)
 	}
-	if v, ok := rv[whereField].(*AgentSightingWhereInput); ok {
-		args.opts = append(args.opts, WithAgentSightingFilter(v.Filter))
-	}
 	return args
 }
 
@@ -649,9 +646,6 @@ func newAllocationPaginateArgs(rv map[string]any) *allocationPaginateArgs {
 				args.opts = append(args.opts, WithAllocationOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*AllocationWhereInput); ok {
-		args.opts = append(args.opts, WithAllocationFilter(v.Filter))
 	}
 	return args
 }
@@ -928,9 +922,6 @@ func newClusterIdentityPaginateArgs(rv map[string]any) *clusteridentityPaginateA
 				args.opts = append(args.opts, WithClusterIdentityOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*ClusterIdentityWhereInput); ok {
-		args.opts = append(args.opts, WithClusterIdentityFilter(v.Filter))
 	}
 	return args
 }
@@ -1582,9 +1573,6 @@ func newExternalIdentityPaginateArgs(rv map[string]any) *externalidentityPaginat
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*ExternalIdentityWhereInput); ok {
-		args.opts = append(args.opts, WithExternalIdentityFilter(v.Filter))
-	}
 	return args
 }
 
@@ -1653,9 +1641,6 @@ func newFencePaginateArgs(rv map[string]any) *fencePaginateArgs {
 	}
 	if v := rv[beforeField]; v != nil {
 		args.before = v.(*Cursor)
-	}
-	if v, ok := rv[whereField].(*FenceWhereInput); ok {
-		args.opts = append(args.opts, WithFenceFilter(v.Filter))
 	}
 	return args
 }
@@ -1843,9 +1828,6 @@ func newGroupGrantPaginateArgs(rv map[string]any) *groupgrantPaginateArgs {
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*GroupGrantWhereInput); ok {
-		args.opts = append(args.opts, WithGroupGrantFilter(v.Filter))
-	}
 	return args
 }
 
@@ -2012,9 +1994,6 @@ func newIdentityProviderPaginateArgs(rv map[string]any) *identityproviderPaginat
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*IdentityProviderWhereInput); ok {
-		args.opts = append(args.opts, WithIdentityProviderFilter(v.Filter))
-	}
 	return args
 }
 
@@ -2180,9 +2159,6 @@ func newIdleBindingPaginateArgs(rv map[string]any) *idlebindingPaginateArgs {
 				args.opts = append(args.opts, WithIdleBindingOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*IdleBindingWhereInput); ok {
-		args.opts = append(args.opts, WithIdleBindingFilter(v.Filter))
 	}
 	return args
 }
@@ -2648,9 +2624,6 @@ func newInvitationPaginateArgs(rv map[string]any) *invitationPaginateArgs {
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*InvitationWhereInput); ok {
-		args.opts = append(args.opts, WithInvitationFilter(v.Filter))
-	}
 	return args
 }
 
@@ -2761,9 +2734,6 @@ func newJoinTokenPaginateArgs(rv map[string]any) *jointokenPaginateArgs {
 				args.opts = append(args.opts, WithJoinTokenOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*JoinTokenWhereInput); ok {
-		args.opts = append(args.opts, WithJoinTokenFilter(v.Filter))
 	}
 	return args
 }
@@ -2948,9 +2918,6 @@ func newKernelPaginateArgs(rv map[string]any) *kernelPaginateArgs {
 				args.opts = append(args.opts, WithKernelOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*KernelWhereInput); ok {
-		args.opts = append(args.opts, WithKernelFilter(v.Filter))
 	}
 	return args
 }
@@ -3396,9 +3363,6 @@ func newLoginSessionPaginateArgs(rv map[string]any) *loginsessionPaginateArgs {
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*LoginSessionWhereInput); ok {
-		args.opts = append(args.opts, WithLoginSessionFilter(v.Filter))
-	}
 	return args
 }
 
@@ -3529,9 +3493,6 @@ func newMembershipPaginateArgs(rv map[string]any) *membershipPaginateArgs {
 				args.opts = append(args.opts, WithMembershipOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*MembershipWhereInput); ok {
-		args.opts = append(args.opts, WithMembershipFilter(v.Filter))
 	}
 	return args
 }
@@ -3933,9 +3894,6 @@ func newPolicyAttachmentPaginateArgs(rv map[string]any) *policyattachmentPaginat
 				args.opts = append(args.opts, WithPolicyAttachmentOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*PolicyAttachmentWhereInput); ok {
-		args.opts = append(args.opts, WithPolicyAttachmentFilter(v.Filter))
 	}
 	return args
 }
@@ -4369,9 +4327,6 @@ func newRecoveryCodePaginateArgs(rv map[string]any) *recoverycodePaginateArgs {
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*RecoveryCodeWhereInput); ok {
-		args.opts = append(args.opts, WithRecoveryCodeFilter(v.Filter))
-	}
 	return args
 }
 
@@ -4477,9 +4432,6 @@ func newRegistryPaginateArgs(rv map[string]any) *registryPaginateArgs {
 				args.opts = append(args.opts, WithRegistryOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*RegistryWhereInput); ok {
-		args.opts = append(args.opts, WithRegistryFilter(v.Filter))
 	}
 	return args
 }
@@ -5082,9 +5034,6 @@ func newResourcePresetPaginateArgs(rv map[string]any) *resourcepresetPaginateArg
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*ResourcePresetWhereInput); ok {
-		args.opts = append(args.opts, WithResourcePresetFilter(v.Filter))
-	}
 	return args
 }
 
@@ -5163,9 +5112,6 @@ func newRetentionPaginateArgs(rv map[string]any) *retentionPaginateArgs {
 	}
 	if v := rv[beforeField]; v != nil {
 		args.before = v.(*Cursor)
-	}
-	if v, ok := rv[whereField].(*RetentionWhereInput); ok {
-		args.opts = append(args.opts, WithRetentionFilter(v.Filter))
 	}
 	return args
 }
@@ -5426,9 +5372,6 @@ func newRoleGrantPaginateArgs(rv map[string]any) *rolegrantPaginateArgs {
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*RoleGrantWhereInput); ok {
-		args.opts = append(args.opts, WithRoleGrantFilter(v.Filter))
-	}
 	return args
 }
 
@@ -5559,9 +5502,6 @@ func newSSHKeyPaginateArgs(rv map[string]any) *sshkeyPaginateArgs {
 				args.opts = append(args.opts, WithSSHKeyOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*SSHKeyWhereInput); ok {
-		args.opts = append(args.opts, WithSSHKeyFilter(v.Filter))
 	}
 	return args
 }
@@ -6075,9 +6015,6 @@ func newSessionDependencyPaginateArgs(rv map[string]any) *sessiondependencyPagin
 	if v := rv[beforeField]; v != nil {
 		args.before = v.(*Cursor)
 	}
-	if v, ok := rv[whereField].(*SessionDependencyWhereInput); ok {
-		args.opts = append(args.opts, WithSessionDependencyFilter(v.Filter))
-	}
 	return args
 }
 
@@ -6186,9 +6123,6 @@ func newSessionEventPaginateArgs(rv map[string]any) *sessioneventPaginateArgs {
 	}
 	if v := rv[beforeField]; v != nil {
 		args.before = v.(*Cursor)
-	}
-	if v, ok := rv[whereField].(*SessionEventWhereInput); ok {
-		args.opts = append(args.opts, WithSessionEventFilter(v.Filter))
 	}
 	return args
 }
@@ -6553,9 +6487,6 @@ func newSessionMountPaginateArgs(rv map[string]any) *sessionmountPaginateArgs {
 	if v := rv[beforeField]; v != nil {
 		args.before = v.(*Cursor)
 	}
-	if v, ok := rv[whereField].(*SessionMountWhereInput); ok {
-		args.opts = append(args.opts, WithSessionMountFilter(v.Filter))
-	}
 	return args
 }
 
@@ -6747,9 +6678,6 @@ func newShareWeightPaginateArgs(rv map[string]any) *shareweightPaginateArgs {
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*ShareWeightWhereInput); ok {
-		args.opts = append(args.opts, WithShareWeightFilter(v.Filter))
-	}
 	return args
 }
 
@@ -6859,9 +6787,6 @@ func newSlotTypePaginateArgs(rv map[string]any) *slottypePaginateArgs {
 	if v := rv[beforeField]; v != nil {
 		args.before = v.(*Cursor)
 	}
-	if v, ok := rv[whereField].(*SlotTypeWhereInput); ok {
-		args.opts = append(args.opts, WithSlotTypeFilter(v.Filter))
-	}
 	return args
 }
 
@@ -6967,9 +6892,6 @@ func newStorageProxyPaginateArgs(rv map[string]any) *storageproxyPaginateArgs {
 				args.opts = append(args.opts, WithStorageProxyOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*StorageProxyWhereInput); ok {
-		args.opts = append(args.opts, WithStorageProxyFilter(v.Filter))
 	}
 	return args
 }
@@ -7919,9 +7841,6 @@ func newVolumePaginateArgs(rv map[string]any) *volumePaginateArgs {
 			}
 		}
 	}
-	if v, ok := rv[whereField].(*VolumeWhereInput); ok {
-		args.opts = append(args.opts, WithVolumeFilter(v.Filter))
-	}
 	return args
 }
 
@@ -8092,9 +8011,6 @@ func newVolumeGrantPaginateArgs(rv map[string]any) *volumegrantPaginateArgs {
 				args.opts = append(args.opts, WithVolumeGrantOrder(v))
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*VolumeGrantWhereInput); ok {
-		args.opts = append(args.opts, WithVolumeGrantFilter(v.Filter))
 	}
 	return args
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/spf13/cobra"
 )
 
@@ -103,7 +104,7 @@ func idleFlags(cmd *cobra.Command, in *client.IdleTerms) {
 	given(cmd, &in.Warning, "warning", "`time` between the warning and the end (default 5m, or half of a short timeout)", parseSeconds)
 	given(cmd, &in.Match, "match", "`which` thresholds must hold: all or any (default all)", choice("all", "any"))
 	given(cmd, &in.Thresholds, "threshold", "highest use in percent, by `kind of slot`, such as cpu=5,cuda=1", parseThresholds)
-	givenList(cmd, &in.SessionTypes, "session-types", "`types` of sessions: interactive, batch (default interactive)", choices("interactive", "batch", "inference"))
+	givenList(cmd, &in.SessionTypes, "session-types", "`types` of sessions: interactive, batch (default interactive)", choices(lifecycle.SessionTypes...))
 	for flag, field := range map[string]string{
 		"description": "description", "timeout": "timeout", "grace": "grace", "new-user-grace": "newUserGrace", "warning": "warning",
 		"threshold": "thresholds", "session-types": "sessionTypes",

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -186,38 +187,67 @@ func upTo(t *testing.T, db *sql.DB, before string) {
 	}
 }
 
-// A session that a policy ended is renamed, and one whose start took too long is not.
-func TestTheEndOfALifetimeIsRenamed(t *testing.T) {
-	db := open(t)
-	upTo(t, db, "0018")
-	run := func(text string, args ...any) {
+// bare lets the tables have rows of only the columns that a migration reads, and
+// returns a function that executes a statement.
+func bare(t *testing.T, db *sql.DB, tables ...string) (run func(text string, args ...any)) {
+	t.Helper()
+	run = func(text string, args ...any) {
 		t.Helper()
 		if _, err := db.ExecContext(t.Context(), text, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// The rows are bare: nothing but what the migration reads.
-	for _, table := range []string{"sessions", "session_events"} {
-		rows, err := db.QueryContext(t.Context(), `SELECT column_name FROM information_schema.columns
-			WHERE table_name = $1 AND is_nullable = 'NO' AND column_name <> 'id'`, table)
-		if err != nil {
+	for _, table := range tables {
+		var columns string
+		if err := db.QueryRowContext(t.Context(), `SELECT string_agg(column_name, ',') FROM information_schema.columns
+			WHERE table_name = $1 AND is_nullable = 'NO' AND column_name <> 'id'`, table).Scan(&columns); err != nil {
 			t.Fatal(err)
 		}
-		var columns []string
-		for rows.Next() {
-			var c string
-			if err := rows.Scan(&c); err != nil {
-				t.Fatal(err)
-			}
-			columns = append(columns, c)
-		}
-		if err := rows.Close(); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range columns {
+		for c := range strings.SplitSeq(columns, ",") {
 			run(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %q DROP NOT NULL", table, c))
 		}
 	}
+	return run
+}
+
+// Rows that allow inference sessions lose that type; what allowed nothing else is switched off.
+func TestInferenceIsRemovedFromRows(t *testing.T) {
+	db := open(t)
+	upTo(t, db, "0021")
+	run := bare(t, db, "resource_groups", "idle_checkers")
+	for _, types := range []string{`["interactive", "batch", "inference"]`, `["inference"]`, `["batch"]`} {
+		run("INSERT INTO resource_groups (id, name, session_types, active) VALUES (gen_random_uuid(), $1::text, $1::jsonb, true)", types)
+		run("INSERT INTO idle_checkers (id, name, session_types, enabled) VALUES (gen_random_uuid(), $1::text, $1::jsonb, true)", types)
+	}
+	one, err := fs.ReadFile(migrate.Files(), "0021_no_inference_sessions.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(string(one))
+	for table, column := range map[string]string{"resource_groups": "active", "idle_checkers": "enabled"} {
+		only := `["interactive", "batch"]`
+		if table == "idle_checkers" {
+			only = `["interactive"]`
+		}
+		for before, want := range map[string]string{
+			`["interactive", "batch", "inference"]`: `["interactive", "batch"] true`, `["inference"]`: only + " false", `["batch"]`: `["batch"] true`,
+		} {
+			var got string
+			if err := db.QueryRowContext(t.Context(), fmt.Sprintf("SELECT session_types::text || ' ' || %s FROM %s WHERE name = $1", column, table), before).Scan(&got); err != nil {
+				t.Fatal(err)
+			}
+			if got != want {
+				t.Errorf("%s that allowed %s: %s, want %s", table, before, got, want)
+			}
+		}
+	}
+}
+
+// A session that a policy ended is renamed, and one whose start took too long is not.
+func TestTheEndOfALifetimeIsRenamed(t *testing.T) {
+	db := open(t)
+	upTo(t, db, "0018")
+	run := bare(t, db, "sessions", "session_events")
 	ids := map[string]string{"session_lifetime": "00000000-0000-0000-0000-000000000001", "deadline": "00000000-0000-0000-0000-000000000002"}
 	for code, id := range ids {
 		run("INSERT INTO sessions (id, termination_reason) VALUES ($1, 'deadline_exceeded')", id)

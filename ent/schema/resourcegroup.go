@@ -9,6 +9,7 @@ import (
 	"entgo.io/ent/schema/field"
 
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/lifecycle"
 )
 
 // ResourceGroup is a partition of agents with its own scheduler options.
@@ -24,8 +25,8 @@ func (ResourceGroup) Fields() []ent.Field {
 		field.String("description").Default(""),
 		field.Bool("active").Default(true),
 		field.Bool("public").Default(true),
-		field.Strings("session_types").Default([]string{"interactive", "batch", "inference"}), // allowed ones
-		field.Strings("allowed_networks").Default([]string{}),                                 // beside those of the agents; see internal/netlist
+		field.Strings("session_types").Default(lifecycle.SessionTypes), // allowed ones
+		field.Strings("allowed_networks").Default([]string{}),          // beside those of the agents; see internal/netlist
 		field.Enum("strategy").Values("pack", "concentrated", "dispersed", "roundrobin").Default("pack"),
 		field.Enum("order").Values("fifo", "lifo", "drf", "fair_share").Default("fifo").StorageKey("queue_order"),
 		field.Int("hold_after").Default(600),                                                // seconds; negative is never

@@ -27,7 +27,7 @@ func (Session) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int("version").Default(1), // grows with every change
 		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
-		field.Enum("type").Values("interactive", "batch").Immutable(),
+		field.Enum("type").Values(lifecycle.SessionTypes...).Immutable(),
 		field.Enum("status").GoType(lifecycle.Status("")).Default(string(lifecycle.Pending)),
 		field.Enum("result").Values("undefined", "success", "failure").Default("undefined"),
 		field.Int("exit_code").Optional().Nillable(),

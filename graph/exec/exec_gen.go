@@ -2112,7 +2112,7 @@ input CreateIdleCheckerInput {
   match: IdleMatch
   "At least one for utilization and memory; not allowed for the other kinds."
   thresholds: [IdleThresholdInput!]
-  "Any of interactive, batch and inference; default interactive."
+  "Any of interactive and batch; default interactive."
   sessionTypes: [String!]
 }
 "Fields that are null stay unchanged."

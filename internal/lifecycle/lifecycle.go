@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// SessionTypes lists the types of sessions.
+var SessionTypes = []string{"interactive", "batch"}
+
 // Status is a state of a session or kernel.
 type Status string
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -62,9 +64,6 @@ type ResourceGroupPayload struct{ ResourceGroup *ent.ResourceGroup }
 type DeleteResourceGroupPayload struct{ ID uuid.UUID }
 
 const maxDescription = 1000 // characters
-
-// types are the session types that a group can allow.
-var types = []string{"interactive", "batch", "inference"}
 
 // CreateResourceGroup makes a partition of agents.
 func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGroupInput) (*ResourceGroupPayload, error) {
@@ -181,8 +180,8 @@ func check(name, description *string, sessionTypes []string, options *Options) e
 		return problem.Invalid("sessionTypes", "must not be empty; deactivate the group instead")
 	}
 	for i, t := range sessionTypes {
-		if !slices.Contains(types, t) || slices.Contains(sessionTypes[:i], t) {
-			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is not a type of session, or it is named twice; known: %q", t, types)
+		if !slices.Contains(lifecycle.SessionTypes, t) || slices.Contains(sessionTypes[:i], t) {
+			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is not a session type or is listed twice; allowed: %s", t, strings.Join(lifecycle.SessionTypes, ", "))
 		}
 	}
 	return options.check()

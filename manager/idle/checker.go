@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
@@ -71,9 +72,6 @@ const (
 	usualWarning   = 300                // seconds
 	maxDescription = 1000               // characters
 )
-
-// types are the session types that a checker can be about.
-var types = []string{"interactive", "batch", "inference"}
 
 // CreateIdleChecker makes a checker, which binds nothing yet.
 func (s *Service) CreateIdleChecker(ctx context.Context, in CreateIdleCheckerInput) (*IdleCheckerPayload, error) {
@@ -218,8 +216,8 @@ func (s *Service) apply(ctx context.Context, c *ent.IdleChecker, t Terms) error 
 		return problem.Invalid("sessionTypes", "must not be empty; disable the checker instead")
 	}
 	for i, name := range c.SessionTypes {
-		if !slices.Contains(types, name) || slices.Contains(c.SessionTypes[:i], name) {
-			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is not a type of session, or it is named twice; known: %q", name, types)
+		if !slices.Contains(lifecycle.SessionTypes, name) || slices.Contains(c.SessionTypes[:i], name) {
+			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is not a session type or is listed twice; allowed: %s", name, strings.Join(lifecycle.SessionTypes, ", "))
 		}
 	}
 	return s.thresholds(ctx, c, t.Thresholds)

@@ -2,6 +2,7 @@ package idle
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -36,7 +37,7 @@ func TestOptionsAreRefusedByName(t *testing.T) {
 		{"grace of new users without end", "newUserGrace", with(func(in *CreateIdleCheckerInput) { in.NewUserGrace = n(longest + 1) })},
 		{"warned before anything", "warning", with(func(in *CreateIdleCheckerInput) { in.Warning = n(601) })},
 		{"of no sessions", "sessionTypes", with(func(in *CreateIdleCheckerInput) { in.SessionTypes = []string{} })},
-		{"of unknown sessions", "sessionTypes[1]", with(func(in *CreateIdleCheckerInput) { in.SessionTypes = []string{"batch", "system"} })},
+		{"of unknown sessions", "sessionTypes[1]", with(func(in *CreateIdleCheckerInput) { in.SessionTypes = []string{"batch", "inference"} })},
 		{"thresholds of traffic", "thresholds", with(func(in *CreateIdleCheckerInput) { in.Thresholds = []*Threshold{{"cpu", 1}} })},
 		{"no threshold", "thresholds", measured(idlechecker.KindUtilization)},
 		{"an unknown slot", "thresholds[1].slot", measured(idlechecker.KindUtilization, &Threshold{"cpu", 1}, &Threshold{"npu", 1})},
@@ -53,6 +54,9 @@ func TestOptionsAreRefusedByName(t *testing.T) {
 		p, _ := problem.From(err)
 		if (err == nil) != (c.field == "") || err != nil && p.Field != c.field {
 			t.Errorf("%s: %v (field %q), want %q", c.name, err, p.Field, c.field)
+		}
+		if c.name == "of unknown sessions" && !strings.Contains(err.Error(), "interactive, batch") {
+			t.Errorf("%s: %v names no allowed type", c.name, err)
 		}
 	}
 	kept := b.Client.IdleChecker.Query().OnlyX(root)

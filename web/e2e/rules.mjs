@@ -116,7 +116,7 @@ async function groups() {
   const form = dialog("New resource group");
   await field(form, "Name").fill(group);
   await field(form, "Description").fill("for the walk");
-  await form.getByLabel("Inference").uncheck();
+  await form.getByLabel("Batch").uncheck();
   await look("group-form");
   await send(form, "Create");
   const row = table("Resource groups").getByRole("row").filter({ hasText: group });
