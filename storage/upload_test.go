@@ -103,7 +103,14 @@ func (h *host) problem(resp *http.Response) (code, field string, limit float64) 
 		h.t.Errorf("problem %v with headers %v", p, resp.Header)
 	}
 	field, _ = p["field"].(string)
-	limit, _ = p["limit"].(float64)
+	if text, ok := p["limit"].(string); ok {
+		var err error
+		if limit, err = strconv.ParseFloat(text, 64); err != nil {
+			h.t.Errorf("limit %q: %v", text, err)
+		}
+	} else if p["limit"] != nil {
+		h.t.Errorf("limit %v is not a string", p["limit"])
+	}
 	return p["code"].(string), field, limit
 }
 

@@ -2,6 +2,8 @@ package problem
 
 import (
 	"fmt"
+	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -16,6 +18,7 @@ type Error struct {
 	message string
 	field   string
 	limit   string
+	status  int
 	reached []report.LimitReached
 	retry   time.Duration
 }
@@ -55,6 +58,22 @@ func Exhausted(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrResourceExhausted, message: fmt.Sprintf(format, args...)}
 }
 
+// TooLarge says that more bytes were sent than the limit allows.
+func TooLarge(field string, limit int64) *Error {
+	return Invalid(field, "is larger than the %d bytes allowed", limit).WithLimit(strconv.FormatInt(limit, 10)).WithStatus(http.StatusRequestEntityTooLarge)
+}
+
+// Changed says that the thing is not, or no longer, the one that a condition of the
+// request names.
+func Changed(field, format string, args ...any) *Error {
+	return Precondition(format, args...).WithField(field).WithStatus(http.StatusPreconditionFailed)
+}
+
+// Full says that a disk or a limited part of it has no room.
+func Full(format string, args ...any) *Error {
+	return &Error{class: ErrNoSpace, message: fmt.Sprintf(format, args...)}
+}
+
 // Aborted says that someone else was faster and asking again may work.
 func Aborted(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrAborted, message: fmt.Sprintf(format, args...)}
@@ -76,6 +95,13 @@ func (e *Error) WithField(field string) *Error {
 func (e *Error) WithLimit(limit string) *Error {
 	c := *e
 	c.limit = limit
+	return &c
+}
+
+// WithStatus gives the HTTP answer a more exact status than the code has.
+func (e *Error) WithStatus(status int) *Error {
+	c := *e
+	c.status = status
 	return &c
 }
 

@@ -1,8 +1,8 @@
 package problem
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -23,6 +23,12 @@ var statuses = map[string]int{
 	CodeUnavailable:        http.StatusServiceUnavailable,
 	CodeDeadlineExceeded:   http.StatusGatewayTimeout,
 }
+
+// titles are those of statuses that net/http does not know.
+var titles = map[int]string{StatusChecksum: "Checksum Mismatch"}
+
+// StatusChecksum is the status of tus for bytes that arrived damaged.
+const StatusChecksum = 460
 
 // Status is the HTTP status of a code.
 func Status(code string) int {
@@ -54,11 +60,7 @@ type document struct {
 // whether the error was of a known class; the caller logs the others.
 func WriteHTTP(w http.ResponseWriter, r *http.Request, err error) (known bool) {
 	p, known := From(err)
-	status := Status(p.Code)
-	var big *http.MaxBytesError
-	if errors.As(err, &big) {
-		status = http.StatusRequestEntityTooLarge
-	}
+	status := cmp.Or(p.Status, Status(p.Code))
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
@@ -72,7 +74,7 @@ func WriteHTTP(w http.ResponseWriter, r *http.Request, err error) (known bool) {
 		return known
 	}
 	body, _ := json.Marshal(document{ // strings and an int always marshal
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: p.Message,
+		Type: "about:blank", Title: cmp.Or(http.StatusText(status), titles[status]), Status: status, Detail: p.Message,
 		Code: p.Code, Field: p.Field, Limit: p.Limit, RequestID: requestid.From(r.Context()),
 	})
 	_, _ = w.Write(body) // the asker may be gone, and no one else to tell

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,8 @@ type Problem struct {
 	Code       string
 	Message    string
 	Field      string
-	Limit      string
+	Limit      string                // as text: digits in the field's unit, or the allowed values
+	Status     int                   // of HTTP, where it is not that of the code
 	Reached    []report.LimitReached // limits of policies, all that stand in the way
 	RetryAfter time.Duration
 }
@@ -52,12 +54,13 @@ func From(err error) (p Problem, known bool) {
 	var own *Error
 	if errors.As(err, &own) {
 		return Problem{
-			Code: codeOf(own.class), Message: own.message, Field: own.field, Limit: own.limit, Reached: own.reached, RetryAfter: own.retry,
+			Code: codeOf(own.class), Message: own.message, Field: own.field, Limit: own.limit,
+			Status: cmp.Or(own.status, statusOf(own.class)), Reached: own.reached, RetryAfter: own.retry,
 		}, true
 	}
 	var big *http.MaxBytesError
 	if errors.As(err, &big) {
-		return Problem{Code: CodeInvalidArgument, Message: "the body is too large", Limit: fmt.Sprint(big.Limit)}, true
+		return Problem{Code: CodeInvalidArgument, Message: "the body is too large", Limit: fmt.Sprint(big.Limit), Status: http.StatusRequestEntityTooLarge}, true
 	}
 	if p, ok := fromDatabase(err); ok {
 		return p, true
@@ -75,7 +78,19 @@ func From(err error) (p Problem, known bool) {
 	case CodeUnavailable:
 		return Problem{Code: code, Message: "a part of the platform cannot be reached; try again later"}, true
 	}
-	return Problem{Code: code, Message: plain(err)}, true
+	return Problem{Code: code, Message: plain(err), Status: statusOf(err)}, true
+}
+
+// ErrNoSpace is the class of errors of a disk, or of a limited part of it, that has no
+// room. It is a kind of errdefs.ErrResourceExhausted.
+var ErrNoSpace = fmt.Errorf("no space: %w", errdefs.ErrResourceExhausted)
+
+// statusOf returns the HTTP status of classes that have another than their code.
+func statusOf(err error) int {
+	if errors.Is(err, ErrNoSpace) {
+		return http.StatusInsufficientStorage
+	}
+	return 0
 }
 
 func codeOf(err error) string {
@@ -111,7 +126,7 @@ func plain(err error) string {
 	for _, class := range []error{
 		errdefs.ErrInvalidArgument, errdefs.ErrOutOfRange, errdefs.ErrNotFound, errdefs.ErrAlreadyExists,
 		errdefs.ErrPermissionDenied, errdefs.ErrUnauthenticated, errdefs.ErrFailedPrecondition,
-		errdefs.ErrNotImplemented, errdefs.ErrResourceExhausted, errdefs.ErrAborted, errdefs.ErrConflict,
+		errdefs.ErrNotImplemented, ErrNoSpace, errdefs.ErrResourceExhausted, errdefs.ErrAborted, errdefs.ErrConflict,
 	} {
 		if rest, ok := strings.CutSuffix(text, ": "+class.Error()); ok {
 			text = rest

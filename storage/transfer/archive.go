@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/berthhq/berth/internal/folderpath"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -36,7 +37,7 @@ func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 	}
 	kind, ok := formats[format]
 	if !ok {
-		return badHeader("format", "%q is neither zip nor tar.zst", format)
+		return problem.Invalid("format", "%q is neither zip nor tar.zst", format)
 	}
 	folder, err := s.folder(c)
 	if err != nil {

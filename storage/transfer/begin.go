@@ -8,6 +8,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/storage/volume"
 )
 
@@ -74,17 +75,17 @@ func again(st *volume.Staging, old, u *upload) error {
 
 func checkLength(r *http.Request, size int64) error {
 	if r.Header.Get("Upload-Defer-Length") != "" {
-		return badHeader("Upload-Defer-Length", "is not supported, the ticket fixes the length")
+		return problem.Invalid("Upload-Defer-Length", "is not supported, the ticket fixes the length")
 	}
 	length, err := number(r, "Upload-Length")
 	if err != nil {
 		return err
 	}
 	if length > size {
-		return tooLarge("Upload-Length", size)
+		return problem.TooLarge("Upload-Length", size)
 	}
 	if length < size {
-		return badHeader("Upload-Length", "is %d, the ticket is for %d bytes", length, size)
+		return problem.Invalid("Upload-Length", "is %d, the ticket is for %d bytes", length, size)
 	}
 	return nil
 }

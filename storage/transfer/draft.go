@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -95,7 +96,7 @@ func (s *Server) draftOf(v *volume.Volume, c ticket.Claims) *Draft {
 // reserve makes sure of the room up to an offset.
 func (d *Draft) reserve(ctx context.Context, end int64) error {
 	if end > maxDraft {
-		return tooLarge("Content-Length", maxDraft)
+		return problem.TooLarge("Content-Length", maxDraft)
 	}
 	if end <= d.reserved {
 		return nil
@@ -301,11 +302,4 @@ func (d *Draft) unnote() {
 	if err := d.staging.Remove(d.upload.note()); err != nil { // it is swept
 		d.server.log.Warn("forget a draft", "error", err)
 	}
-}
-
-// Status is the HTTP status and the words for an error, as docs/storage-http.md
-// has them.
-func Status(err error) (status int, words string) {
-	p := describe(err)
-	return p.status, p.detail
 }

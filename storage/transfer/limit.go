@@ -3,9 +3,9 @@ package transfer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
+	"strconv"
 
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -16,11 +16,7 @@ func admit(ctx context.Context, v *volume.Volume, scope string, r volume.Room, m
 	if err := v.Room(more); err != nil {
 		return err
 	}
-	limit, err := v.Reserve(ctx, scope, r)
-	if limit != nil && err != nil {
-		return noRoom(limit, "upload of %v", err)
-	}
-	return err
+	return v.Reserve(ctx, scope, r)
 }
 
 // explain names the limit that a product has kept itself.
@@ -34,17 +30,15 @@ func (s *Server) explain(c ticket.Claims, err error) error {
 	}
 	scope := v.LastScope(c.Scope)
 	if most := scope.GetLimit().GetInodes(); most > 0 && scope.GetUsedInodes() >= most {
-		return noRoom(&most, "write upload: the scope's limit of %d files and directories is reached; the upload goes on when there is room", most)
+		return noRoom(most, "write upload: the scope's limit of %d files and directories is reached; the upload goes on when there is room", most)
 	}
 	limit := scope.GetLimit().GetBytes()
 	if limit == 0 {
 		return err
 	}
-	return noRoom(&limit, "write upload: the scope's limit of %d bytes is reached; the upload goes on when there is room", limit)
+	return noRoom(limit, "write upload: the scope's limit of %d bytes is reached; the upload goes on when there is room", limit)
 }
 
-func noRoom(limit *int64, format string, args ...any) error {
-	return &problem{
-		status: http.StatusInsufficientStorage, code: "RESOURCE_EXHAUSTED", limit: limit, detail: fmt.Sprintf(format, args...),
-	}
+func noRoom(limit int64, format string, args ...any) error {
+	return problem.Full(format, args...).WithLimit(strconv.FormatInt(limit, 10))
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/berthhq/berth/internal/problem"
 )
 
 // tooLate is no time of a file: ext4 counts until 2446, and no one means it.
@@ -23,7 +25,7 @@ func modified(r *http.Request) (*time.Time, error) {
 		}
 		text, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
-			return nil, badHeader(header, "mtime is not in base64")
+			return nil, problem.Invalid(header, "mtime is not in base64")
 		}
 		whole, part, dotted := strings.Cut(string(text), ".")
 		sec, err := strconv.ParseUint(whole, 10, 63)
@@ -32,7 +34,7 @@ func modified(r *http.Request) (*time.Time, error) {
 			nsec, err = strconv.ParseUint((part + "000000000")[:9], 10, 63)
 		}
 		if err != nil || dotted && (part == "" || len(part) > 9) || sec >= uint64(tooLate.Unix()) {
-			return nil, badHeader(header, "mtime %q is no number of seconds from 1970 to %d", text, tooLate.Year()-1)
+			return nil, problem.Invalid(header, "mtime %q is no number of seconds from 1970 to %d", text, tooLate.Year()-1)
 		}
 		at := time.Unix(int64(sec), int64(nsec)).UTC()
 		return &at, nil

@@ -1,9 +1,11 @@
 package transfer
 
 import (
-	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+
+	"github.com/berthhq/berth/internal/problem"
 )
 
 // maxRanges is more than any client asks for at once: an answer to many costs far more
@@ -23,20 +25,16 @@ func checkRanges(r *http.Request) error {
 		for part := range strings.SplitSeq(list, ",") {
 			n++
 			if part = strings.TrimSpace(part); len(part) > 1 && strings.TrimRight(part, "0") == "-" {
-				return badRange(nil, "the last 0 bytes are none")
+				return badRange("the last 0 bytes are none")
 			}
 		}
 	}
 	if n > maxRanges {
-		limit := int64(maxRanges)
-		return badRange(&limit, "%d parts, at most %d", n, maxRanges)
+		return badRange("has %d parts, at most %d are allowed", n, maxRanges).WithLimit(strconv.Itoa(maxRanges))
 	}
 	return nil
 }
 
-func badRange(limit *int64, format string, args ...any) error {
-	return &problem{
-		status: http.StatusRequestedRangeNotSatisfiable, code: "INVALID_ARGUMENT", field: "Range", limit: limit,
-		detail: "Range: " + fmt.Sprintf(format, args...),
-	}
+func badRange(format string, args ...any) *problem.Error {
+	return problem.Invalid("Range", format, args...).WithStatus(http.StatusRequestedRangeNotSatisfiable)
 }

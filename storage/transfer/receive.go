@@ -19,6 +19,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/problem"
 )
 
 // checksumNames are the algorithms of the checksum extension: sha1 because
@@ -51,11 +53,11 @@ func wantedSum(r *http.Request) (*checksum, error) {
 	case "crc32c":
 		c.Hash = crc32.New(castagnoli)
 	default:
-		return nil, badHeader(header, "algorithm %q is none of %s", name, checksumNames)
+		return nil, problem.Invalid(header, "algorithm %q is none of %s", name, checksumNames)
 	}
 	var err error
 	if c.want, err = base64.StdEncoding.DecodeString(sum); err != nil || len(c.want) != c.Size() {
-		return nil, badHeader(header, "%q is no %s in base64", sum, name)
+		return nil, problem.Invalid(header, "%q is no %s in base64", sum, name)
 	}
 	return c, nil
 }
@@ -71,12 +73,11 @@ func (x *session) receive(body io.Reader, sum *checksum) (received int64, err er
 	if x.file == nil { // already published; nothing was written
 		return received, err
 	}
-	var refused *problem
+	var refused *problem.Error
 	spoiled := errors.As(err, &refused) || err != nil && sum != nil
 	if err == nil && sum != nil && !bytes.Equal(sum.Sum(nil), sum.want) {
 		spoiled = true
-		err = &problem{status: statusChecksum, code: "INVALID_ARGUMENT", field: "Upload-Checksum",
-			detail: "Upload-Checksum: the chunk arrived damaged"}
+		err = problem.Invalid("Upload-Checksum", "the chunk arrived damaged").WithStatus(problem.StatusChecksum)
 	}
 	if spoiled {
 		x.offset = start
@@ -139,7 +140,7 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 		n, rerr := body.Read(*buf)
 		received += int64(n)
 		if int64(n) > left {
-			return received, tooLarge("Upload-Length", x.Claims.Size)
+			return received, problem.TooLarge("Upload-Length", x.Claims.Size)
 		}
 		if n > 0 {
 			if _, err := x.file.WriteAt((*buf)[:n], x.offset); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/volume"
@@ -77,9 +78,7 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := strings.Join(append(allowed, http.MethodOptions), ", ")
 	w.Header().Set("Allow", list)
-	return &problem{
-		status: http.StatusMethodNotAllowed, code: "INVALID_ARGUMENT", detail: fmt.Sprintf("method %s is not one of %s", r.Method, list),
-	}
+	return problem.Invalid("", "method %s is not one of %s", r.Method, list).WithStatus(http.StatusMethodNotAllowed)
 }
 
 // handle installs a handler that returns its error.
@@ -99,7 +98,7 @@ func (s *Server) counted(kind string, h func(http.ResponseWriter, *http.Request)
 			err = h(x, r)
 		}
 		if err != nil {
-			s.fail(x, err)
+			s.fail(x, r, err)
 		}
 	}
 }

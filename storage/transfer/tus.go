@@ -11,14 +11,14 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/volume"
 )
 
 const (
-	tusVersion     = "1.0.0"
-	tusExtensions  = "creation,termination,expiration,checksum"
-	statusChecksum = 460 // of tus, for a chunk that arrived damaged
+	tusVersion    = "1.0.0"
+	tusExtensions = "creation,termination,expiration,checksum"
 )
 
 var uploadName = regexp.MustCompile(`^[0-9a-f]{32}$`)
@@ -42,10 +42,7 @@ func speaks(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	w.Header().Set("Tus-Version", tusVersion)
-	return &problem{
-		status: http.StatusPreconditionFailed, code: "FAILED_PRECONDITION", field: "Tus-Resumable",
-		detail: "Tus-Resumable: only version " + tusVersion + " is spoken here",
-	}
+	return problem.Changed("Tus-Resumable", "only version %s is spoken here", tusVersion)
 }
 
 // number reads a header with a count of bytes.
@@ -53,7 +50,7 @@ func number(r *http.Request, header string) (int64, error) {
 	text := r.Header.Get(header)
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return 0, badHeader(header, "%q is not a number of bytes", text)
+		return 0, problem.Invalid(header, "%q is not a number of bytes", text)
 	}
 	return int64(n), nil
 }
@@ -148,10 +145,7 @@ func (s *Server) append(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if t := r.Header.Get("Content-Type"); t != "application/offset+octet-stream" {
-		return &problem{
-			status: http.StatusUnsupportedMediaType, code: "INVALID_ARGUMENT", field: "Content-Type",
-			detail: "Content-Type: must be application/offset+octet-stream",
-		}
+		return problem.Invalid("Content-Type", "must be application/offset+octet-stream").WithStatus(http.StatusUnsupportedMediaType)
 	}
 	sum, err := wantedSum(r)
 	if err != nil {
@@ -167,13 +161,10 @@ func (s *Server) append(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer x.close()
 	if at != x.offset {
-		return &problem{
-			status: http.StatusConflict, code: "ABORTED", field: "Upload-Offset", limit: &x.offset,
-			detail: fmt.Sprintf("Upload-Offset: is %d, the upload is at %d", at, x.offset),
-		}
+		return problem.Aborted("is %d, the upload is at %d", at, x.offset).WithField("Upload-Offset").WithLimit(strconv.FormatInt(x.offset, 10))
 	}
 	if r.ContentLength > x.Claims.Size-at {
-		return tooLarge("Upload-Length", x.Claims.Size)
+		return problem.TooLarge("Upload-Length", x.Claims.Size)
 	}
 	v, err := s.cfg.Volumes.Get(x.Claims.Volume)
 	if err != nil {
@@ -227,7 +218,7 @@ func (s *Server) publish(v *volume.Volume, x *session) error {
 			}
 		}
 		if is != x.Match {
-			return Changed("If-Match: the file is not there, or no longer the one that is meant")
+			return problem.Changed("If-Match", "the file does not exist, or is not the one that is meant")
 		}
 		return nil
 	})

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/internal/foldergroup"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -167,7 +168,7 @@ func (x *session) open(c ticket.Claims) error {
 	}
 	x.upload = u
 	if u.Ended {
-		return &problem{status: http.StatusGone, code: "NOT_FOUND", detail: "upload was ended by its client"}
+		return problem.NotFound("upload " + x.id + ", which its client ended,").WithStatus(http.StatusGone)
 	}
 	f, err := x.staging.Open(u.part(), unix.O_WRONLY)
 	if errdefs.IsNotFound(err) {
@@ -240,7 +241,7 @@ func (x *session) settle() error {
 }
 
 // errLimit is a product that keeps a limit itself.
-var errLimit = fmt.Errorf("the scope's limit is reached: %w", errdefs.ErrResourceExhausted)
+var errLimit = fmt.Errorf("the scope's limit is reached: %w", problem.ErrNoSpace)
 
 // written gives an error of writing bytes its class.
 func written(err error) error {
@@ -248,7 +249,7 @@ func written(err error) error {
 		return fmt.Errorf("write upload: %w", errLimit)
 	}
 	if errors.Is(err, unix.ENOSPC) {
-		return fmt.Errorf("write upload: no space is left: %w", errdefs.ErrResourceExhausted)
+		return fmt.Errorf("write upload: no space is left: %w", problem.ErrNoSpace)
 	}
 	return fmt.Errorf("write upload: %w", err)
 }

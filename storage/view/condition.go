@@ -8,6 +8,7 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -26,9 +27,9 @@ func condition(h http.Header) (transfer.Condition, error) {
 	return func(there *volume.Entry) error {
 		switch {
 		case match != nil && !match.has(there, false):
-			return transfer.Changed("If-Match: the file is not there, or no longer the one that is meant")
+			return problem.Changed("If-Match", "the file does not exist, or is not the one that is meant")
 		case none != nil && none.has(there, true):
-			return transfer.Changed("If-None-Match: the file is there")
+			return problem.Changed("If-None-Match", "the file exists")
 		}
 		return nil
 	}, nil

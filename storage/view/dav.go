@@ -14,6 +14,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/net/webdav"
 
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -26,12 +27,12 @@ const idle = time.Minute
 func (v *Views) WebDAV(w http.ResponseWriter, r *http.Request) error {
 	_, token, ok := r.BasicAuth()
 	if !ok {
-		return challenge(w, "show an access token as the password")
+		return challenge(w, r, "show an access token as the password")
 	}
 	t := &tree{views: v, protocol: "WebDAV", guest: Guest{Token: token, Peer: r.RemoteAddr, Forwarded: r.Header.Values("X-Forwarded-For")}}
 	_, err := v.accounts.get(r.Context(), t.guest)
 	if errdefs.IsUnauthorized(err) {
-		return challenge(w, "the access token is wrong or no longer valid")
+		return challenge(w, r, "the access token is wrong or no longer valid")
 	}
 	if err != nil {
 		return err
@@ -39,9 +40,9 @@ func (v *Views) WebDAV(w http.ResponseWriter, r *http.Request) error {
 	return v.dav(w, r, t)
 }
 
-func challenge(w http.ResponseWriter, words string) error {
+func challenge(w http.ResponseWriter, r *http.Request, words string) error {
 	w.Header().Set("WWW-Authenticate", `Basic realm="Berth folders", charset="UTF-8"`)
-	http.Error(w, words, http.StatusUnauthorized)
+	problem.WriteHTTP(w, r, problem.Unauthenticated("%s", words))
 	return nil
 }
 

@@ -2,11 +2,12 @@ package volume
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
@@ -25,21 +26,20 @@ func (v *Volume) Limit(ctx context.Context, scope string) (*volumepb.Scope, erro
 	return v.LastScope(scope), nil
 }
 
-// Over refuses a file that a scope has no room for beside what is promised to others, and
-// returns the limit that is in its way.
-func Over(s *volumepb.Scope, size, promised int64) (limit *int64, err error) {
-	if most := s.GetLimit(); most != nil && most.Inodes != nil && s.GetUsedInodes() >= *most.Inodes {
-		return most.Inodes, fmt.Errorf("one more file: the scope's limit is %d files and directories: %w", *most.Inodes, errdefs.ErrResourceExhausted)
+// Over refuses a file that a scope has no room for beside what is promised to others.
+func Over(s *volumepb.Scope, size, promised int64) error {
+	limit := s.GetLimit()
+	if most := limit.GetInodes(); limit != nil && limit.Inodes != nil && s.GetUsedInodes() >= most {
+		return problem.Full("one more file: the scope's limit is %d files and directories", most).WithLimit(strconv.FormatInt(most, 10))
 	}
-	if s.GetLimit() == nil || s.Limit.Bytes == nil {
-		return nil, nil
+	if limit == nil || limit.Bytes == nil {
+		return nil
 	}
-	limit = s.Limit.Bytes
-	taken := s.GetUsedBytes() + promised
-	if size <= *limit-taken {
-		return nil, nil
+	most, taken := limit.GetBytes(), s.GetUsedBytes()+promised
+	if size <= most-taken {
+		return nil
 	}
-	return limit, fmt.Errorf("%d bytes: the scope's limit is %d bytes and %d are taken: %w", size, *limit, taken, errdefs.ErrResourceExhausted)
+	return problem.Full("%d bytes: the scope's limit is %d bytes and %d are taken", size, most, taken).WithLimit(strconv.FormatInt(most, 10))
 }
 
 // fits refuses a copy that would pass a limit which the proxy has to keep; a
@@ -48,6 +48,5 @@ func (v *Volume) fits(ctx context.Context, scope string, r Room) error {
 	if v.Enforcement() != "cooperative" {
 		return nil
 	}
-	_, err := v.Reserve(ctx, scope, r)
-	return err
+	return v.Reserve(ctx, scope, r)
 }

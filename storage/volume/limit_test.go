@@ -1,10 +1,13 @@
 package volume
 
 import (
+	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
@@ -28,9 +31,16 @@ func TestOver(t *testing.T) {
 		{"no more files", &volumepb.Scope{UsedInodes: n(10), Limit: &volumepb.Limit{Inodes: n(10), Bytes: n(1 << 40)}}, 0, 0, n(10)},
 		{"no file", &volumepb.Scope{Limit: &volumepb.Limit{Inodes: n(0)}}, 0, 0, n(0)},
 	} {
-		limit, err := Over(c.scope, c.size, c.promised)
-		if (limit == nil) != (c.limit == nil) || limit != nil && *limit != *c.limit || errdefs.IsResourceExhausted(err) != (c.limit != nil) {
-			t.Errorf("%s: %v, %v", c.name, limit, err)
+		err := Over(c.scope, c.size, c.promised)
+		if c.limit == nil {
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		p, _ := problem.From(err)
+		if !errdefs.IsResourceExhausted(err) || p.Limit != strconv.FormatInt(*c.limit, 10) || p.Status != http.StatusInsufficientStorage {
+			t.Errorf("%s: %v, %+v", c.name, err, p)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/internal/confine"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
@@ -106,9 +107,9 @@ func (i *identity) open(first bool) (*os.File, error) {
 func (i *identity) claim(root *os.File, want, got string) error {
 	switch {
 	case want != "" && got == "":
-		return fmt.Errorf("volume %s is not mounted: %w", i.name, errdefs.ErrUnavailable)
+		return problem.Unavailable("volume %s is not mounted", i.name)
 	case want != "":
-		return fmt.Errorf("volume %s: another volume is mounted at its place: %w", i.name, errdefs.ErrUnavailable)
+		return problem.Unavailable("volume %s: another volume is mounted at its place", i.name)
 	case got != "": // another proxy, or an earlier life of this one, marked it
 		return i.remember(got)
 	}
@@ -118,7 +119,7 @@ func (i *identity) claim(root *os.File, want, got string) error {
 			return fmt.Errorf("volume %s: read the table of mounts: %w: %w", i.name, err, errdefs.ErrUnavailable)
 		}
 		if !mounted {
-			return fmt.Errorf("volume %s: %s is not a mount point: %w", i.name, i.mount, errdefs.ErrUnavailable)
+			return problem.Unavailable("volume %s: %s is not a mount point", i.name, i.mount)
 		}
 	}
 	id, err := writeMarker(root)

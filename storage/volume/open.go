@@ -7,6 +7,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	"github.com/berthhq/berth/internal/problem"
 )
 
 // How a path below a folder is resolved: the kernel refuses every step that
@@ -135,7 +137,7 @@ func classify(doing, path string, err error) error {
 	case unix.EROFS:
 		class, text = errdefs.ErrFailedPrecondition, "the volume is read-only"
 	case unix.ENOSPC, unix.EDQUOT:
-		class, text = errdefs.ErrResourceExhausted, "no space is left"
+		class, text = problem.ErrNoSpace, "no space is left"
 	case unix.EIO, unix.ESTALE, unix.ENOTCONN, unix.EAGAIN, unix.ENXIO:
 		class = errdefs.ErrUnavailable
 	}

@@ -94,17 +94,17 @@ type Room struct {
 	There  int64  // of it, measured with the scope
 }
 
-// Reserve promises room in a scope to a writer unless the scope's limit is in its way,
-// which it returns then. Two writers are never promised the same room.
-func (v *Volume) Reserve(ctx context.Context, scope string, r Room) (limit *int64, err error) {
+// Reserve promises room in a scope to a writer unless the scope's limit is in its way.
+// Two writers are never promised the same room.
+func (v *Volume) Reserve(ctx context.Context, scope string, r Room) error {
 	s, err := v.Limit(ctx, scope)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	return v.reserve(s, scope, r)
 }
 
-func (v *Volume) reserve(s *volumepb.Scope, scope string, r Room) (limit *int64, err error) {
+func (v *Volume) reserve(s *volumepb.Scope, scope string, r Room) error {
 	hex := scopeKey(scope)
 	l := &v.promises
 	l.mu.Lock()
@@ -115,15 +115,15 @@ func (v *Volume) reserve(s *volumepb.Scope, scope string, r Room) (limit *int64,
 		ask = r.Size - p.size
 	}
 	taken := l.outstanding(hex, time.UnixMilli(s.GetAsOfUnixMs()))
-	if limit, err := Over(s, max(0, ask), taken); err != nil {
-		return limit, err
+	if err := Over(s, max(0, ask), taken); err != nil {
+		return err
 	}
 	if p == nil {
 		p = &promise{samples: []sample{{bytes: r.There}}}
 		l.put(hex, r.Writer, p)
 	}
 	p.size, p.over = max(p.size, r.Size), false
-	return nil, nil
+	return nil
 }
 
 func (l *promises) put(scope, writer string, p *promise) {

@@ -125,7 +125,7 @@ func (t *Transfer) rehome(ctx context.Context, p Pair) error {
 		return classify("count", p.From, err)
 	}
 	r := Room{Writer: "move-" + rand.Text(), Size: c.bytes}
-	if _, err := vol.Reserve(ctx, scope, r); err != nil {
+	if err := vol.Reserve(ctx, scope, r); err != nil {
 		return err
 	}
 	if err := t.rename(p); err != nil {

@@ -13,12 +13,12 @@ import (
 	"regexp"
 	"sync"
 
-	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/pluginhost"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/scopemount"
 	plugin "github.com/berthhq/berth/plugins/volume"
 	"github.com/berthhq/berth/plugins/volume/volumepb"
@@ -176,7 +176,7 @@ func (v *Volume) Room(size int64) error {
 		return classify("statfs", v.cfg.Name, err)
 	}
 	if st.Blocks > 0 && size/st.Bsize >= int64(st.Bavail) && size > 0 {
-		return fmt.Errorf("volume %s: %d bytes do not fit: %w", v.cfg.Name, size, errdefs.ErrResourceExhausted)
+		return fmt.Errorf("volume %s: %d bytes do not fit: %w", v.cfg.Name, size, problem.ErrNoSpace)
 	}
 	return nil
 }
