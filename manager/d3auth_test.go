@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/loginattempt"
+	"github.com/berthhq/berth/internal/signature"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/identity/password"
 	"github.com/berthhq/berth/manager/managertest"
@@ -86,7 +87,7 @@ func TestForgedCredentials(t *testing.T) {
 		"a token with a path":   "Bearer " + jwt(`{"alg":"HS256","kid":"../../../dev/null"}`) + "c2ln",
 		"an id":                 "Bearer " + w.Superadmin.ID.String(),
 		"a password":            "Basic " + base64.StdEncoding.EncodeToString([]byte(w.Superadmin.Email+":"+identitytest.Password)),
-		"an unsigned request":   "BERTH-HMAC-SHA256 x",
+		"an empty signature":    "signature",
 		"a made-up cookie":      "cookie",
 	} {
 		c := m.Anonymous()
@@ -95,6 +96,8 @@ func TestForgedCredentials(t *testing.T) {
 		case "cookie":
 			c.Header.Set("Cookie", "berth_session="+strings.Repeat("a", 43))
 			c.Header.Set("X-Berth-CSRF", "1")
+		case "signature":
+			c.Header.Set(signature.HeaderInput, `berth=();tag="berth"`)
 		default:
 			c.Header.Set("Authorization", authorization)
 		}

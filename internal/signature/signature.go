@@ -1,218 +1,285 @@
-// Package signature signs requests with a keypair and checks what was signed.
-// Servers and clients import it; docs/signing.md is its specification, and
-// testdata/vectors.json what every other implementation must reproduce.
+// Package signature signs requests with a keypair and checks what was signed: HTTP
+// Message Signatures (RFC 9421) with the body's digest (RFC 9530). Servers and clients
+// import it; docs/signing.md is its profile, and testdata/vectors.json has requests
+// that every other implementation must reproduce.
 package signature
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/dunglas/httpsfv"
 )
 
-// Scheme names the one algorithm there is. A request cannot choose another.
-const Scheme = "BERTH-HMAC-SHA256"
-
-// The headers of a signed request, besides Authorization.
 const (
-	HeaderDate  = "X-Berth-Date"
-	HeaderNonce = "X-Berth-Nonce"
-	HeaderBody  = "X-Berth-Content-SHA256"
+	// Algorithm is the only one. A request cannot choose another.
+	Algorithm = "hmac-sha256"
+	// Tag marks our signature among those that proxies may add.
+	Tag = "berth"
+	// MaxSkew is how far the creation of a signature may be from the server's clock.
+	MaxSkew = 5 * time.Minute
+	// Accept is the value of the header Accept-Signature, which asks for a signature.
+	Accept = `berth=("@method" "@authority" "@path" "@query" "content-digest");created;expires;nonce;keyid;alg="` + Algorithm + `";tag="` + Tag + `"`
 )
 
-// DateLayout is how HeaderDate is written, always in UTC.
-const DateLayout = "20060102T150405Z"
-
-// MaxSkew is how far the date of a request may be from the server's clock.
-const MaxSkew = 5 * time.Minute
+// The headers of a signed request.
+const (
+	HeaderInput     = "Signature-Input"
+	HeaderSignature = "Signature"
+	HeaderDigest    = "Content-Digest"
+)
 
 const (
 	minNonce = 16
 	maxNonce = 64
 	maxKey   = 64
+	maxInput = 2048 // bytes of each header
+	label    = "berth"
 )
+
+// required are the components that every signature covers.
+var required = []string{"@method", "@authority", "@path", "@query", "content-digest"}
+
+// acting are headers that change who acts. A signature covers them where they exist.
+var acting = []string{"x-berth-act-as"}
 
 // Parts are what a signed request says about itself.
 type Parts struct {
 	AccessKey string
-	Date      time.Time
 	Nonce     string
-	BodyHash  string // lower-case hex
+	Created   time.Time
+	Expires   time.Time // zero: MaxSkew after Created
 
+	digest    []byte
 	signature []byte
-	canonical string
+	base      string
 }
 
-// Signed reports whether an Authorization value is of this scheme.
-func Signed(authorization string) bool {
-	scheme, _, _ := strings.Cut(authorization, " ")
-	return strings.EqualFold(scheme, Scheme)
+// Signed reports whether a request has a signature that is ours, or one that nobody can
+// read.
+func Signed(h http.Header) bool {
+	if len(h.Values(HeaderInput)) == 0 {
+		return false
+	}
+	name, _, err := input(h)
+	return err != nil || name != ""
+}
+
+// input finds our signature's label, components and parameters; the label is "" if all
+// signatures are of others.
+func input(h http.Header) (name string, list httpsfv.InnerList, err error) {
+	all, err := dictionary(h, HeaderInput)
+	if err != nil {
+		return "", list, err
+	}
+	for _, n := range all.Names() {
+		member, _ := all.Get(n)
+		l, ok := member.(httpsfv.InnerList)
+		if !ok {
+			return "", list, malformed("%s: %s is not a list of components", HeaderInput, n)
+		}
+		if tag, _ := l.Params.Get("tag"); tag != Tag {
+			continue
+		}
+		if name != "" {
+			return "", list, malformed("%s: two signatures have the tag %s", HeaderInput, Tag)
+		}
+		name, list = n, l
+	}
+	return name, list, nil
+}
+
+func dictionary(h http.Header, name string) (*httpsfv.Dictionary, error) {
+	values := h.Values(name)
+	size := 0
+	for _, v := range values {
+		size += len(v)
+	}
+	if len(values) == 0 || size > maxInput {
+		return nil, malformed("%s has %d bytes, 1 to %d are allowed", name, size, maxInput)
+	}
+	d, err := httpsfv.UnmarshalDictionary(values)
+	if err != nil {
+		return nil, malformed("%s: %v", name, err)
+	}
+	return d, nil
 }
 
 // Parse reads the parts of a request. They mean nothing before Verify.
 func Parse(r *http.Request) (*Parts, error) {
-	for _, name := range []string{"Authorization", HeaderDate, HeaderNonce, HeaderBody} {
-		if len(r.Header.Values(name)) != 1 {
-			return nil, malformed("the header %s must be there once", name)
-		}
-	}
-	authorization := r.Header.Get("Authorization")
-	if !Signed(authorization) {
-		return nil, malformed("not of the scheme %s", Scheme)
-	}
-	p := &Parts{Nonce: r.Header.Get(HeaderNonce), BodyHash: r.Header.Get(HeaderBody)}
-	var err error
-	if p.AccessKey, p.signature, err = credential(authorization[len(Scheme):]); err != nil {
+	name, list, err := input(r.Header)
+	if err != nil {
 		return nil, err
 	}
-	date := r.Header.Get(HeaderDate)
-	if p.Date, err = time.Parse(DateLayout, date); err != nil || len(date) != len(DateLayout) {
-		return nil, malformed("the date is not like %s", DateLayout)
+	if name == "" {
+		return nil, malformed("no signature has the tag %s", Tag)
 	}
-	if err := checkNonce(p.Nonce); err != nil {
+	p := &Parts{}
+	if err := p.params(list.Params); err != nil {
 		return nil, err
 	}
-	if sum, err := hex.DecodeString(p.BodyHash); err != nil || len(sum) != sha256.Size || p.BodyHash != strings.ToLower(p.BodyHash) {
-		return nil, malformed("the body's hash is not SHA-256 in lower-case hex")
+	if p.signature, err = bytesOf(r.Header, HeaderSignature, name); err != nil {
+		return nil, err
 	}
-	p.canonical, err = Canonical(r, date, p.Nonce, p.BodyHash)
+	if p.digest, err = bytesOf(r.Header, HeaderDigest, "sha-256"); err != nil {
+		return nil, err
+	}
+	if err := covers(r, list); err != nil {
+		return nil, err
+	}
+	p.base, err = base(r, list)
 	return p, err
 }
 
-// credential reads "Credential=<access key>, Signature=<hex>".
-func credential(text string) (key string, sum []byte, err error) {
-	first, second, found := strings.Cut(text, ",")
-	key, isKey := strings.CutPrefix(strings.TrimSpace(first), "Credential=")
-	digits, isSum := strings.CutPrefix(strings.TrimSpace(second), "Signature=")
-	if !found || !isKey || !isSum || key == "" || len(key) > maxKey {
-		return "", nil, malformed("not Credential=…, Signature=…")
+// bytesOf reads 32 bytes of a member of a header's dictionary.
+func bytesOf(h http.Header, header, name string) ([]byte, error) {
+	d, err := dictionary(h, header)
+	if err != nil {
+		return nil, err
 	}
-	if strings.ContainsFunc(key, func(r rune) bool { return !unreserved(r) }) {
-		return "", nil, malformed("the access key has other characters")
+	member, _ := d.Get(name)
+	item, _ := member.(httpsfv.Item)
+	b, ok := item.Value.([]byte)
+	if !ok || len(b) != sha256.Size {
+		return nil, malformed("%s: %s is not a sequence of %d bytes", header, name, sha256.Size)
 	}
-	sum, err = hex.DecodeString(digits)
-	if err != nil || len(sum) != sha256.Size {
-		return "", nil, malformed("the signature is not 64 digits in hex")
-	}
-	return key, sum, nil
+	return b, nil
 }
 
-func checkNonce(nonce string) error {
-	if len(nonce) < minNonce || len(nonce) > maxNonce || strings.ContainsFunc(nonce, func(r rune) bool { return !unreserved(r) }) {
-		return malformed("the nonce is not %d to %d letters, digits and -._~", minNonce, maxNonce)
+// params reads the parameters of a signature.
+func (p *Parts) params(all *httpsfv.Params) error {
+	text := func(name string, least, most int) (string, error) {
+		v, _ := all.Get(name)
+		s, _ := v.(string)
+		if len(s) < least || len(s) > most || strings.ContainsFunc(s, func(r rune) bool { return !unreserved(r) }) {
+			return "", malformed("%s is not %d to %d letters, digits and -._~", name, least, most)
+		}
+		return s, nil
+	}
+	var err error
+	if p.AccessKey, err = text("keyid", 1, maxKey); err != nil {
+		return err
+	}
+	if p.Nonce, err = text("nonce", minNonce, maxNonce); err != nil {
+		return err
+	}
+	if alg, ok := all.Get("alg"); ok && alg != Algorithm {
+		return malformed("alg is not %s", Algorithm)
+	}
+	created, ok := all.Get("created")
+	seconds, isInt := created.(int64)
+	if !ok || !isInt {
+		return malformed("created is not a number of seconds")
+	}
+	p.Created = time.Unix(seconds, 0)
+	if expires, ok := all.Get("expires"); ok {
+		seconds, isInt := expires.(int64)
+		if !isInt {
+			return malformed("expires is not a number of seconds")
+		}
+		p.Expires = time.Unix(seconds, 0)
+	}
+	return nil
+}
+
+// covers checks that the components bind all that a request does.
+func covers(r *http.Request, list httpsfv.InnerList) error {
+	var names []string
+	for _, item := range list.Items {
+		name, ok := item.Value.(string)
+		if !ok || len(item.Params.Names()) > 0 || slices.Contains(names, name) {
+			return malformed("a component is not a name, has parameters or is listed twice")
+		}
+		names = append(names, name)
+	}
+	for _, name := range required {
+		if !slices.Contains(names, name) {
+			return malformed("the signature does not cover %s", name)
+		}
+	}
+	for _, name := range acting {
+		if len(r.Header.Values(name)) > 0 && !slices.Contains(names, name) {
+			return malformed("the signature does not cover %s", name)
+		}
 	}
 	return nil
 }
 
 // Verify reports whether the holder of secret signed the request.
 func (p *Parts) Verify(secret string) bool {
-	return hmac.Equal(p.signature, mac(secret, p.canonical))
+	return hmac.Equal(p.signature, mac(secret, p.base))
 }
 
-// Fresh reports whether the date is near enough to the server's clock.
-func (p *Parts) Fresh(now time.Time) bool { return now.Sub(p.Date).Abs() <= MaxSkew }
+// Fresh reports whether the signature was made near enough to the server's clock and
+// has not expired.
+func (p *Parts) Fresh(now time.Time) bool {
+	return now.Sub(p.Created).Abs() <= MaxSkew && (p.Expires.IsZero() || !now.After(p.Expires))
+}
 
-// Sign puts date, nonce and signature on a request with the given body, which
-// must be all that is sent. Host and query must not change afterwards.
+// Matches reports whether body is what was signed.
+func (p *Parts) Matches(body []byte) bool {
+	sum := sha256.Sum256(body)
+	return bytes.Equal(sum[:], p.digest)
+}
+
+// Sign puts digest and signature on a request with the given body, which must be all
+// that is sent. Method, host, path and query must not change afterwards.
 func Sign(r *http.Request, accessKey, secret string, body []byte, now time.Time) error {
-	return sign(r, accessKey, secret, HashBody(body), newNonce(), now.UTC().Format(DateLayout))
+	return sign(r, accessKey, secret, body, rand.Text(), now)
 }
 
-func sign(r *http.Request, accessKey, secret, bodyHash, nonce, date string) error {
-	text, err := Canonical(r, date, nonce, bodyHash)
+func sign(r *http.Request, accessKey, secret string, body []byte, nonce string, now time.Time) error {
+	sum := sha256.Sum256(body)
+	digest := httpsfv.NewDictionary()
+	digest.Add("sha-256", httpsfv.NewItem(sum[:]))
+	text, err := httpsfv.Marshal(digest)
 	if err != nil {
 		return err
 	}
-	r.Header.Set(HeaderDate, date)
-	r.Header.Set(HeaderNonce, nonce)
-	r.Header.Set(HeaderBody, bodyHash)
-	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s, Signature=%s", Scheme, accessKey, hex.EncodeToString(mac(secret, text))))
+	r.Header.Set(HeaderDigest, text)
+
+	list := httpsfv.InnerList{Params: httpsfv.NewParams()}
+	for _, name := range required {
+		list.Items = append(list.Items, httpsfv.NewItem(name))
+	}
+	for _, name := range acting {
+		if len(r.Header.Values(name)) > 0 {
+			list.Items = append(list.Items, httpsfv.NewItem(name))
+		}
+	}
+	list.Params.Add("created", now.Unix())
+	list.Params.Add("expires", now.Add(MaxSkew).Unix())
+	list.Params.Add("nonce", nonce)
+	list.Params.Add("keyid", accessKey)
+	list.Params.Add("alg", Algorithm)
+	list.Params.Add("tag", Tag)
+	signed, err := base(r, list)
+	if err != nil {
+		return err
+	}
+	if err := set(r.Header, HeaderInput, list); err != nil {
+		return err
+	}
+	return set(r.Header, HeaderSignature, httpsfv.NewItem(mac(secret, signed)))
+}
+
+func set(h http.Header, name string, member httpsfv.Member) error {
+	d := httpsfv.NewDictionary()
+	d.Add(label, member)
+	text, err := httpsfv.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	h.Set(name, text)
 	return nil
-}
-
-// HashBody is the value of HeaderBody.
-func HashBody(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
-}
-
-// Canonical is the text that is signed: eight lines without one at the end.
-func Canonical(r *http.Request, date, nonce, bodyHash string) (string, error) {
-	query, err := canonicalQuery(r.URL.RawQuery)
-	if err != nil {
-		return "", err
-	}
-	path := r.URL.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
-	host := r.Host
-	if host == "" {
-		host = r.URL.Host
-	}
-	method := r.Method
-	if method == "" {
-		method = http.MethodGet
-	}
-	return strings.Join([]string{Scheme, date, nonce, method, canonicalHost(host), path, query, bodyHash}, "\n"), nil
-}
-
-// canonicalHost has no port that its scheme implies: proxies drop them.
-func canonicalHost(host string) string {
-	host = strings.ToLower(host)
-	for _, port := range []string{":80", ":443"} {
-		if cut, ok := strings.CutSuffix(host, port); ok && (!strings.Contains(cut, ":") || strings.HasSuffix(cut, "]")) {
-			return cut
-		}
-	}
-	return host
-}
-
-// canonicalQuery decodes every name and value, encodes all but unreserved
-// characters, and sorts.
-func canonicalQuery(raw string) (string, error) {
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return "", malformed("the query cannot be read")
-	}
-	var pairs [][2]string
-	for name, list := range values {
-		for _, value := range list {
-			pairs = append(pairs, [2]string{encode(name), encode(value)})
-		}
-	}
-	slices.SortFunc(pairs, func(a, b [2]string) int {
-		if c := strings.Compare(a[0], b[0]); c != 0 {
-			return c
-		}
-		return strings.Compare(a[1], b[1])
-	})
-	out := make([]string, len(pairs))
-	for i, p := range pairs {
-		out[i] = p[0] + "=" + p[1]
-	}
-	return strings.Join(out, "&"), nil
-}
-
-func encode(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		if c := s[i]; unreserved(rune(c)) {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
 }
 
 // unreserved are the characters that RFC 3986 never encodes.
@@ -226,8 +293,6 @@ func mac(secret, text string) []byte {
 	return h.Sum(nil)
 }
 
-func newNonce() string { return rand.Text() } // 26 characters, 130 bits
-
 func malformed(format string, args ...any) error {
-	return errors.Join(fmt.Errorf("signed request: "+format, args...), errdefs.ErrInvalidArgument)
+	return fmt.Errorf("signed request: "+format+": %w", append(args, errdefs.ErrInvalidArgument)...)
 }

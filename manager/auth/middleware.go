@@ -45,10 +45,10 @@ func (s *Service) Bearer(ctx context.Context, authorization string) (*viewer.Vie
 
 func (s *Service) identify(w http.ResponseWriter, r *http.Request) (*viewer.Viewer, error) {
 	if a := r.Header.Get("Authorization"); a != "" {
-		if signature.Signed(a) {
-			return s.signed(w, r)
-		}
 		return s.Bearer(r.Context(), a)
+	}
+	if signature.Signed(r.Header) {
+		return s.signed(w, r)
 	}
 	secret := s.cookie(r)
 	if secret == "" {
@@ -130,7 +130,8 @@ func (s *Service) setCookieOf(w http.ResponseWriter, r *http.Request, plain, tls
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.refused(r.URL.Path, err)
 	if p, _ := problem.From(err); p.Code == problem.CodeUnauthenticated {
-		w.Header()["Www-Authenticate"] = []string{"Bearer", signature.Scheme}
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header().Set("Accept-Signature", signature.Accept)
 		if s.cookie(r) != "" {
 			s.setCookie(w, r, "", -1)
 		}

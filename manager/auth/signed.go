@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// maxSignedBody is the largest body whose hash is checked before anything else
+// maxSignedBody is the largest body whose digest is checked before anything else
 // reads it. What is larger (files) goes by tickets.
 const maxSignedBody = 1 << 20
 
@@ -38,10 +38,10 @@ func (s *Service) signed(w http.ResponseWriter, r *http.Request) (*viewer.Viewer
 	}
 	// Only now: who does not hold the secret learns nothing, not even the time.
 	if t := clock.Now(); !parts.Fresh(t) {
-		return nil, problem.Unauthenticated("the request's date is more than %s from the server's time, %s",
-			signature.MaxSkew, t.Format(signature.DateLayout)).WithField(signature.HeaderDate)
+		return nil, problem.Unauthenticated("the signature has expired, or was created more than %s from the server's time, %d (%s)",
+			signature.MaxSkew, t.Unix(), t.UTC().Format(time.RFC3339)).WithField(signature.HeaderInput)
 	}
-	if err := checkBody(w, r, parts.BodyHash); err != nil {
+	if err := checkBody(w, r, parts); err != nil {
 		return nil, err
 	}
 	if !s.nonces.take(ctx, c.viewer.Credential.String()+":"+parts.Nonce) {
@@ -80,7 +80,7 @@ func (s *Service) holder(ctx context.Context, parts *signature.Parts) (*credenti
 }
 
 // checkBody reads the body and gives it back when it is what was signed.
-func checkBody(w http.ResponseWriter, r *http.Request, want string) error {
+func checkBody(w http.ResponseWriter, r *http.Request, parts *signature.Parts) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSignedBody))
 	if big := (*http.MaxBytesError)(nil); errors.As(err, &big) {
 		return err
@@ -88,7 +88,7 @@ func checkBody(w http.ResponseWriter, r *http.Request, want string) error {
 	if err != nil {
 		return fmt.Errorf("read signed body: %w", context.Cause(r.Context()))
 	}
-	if signature.HashBody(body) != want {
+	if !parts.Matches(body) {
 		return problem.Unauthenticated(refused)
 	}
 	if len(body) > 0 { // without one, r.Body may be what an upgrade needs
@@ -98,7 +98,7 @@ func checkBody(w http.ResponseWriter, r *http.Request, want string) error {
 }
 
 // A nonce is kept as long as a request with it could be taken: from MaxSkew
-// before its date to MaxSkew after, and a minute for clocks that are set.
+// before it was created to MaxSkew after, and a minute for clocks that are set.
 const nonceLife = 2*signature.MaxSkew + time.Minute
 
 // mostNonces bounds one generation of those that this process keeps.

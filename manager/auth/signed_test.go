@@ -2,7 +2,9 @@ package auth_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,6 +59,11 @@ func (p program) request(t *testing.T, m *manager, at time.Time, change func(*ht
 	return r
 }
 
+// changed changes what matches in a header.
+func changed(name string, what *regexp.Regexp, text string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, what.ReplaceAllString(r.Header.Get(name), text)) }
+}
+
 func do(t *testing.T, r *http.Request) (*http.Response, string) {
 	t.Helper()
 	resp, err := http.DefaultClient.Do(r)
@@ -107,25 +114,28 @@ func TestSignedRequests(t *testing.T) {
 		}},
 		{"another query", p, time.Now(), func(r *http.Request) { r.URL.RawQuery = "x=1&y=3" }},
 		{"another host", p, time.Now(), func(r *http.Request) { r.Host = "other.example.org" }},
-		{"another date", p, time.Now(), func(r *http.Request) {
-			r.Header.Set(signature.HeaderDate, time.Now().Add(-time.Minute).UTC().Format(signature.DateLayout))
-		}},
-		{"another nonce", p, time.Now(), func(r *http.Request) { r.Header.Set(signature.HeaderNonce, strings.Repeat("n", 20)) }},
+		{"another time", p, time.Now(), changed(signature.HeaderInput, regexp.MustCompile(`created=\d+`), fmt.Sprintf("created=%d", time.Now().Unix()-60))},
+		{"another end", p, time.Now(), changed(signature.HeaderInput, regexp.MustCompile(`expires=\d+`), fmt.Sprintf("expires=%d", time.Now().Unix()+3600))},
+		{"another nonce", p, time.Now(), changed(signature.HeaderInput, regexp.MustCompile(`nonce="[^"]*"`), `nonce="`+strings.Repeat("n", 20)+`"`)},
+		{"on behalf of another", p, time.Now(), func(r *http.Request) { r.Header.Set(auth.ActAsHeader, w.B.Member.Email) }},
 		{"another body", p, time.Now(), func(r *http.Request) {
 			fresh, _ := http.NewRequest(http.MethodPost, m.url, strings.NewReader(`{"a":2}`))
 			r.Body, r.GetBody = fresh.Body, fresh.GetBody
 		}},
-		{"another body and its hash", p, time.Now(), func(r *http.Request) {
+		{"another body and its digest", p, time.Now(), func(r *http.Request) {
 			fresh, _ := http.NewRequest(http.MethodPost, m.url, strings.NewReader(`{"a":2}`))
 			r.Body, r.GetBody = fresh.Body, fresh.GetBody
-			r.Header.Set(signature.HeaderBody, signature.HashBody([]byte(`{"a":2}`)))
+			if err := signature.Sign(fresh, p.key, p.secret, []byte(`{"a":2}`), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set(signature.HeaderDigest, fresh.Header.Get(signature.HeaderDigest))
 		}},
-		{"no date", p, time.Now(), func(r *http.Request) { r.Header.Del(signature.HeaderDate) }},
+		{"no time", p, time.Now(), changed(signature.HeaderInput, regexp.MustCompile(`created=\d+;`), "")},
+		{"no digest", p, time.Now(), func(r *http.Request) { r.Header.Del(signature.HeaderDigest) }},
+		{"body that is not covered", p, time.Now(), changed(signature.HeaderInput, regexp.MustCompile(` "content-digest"`), "")},
 		{"key of one, secret of the other", program{p.key, other.secret}, time.Now(), nil},
 		{"key that is none", program{"BKAAAAAAAAAAAAAAAAAA", p.secret}, time.Now(), nil},
-		{"other algorithm", p, time.Now(), func(r *http.Request) {
-			r.Header.Set("Authorization", strings.Replace(r.Header.Get("Authorization"), "SHA256", "NONE", 1))
-		}},
+		{"other algorithm", p, time.Now(), changed(signature.HeaderInput, regexp.MustCompile("hmac-sha256"), "none")},
 		{"secret as a token", p, time.Now(), func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+p.secret) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,7 +150,7 @@ func TestSignedRequests(t *testing.T) {
 		for _, at := range []time.Time{late, time.Now().Add(signature.MaxSkew + time.Minute)} {
 			resp, body := do(t, p.request(t, m, at, nil))
 			status(t, resp, http.StatusUnauthorized)
-			if !strings.Contains(body, time.Now().UTC().Format("20060102T1504")[:11]) {
+			if !strings.Contains(body, time.Now().UTC().Format("2006-01-02T15")) {
 				t.Errorf("does not name the time: %s", body)
 			}
 		}
