@@ -24,7 +24,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 GO       ?= go
 # Tests of these run with the race detector. The planner below the scheduler starts no
 # goroutine.
-RACE     ?= $(patsubst %,./%/...,$(wildcard internal plugins agent/device)) ./manager/scheduler
+RACE     ?= $(patsubst %,./%/...,$(wildcard client internal plugins agent/device)) ./manager/scheduler
 # Most tests wait, for timers, products and other processes. `make lint` vets.
 SIDE     := -timeout 60m -p 4 -parallel 4 -vet=off
 # Each in a network of its own: a browser drops requests when an interface comes or goes.
@@ -33,7 +33,7 @@ E2E      := -timeout 60m -p 3 -vet=off -exec $(CURDIR)/tools/ci/netns.sh
 READ     := { $(GO) list ./... | grep -vE '/ent(/[a-z]+)?$$|/graph/exec$$|pb$$'; $(GO) list ./ent/schema ./ent/migrate; }
 
 LINK     := -ldflags "-s -w -X main.version=$(VERSION)"
-GO_FILES := $(shell find agent cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
+GO_FILES := $(shell find agent client cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
 WEB_SRC  := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -not -name '*.go' -print 2>/dev/null)
 CMDS     := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
 # One of each runs beside every container.
@@ -163,9 +163,9 @@ bench-plot: ## draw how the cost of decisions grows
 	$(GO) test -count 1 -run '^$$' -bench Growth -benchtime 0.3s ./manager/scheduler/plan | $(GO) run ./tools/benchplot > docs/growth.svg
 
 .PHONY: gen
-gen: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc web/node_modules/.package-lock.json ## regenerate protobuf, ent, gqlgen, schema.graphql, web types
+gen: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc web/node_modules/.package-lock.json ## regenerate protobuf, ent, gqlgen, schema.graphql, the Go client, web types
 	PATH="$(CURDIR)/bin/tools:$$PATH" protoc -I . --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative $(PROTOS)
-	$(GO) generate ./ent/... ./graph/...
+	$(GO) generate ./ent/... ./graph/... ./client
 	cd web && npm run --silent gen
 
 .PHONY: migration

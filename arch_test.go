@@ -82,7 +82,8 @@ var rules = []rule{
 	{"web", nil, "the page is files"},
 	{"cmd/berthd", []string{"manager", "agent", "storage", "internal/"}, "the server's main knows every role"},
 	{"cmd/berth-runner", []string{"agent/runner", "agent/logs"}, "the runner is small"},
-	{"cmd/", []string{"internal/", "plugins/"}, "a client's main knows no server"},
+	{"client", []string{"internal/signature"}, "programs outside import it"},
+	{"cmd/", []string{"client", "internal/", "plugins/"}, "a client's main knows no server"},
 	{"e2e", []string{""}, "scenarios may use anything"},
 	{"tools/", []string{""}, "tools may use anything"},
 }

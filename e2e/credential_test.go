@@ -14,7 +14,7 @@ import (
 
 	"github.com/containerd/errdefs"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 )
 
 // authenticator is what an app on a phone shows, now or some steps of 30 seconds

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // A terminal runs as the user that its owner is given in containers, on a
@@ -52,7 +52,7 @@ func TestTerminalIsItsUsers(t *testing.T) {
 // Whatever a container tries on a folder that it has to read: nothing changes.
 func TestReadOnlyFolderStaysAsItIs(t *testing.T) {
 	u := platform.User(t)
-	if _, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "kept"}); err != nil {
+	if _, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "kept"}); err != nil {
 		t.Fatal(err)
 	}
 	fill := cluster.Interactive()

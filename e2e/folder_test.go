@@ -12,8 +12,8 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // Data goes up, a session computes on it, the result comes down.
@@ -53,7 +53,7 @@ func TestFolderRoundTrip(t *testing.T) {
 // cannot be deleted.
 func TestMountedFolder(t *testing.T) {
 	u := platform.User(t)
-	folder, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "precious"})
+	folder, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "precious"})
 	if err != nil {
 		t.Fatal(err)
 	}

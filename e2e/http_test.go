@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 )
 
 // exchange sends one request and returns the answer with its body.
@@ -167,12 +167,12 @@ func TestPasswordGuessing(t *testing.T) {
 // An upload is exactly as long as declared.
 func TestUploadLength(t *testing.T) {
 	u := platform.User(t)
-	f, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "exact"})
+	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "exact"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	target := func(path string) client.UploadTarget {
-		targets, err := u.CreateUpload(t.Context(), f.ID, []client.UploadFile{{Path: path, Size: 5}})
+		targets, err := u.CreateUpload(t.Context(), f.ID, []client.UploadFileInput{{Path: path, Size: 5}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // No one comes to three sessions for the minute that is allowed: the one without

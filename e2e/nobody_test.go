@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 )
 
 // Every field of the API wants to know who asks, but the one that is open.

@@ -9,15 +9,15 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // Someone else sees nothing of one's sessions and folders, whichever way they
 // look; to them these do not exist.
 func TestOthersSeeNothing(t *testing.T) {
 	a, b := platform.User(t), platform.User(t)
-	f, err := a.CreateFolder(t.Context(), client.CreateFolderInput{Name: "diary"})
+	f, err := a.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "diary"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestOthersSeeNothing(t *testing.T) {
 		"delete folder": func() error { _, err := b.TrashFolder(t.Context(), f.ID); return err },
 		"list files":    func() error { _, err := b.Files(t.Context(), f.ID, ""); return err },
 		"upload": func() error {
-			_, err := b.CreateUpload(t.Context(), f.ID, []client.UploadFile{{Path: "x", Size: 1}})
+			_, err := b.CreateUpload(t.Context(), f.ID, []client.UploadFileInput{{Path: "x", Size: 1}})
 			return err
 		},
 		"mount": func() error {
@@ -129,7 +129,7 @@ func unheard(t *testing.T, a, b *cluster.User, session string) {
 // A monitor reads everything and changes nothing.
 func TestMonitor(t *testing.T) {
 	u, m := platform.User(t), platform.UserAs(t, "monitor")
-	f, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "watched"})
+	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "watched"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestMonitor(t *testing.T) {
 	for name, try := range map[string]func() error{
 		"terminate": func() error { _, err := m.TerminateSession(t.Context(), s.ID, true); return err },
 		"rename a folder": func() error {
-			_, err := m.UpdateFolder(t.Context(), client.UpdateFolderInput{ID: f.ID, Name: "moved"})
+			_, err := m.UpdateFolder(t.Context(), client.UpdateVfolderInput{ID: f.ID, Name: new("moved")})
 			return err
 		},
 		"trash a folder":  func() error { _, err := m.TrashFolder(t.Context(), f.ID); return err },

@@ -13,8 +13,8 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // Many requests at once never get more than the policy allows together.
@@ -159,7 +159,7 @@ func TestOneLiveSessionOfAName(t *testing.T) {
 // A session can be ended at any moment of its start, and leaves nothing.
 func TestTerminatedWhileStarting(t *testing.T) {
 	u := platform.User(t)
-	f, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "data"})
+	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 type object = map[string]any
@@ -56,7 +56,7 @@ const (
 // What cannot be run is refused at once, with the field and the limit.
 func TestBadSessions(t *testing.T) {
 	u := platform.User(t)
-	if _, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "data"}); err != nil {
+	if _, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"}); err != nil {
 		t.Fatal(err)
 	}
 	taken := cluster.Interactive()
@@ -125,7 +125,7 @@ func TestBadSessions(t *testing.T) {
 // Folders are called by plain names, and hold plain paths.
 func TestBadFolders(t *testing.T) {
 	u := platform.User(t)
-	f, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "data"})
+	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"})
 	if err != nil {
 		t.Fatal(err)
 	}

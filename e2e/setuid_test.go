@@ -9,15 +9,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // Root in a container is root of the machine. A set-uid program that it makes is out of
 // reach for users of the machine, and gives them no rights where they reach it.
 func TestSetUIDProgramsOfSessions(t *testing.T) {
 	u := platform.User(t)
-	if _, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: "data"}); err != nil {
+	if _, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"}); err != nil {
 		t.Fatal(err)
 	}
 	berth := u.Shell()

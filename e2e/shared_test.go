@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // invite shares a folder with a friend, who accepts, and returns the share.
@@ -45,13 +45,13 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(shell.Dir, "data.txt"), []byte("forty-two\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := owner.CreateFolder(t.Context(), client.CreateFolderInput{Name: "thesis"})
+	folder, err := owner.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "thesis"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	shell.Must("folder", "put", "thesis", "data.txt")
 	id := invite(t, owner, friend, folder.ID, "read_only")
-	if _, err := friend.CreateFolder(t.Context(), client.CreateFolderInput{Name: "mine"}); err != nil {
+	if _, err := friend.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "mine"}); err != nil {
 		t.Fatal(err)
 	}
 	in := cluster.Interactive()

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -108,7 +108,7 @@ func (a *app) domainCreate() *cobra.Command {
 
 func (a *app) domainUpdate() *cobra.Command {
 	var in client.UpdateDomainInput
-	var registries *[]string
+	var registries []string
 	cmd := a.verb("update DOMAIN", "Change a domain's name or rules", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if registries == nil {
 			if err := changes(in); err != nil {
@@ -136,17 +136,17 @@ func (a *app) domainUpdate() *cobra.Command {
 	givenBool(cmd, &in.TOTPRequired, "totp-required", "every user must have a second factor (=false: optional)")
 	givenCount(cmd, &in.PasswordMinLength, "password-min-length", "least `number` of characters of a password")
 	givenCount(cmd, &in.PasswordMaxAgeDays, "password-max-age", "`days` until a password must be changed; 0 = never")
-	given(cmd, &in.SignUp, "sign-up", "how people may sign up: `off`, invitation or approval", choice("off", "invitation", "approval"))
+	parsed(cmd, &in.SignUp, "sign-up", "how people may sign up: `off`, invitation or approval", choice("off", "invitation", "approval"))
 	sets(cmd, "password-max-age", "passwordMaxAgeDays")
 	return cmd
 }
 
 // setRegistries finds the registries that a domain is to be open to.
-func setRegistries(ctx context.Context, c *client.Client, in *client.UpdateDomainInput, names *[]string) error {
+func setRegistries(ctx context.Context, c *client.Client, in *client.UpdateDomainInput, names []string) error {
 	if names == nil {
 		return nil
 	}
-	if strings.Join(*names, ",") == "all" {
+	if strings.Join(names, ",") == "all" {
 		in.RegistriesRestricted = ptr(false)
 		return nil
 	}
@@ -159,14 +159,14 @@ func setRegistries(ctx context.Context, c *client.Client, in *client.UpdateDomai
 		refs = append(refs, client.Ref{ID: r.ID, Name: r.Name})
 	}
 	ids := []string{}
-	for _, name := range *names {
+	for _, name := range names {
 		id, err := findRef("registry", name, refs)
 		if err != nil {
 			return err
 		}
 		ids = append(ids, id)
 	}
-	in.RegistriesRestricted, in.Registries = ptr(true), &ids
+	in.RegistriesRestricted, in.Registries = ptr(true), ids
 	return nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -90,28 +90,27 @@ func (a *app) groupShow() *cobra.Command {
 }
 
 func (a *app) groupCreate() *cobra.Command {
-	var in client.CreateGroupInput
-	var types *[]string
+	var options client.UpdateResourceGroupInput
+	var description string
+	var public bool
 	cmd := a.verb("create NAME", "Create a resource group", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
-		in.Name = args[0]
-		if types != nil {
-			in.SessionTypes = *types
-		}
+		in := as[client.CreateResourceGroupInput](options)
+		in.Name, in.Description, in.Public = args[0], description, public
 		g, err := c.CreateGroup(ctx, in)
 		if err != nil {
 			return err
 		}
 		return a.table(g, func() *output.Table { return groupTable(*g) })
 	})
-	cmd.Flags().StringVar(&in.Description, "description", "", "its purpose")
-	cmd.Flags().BoolVar(&in.Public, "public", false, "open to all users, without grants")
-	groupOptions(cmd, &in.GroupOptions)
-	givenWords(cmd, &types, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch (default: all)")
+	cmd.Flags().StringVar(&description, "description", "", "its purpose")
+	cmd.Flags().BoolVar(&public, "public", false, "open to all users, without grants")
+	groupOptions(cmd, &options)
+	givenWords(cmd, &options.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch (default: all)")
 	return cmd
 }
 
 func (a *app) groupUpdate() *cobra.Command {
-	var in client.UpdateGroupInput
+	var in client.UpdateResourceGroupInput
 	cmd := a.verb("update GROUP", "Change a resource group; running sessions continue", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if err := changes(in); err != nil {
 			return err
@@ -130,15 +129,15 @@ func (a *app) groupUpdate() *cobra.Command {
 	givenText(cmd, &in.Name, "name", "another `name`")
 	givenText(cmd, &in.Description, "description", "its purpose, a `text`")
 	givenBool(cmd, &in.Public, "public", "open to all users (=false: only with a grant)")
-	groupOptions(cmd, &in.GroupOptions)
+	groupOptions(cmd, &in)
 	givenWords(cmd, &in.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch")
 	return cmd
 }
 
 // groupOptions are the flags of the scheduler's options of a group.
-func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
-	givenText(cmd, &o.Strategy, "strategy", "which agent is taken among those with room: `pack`, concentrated, dispersed or roundrobin")
-	givenText(cmd, &o.Order, "order", "order of pending sessions of the same priority: `fifo`, lifo, drf or fair_share")
+func groupOptions(cmd *cobra.Command, o *client.UpdateResourceGroupInput) {
+	cmd.Flags().StringVar(&o.Strategy, "strategy", "", "which agent is taken among those with room: `pack`, concentrated, dispersed or roundrobin")
+	cmd.Flags().StringVar(&o.Order, "order", "", "order of pending sessions of the same priority: `fifo`, lifo, drf or fair_share")
 	given(cmd, &o.HoldAfter, "hold-after", "the `duration` after which agents are reserved for the first session of the queue, such as 10m, or never", func(text string) (int, error) {
 		if text == "never" {
 			return -1, nil
@@ -146,12 +145,12 @@ func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
 		return parseSeconds(text)
 	})
 	sets(cmd, "hold-after", "holdAfter")
-	givenText(cmd, &o.Split, "split", "how an amount is given that is more than one device has: `fill`, evenly or none")
-	givenText(cmd, &o.Topology, "topology", "how near to each other the devices of a container are: `prefer` near ones, or never farther than one NUMA node, one PCIe root, or linked")
+	cmd.Flags().StringVar(&o.Split, "split", "", "how an amount is given that is more than one device has: `fill`, evenly or none")
+	cmd.Flags().StringVar(&o.Topology, "topology", "", "how near to each other the devices of a container are: `prefer` near ones, or never farther than one NUMA node, one PCIe root, or linked")
 	given(cmd, &o.HalfLife, "half-life", "the `while` after which usage counts half for fair share, such as 7d", parseSeconds)
 	sets(cmd, "half-life", "halfLife")
 	given(cmd, &o.Lookback, "lookback", "the `while` after which fair share forgets usage, such as 28d", parseSeconds)
-	givenText(cmd, &o.LostPolicy, "lost-policy", "what happens to sessions on a lost agent: `wait`, fail or reschedule")
+	cmd.Flags().StringVar(&o.LostPolicy, "lost-policy", "", "what happens to sessions on a lost agent: `wait`, fail or reschedule")
 	sets(cmd, "lost-policy", "lostPolicy")
 	given(cmd, &o.LostAfter, "lost-after", "the `while` from the loss of an agent to that, such as 5m", parseSeconds)
 	sets(cmd, "lost-after", "lostAfter")
@@ -164,8 +163,8 @@ func groupOptions(cmd *cobra.Command, o *client.GroupOptions) {
 		return parseSeconds(text)
 	})
 	sets(cmd, "pending-timeout", "pendingTimeout")
-	givenText(cmd, &o.Preemption, "preemption", "what happens to preemptible sessions when a session of higher priority has no room: `off`, terminate or reschedule")
-	givenText(cmd, &o.PreemptionScope, "preemption-scope", "whose sessions make room for a session: those of the same `user`, project, domain or group")
+	cmd.Flags().StringVar(&o.Preemption, "preemption", "", "what happens to preemptible sessions when a session of higher priority has no room: `off`, terminate or reschedule")
+	cmd.Flags().StringVar(&o.PreemptionScope, "preemption-scope", "", "whose sessions make room for a session: those of the same `user`, project, domain or group")
 	sets(cmd, "preemption-scope", "preemptionScope")
 	given(cmd, &o.PreemptionAfter, "preemption-after", "the `while` that a session runs before it may be preempted, such as 5m", parseSeconds)
 	sets(cmd, "preemption-after", "preemptionAfter")
@@ -216,7 +215,7 @@ func holdText(seconds int) string {
 
 func (a *app) groupActive(name, short string, active bool) *cobra.Command {
 	return a.onEach(name+" GROUP", short, findGroupID, func(ctx context.Context, c *client.Client, id string) error {
-		_, err := c.UpdateGroup(ctx, client.UpdateGroupInput{ID: id, Active: &active})
+		_, err := c.UpdateGroup(ctx, client.UpdateResourceGroupInput{ID: id, Active: &active})
 		return err
 	})
 }
@@ -231,13 +230,16 @@ func (a *app) groupGrant() *cobra.Command {
 }
 
 func (a *app) groupRevoke() *cobra.Command {
-	return a.onGroupHolder("revoke GROUP", "Revoke the use of a group from a domain, project, user or keypair", (*client.Client).RevokeGroup)
+	return a.onGroupHolder("revoke GROUP", "Revoke the use of a group from a domain, project, user or keypair",
+		func(c *client.Client, ctx context.Context, in client.GrantResourceGroupInput) (*client.Group, error) {
+			return c.RevokeGroup(ctx, client.RevokeResourceGroupInput(in))
+		})
 }
 
-func (a *app) onGroupHolder(use, short string, do func(*client.Client, context.Context, client.GroupHolder) (*client.Group, error)) *cobra.Command {
+func (a *app) onGroupHolder(use, short string, do func(*client.Client, context.Context, client.GrantResourceGroupInput) (*client.Group, error)) *cobra.Command {
 	var f holderFlags
 	cmd := a.verb(use, short, count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
-		holder, err := f.holder(ctx, c)
+		h, err := f.holder(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -245,7 +247,9 @@ func (a *app) onGroupHolder(use, short string, do func(*client.Client, context.C
 		if err != nil {
 			return err
 		}
-		g, err := do(c, ctx, client.GroupHolder{ResourceGroup: id, Holder: holder})
+		g, err := do(c, ctx, client.GrantResourceGroupInput{
+			ResourceGroup: id, Domain: h.domain, Project: h.project, User: h.user, Keypair: h.keypair,
+		})
 		if err != nil {
 			return err
 		}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/spf13/cobra"
 )
@@ -95,15 +95,15 @@ func (a *app) idleShow() *cobra.Command {
 }
 
 // idleFlags are the terms of a checker.
-func idleFlags(cmd *cobra.Command, in *client.IdleTerms) {
+func idleFlags(cmd *cobra.Command, in *client.UpdateIdleCheckerInput) {
 	givenText(cmd, &in.Description, "description", "its purpose")
 	givenBool(cmd, &in.Enabled, "enabled", "in force where it is bound; --enabled=false lets it rest")
 	given(cmd, &in.Timeout, "timeout", "`time` of life, without traffic, or the window that is looked at: 1m to 365d", parseSeconds)
 	given(cmd, &in.Grace, "grace", "`time` that a new session is left alone", parseSeconds)
 	given(cmd, &in.NewUserGrace, "new-user-grace", "`time` that the sessions of a new user are left alone", parseSeconds)
 	given(cmd, &in.Warning, "warning", "`time` between the warning and the end (default 5m, or half of a short timeout)", parseSeconds)
-	given(cmd, &in.Match, "match", "`which` thresholds must hold: all or any (default all)", choice("all", "any"))
-	given(cmd, &in.Thresholds, "threshold", "highest use in percent, by `kind of slot`, such as cpu=5,cuda=1", parseThresholds)
+	parsed(cmd, &in.Match, "match", "`which` thresholds must hold: all or any (default all)", choice("all", "any"))
+	parsed(cmd, &in.Thresholds, "threshold", "highest use in percent, by `kind of slot`, such as cpu=5,cuda=1", parseThresholds)
 	givenList(cmd, &in.SessionTypes, "session-types", "`types` of sessions: interactive, batch (default interactive)", choices(lifecycle.SessionTypes...))
 	for flag, field := range map[string]string{
 		"description": "description", "timeout": "timeout", "grace": "grace", "new-user-grace": "newUserGrace", "warning": "warning",
@@ -114,15 +114,15 @@ func idleFlags(cmd *cobra.Command, in *client.IdleTerms) {
 }
 
 // parseThresholds reads percentages by kind of slot: cpu=5,cuda=1.
-func parseThresholds(text string) ([]client.IdleThreshold, error) {
-	var all []client.IdleThreshold
+func parseThresholds(text string) ([]client.IdleThresholdInput, error) {
+	var all []client.IdleThresholdInput
 	for _, one := range words(text) {
 		slot, amount, ok := strings.Cut(one, "=")
 		p, err := strconv.ParseFloat(strings.TrimSuffix(amount, "%"), 64)
 		if !ok || slot == "" || err != nil {
 			return nil, fmt.Errorf("%q: write slot=percent, for example cpu=5,cuda=1", one)
 		}
-		all = append(all, client.IdleThreshold{Slot: slot, Percent: p})
+		all = append(all, client.IdleThresholdInput{Slot: slot, Percent: p})
 	}
 	if len(all) == 0 {
 		return nil, errors.New("name a kind of slot, for example cuda=1")
@@ -133,14 +133,15 @@ func parseThresholds(text string) ([]client.IdleThreshold, error) {
 const idleKinds = "lifetime, network, utilization or memory"
 
 func (a *app) idleCreate() *cobra.Command {
-	var in client.CreateIdleCheckerInput
-	var kind *string
+	var terms client.UpdateIdleCheckerInput
+	var kind string
 	cmd := a.verb("create NAME", "Create an idle checker; bind it to apply it", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			in.Name = args[0]
-			if err := wholeChecker(&in, kind); err != nil {
+			in, err := wholeChecker(terms, kind)
+			if err != nil {
 				return err
 			}
+			in.Name = args[0]
 			ic, err := c.CreateIdleChecker(ctx, in)
 			if err != nil {
 				return err
@@ -156,18 +157,19 @@ func (a *app) idleCreate() *cobra.Command {
                 during the timeout`
 	cmd.Example = `  berth admin idle create unused --kind network --timeout 2h --grace 30m
   berth admin idle create lazy --kind utilization --timeout 3h --threshold cpu=5,cuda=3`
-	given(cmd, &kind, "kind", "`kind` of checker: "+idleKinds, choice("lifetime", "network", "utilization", "memory"))
-	idleFlags(cmd, &in.IdleTerms)
+	parsed(cmd, &kind, "kind", "`kind` of checker: "+idleKinds, choice("lifetime", "network", "utilization", "memory"))
+	idleFlags(cmd, &terms)
 	return cmd
 }
 
 // wholeChecker refuses a new checker without a kind and a timeout.
-func wholeChecker(in *client.CreateIdleCheckerInput, kind *string) error {
-	if kind == nil || in.Timeout == nil {
-		return usagef("name its --kind and --timeout")
+func wholeChecker(terms client.UpdateIdleCheckerInput, kind string) (client.CreateIdleCheckerInput, error) {
+	in := as[client.CreateIdleCheckerInput](terms)
+	if kind == "" || terms.Timeout == nil {
+		return in, usagef("name its --kind and --timeout")
 	}
-	in.Kind = *kind
-	return nil
+	in.Kind = kind
+	return in, nil
 }
 
 func (a *app) idleUpdate() *cobra.Command {
@@ -190,7 +192,7 @@ func (a *app) idleUpdate() *cobra.Command {
 		})
 	givenText(cmd, &in.Name, "name", "another `name`")
 	sets(cmd, "name", "name")
-	idleFlags(cmd, &in.IdleTerms)
+	idleFlags(cmd, &in)
 	return cmd
 }
 
@@ -242,11 +244,14 @@ func (a *app) idleBind(bind bool) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		in := client.BindIdleCheckerInput{Checker: id, Domain: at.Domain, Project: at.Project, ResourceGroup: at.ResourceGroup}
 		do := c.BindIdleChecker
 		if !bind {
-			do = c.UnbindIdleChecker
+			do = func(ctx context.Context, in client.BindIdleCheckerInput) (*client.IdleChecker, error) {
+				return c.UnbindIdleChecker(ctx, client.UnbindIdleCheckerInput(in))
+			}
 		}
-		ic, err := do(ctx, client.BindIdleInput{Checker: id, IdlePlace: at})
+		ic, err := do(ctx, in)
 		if err != nil {
 			return err
 		}
@@ -258,8 +263,8 @@ func (a *app) idleBind(bind bool) *cobra.Command {
 }
 
 func (a *app) idleDryRun() *cobra.Command {
-	var in client.CreateIdleCheckerInput
-	var kind *string
+	var terms client.UpdateIdleCheckerInput
+	var kind string
 	var f idlePlaceFlags
 	cmd := a.verb("dry-run [CHECKER]", "Show what an idle checker, existing or new, would end now", count(0, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
@@ -267,16 +272,17 @@ func (a *app) idleDryRun() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id, made := "", &in
+			id, made := "", (*client.CreateIdleCheckerInput)(nil)
 			if len(args) > 0 {
-				if changes(in) == nil || kind != nil {
+				if changes(terms) == nil || kind != "" {
 					return usagef("name a checker, or with flags one to be made")
 				}
-				made = nil
-				if id, err = findIdleCheckerID(ctx, c, args[0]); err != nil {
-					return err
-				}
-			} else if err := wholeChecker(&in, kind); err != nil {
+				id, err = findIdleCheckerID(ctx, c, args[0])
+			} else {
+				made = new(client.CreateIdleCheckerInput)
+				*made, err = wholeChecker(terms, kind)
+			}
+			if err != nil {
 				return err
 			}
 			run, err := c.IdleDryRun(ctx, id, made, at)
@@ -287,8 +293,8 @@ func (a *app) idleDryRun() *cobra.Command {
 		})
 	cmd.Example = `  berth admin idle dry-run lazy
   berth admin idle dry-run --kind network --timeout 1h --group gpu`
-	given(cmd, &kind, "kind", "`kind` of checker: "+idleKinds, choice("lifetime", "network", "utilization", "memory"))
-	idleFlags(cmd, &in.IdleTerms)
+	parsed(cmd, &kind, "kind", "`kind` of checker: "+idleKinds, choice("lifetime", "network", "utilization", "memory"))
+	idleFlags(cmd, &terms)
 	f.add(cmd)
 	return cmd
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -100,8 +102,8 @@ func (a *app) policyShow() *cobra.Command {
 			s := sheet{a.out}
 			s.fact("Name", p.Name)
 			s.fact("ID", p.ID)
-			for _, slot := range p.TotalSlots.Names() {
-				s.fact("Slot", slot+" "+output.Amount(slot, p.TotalSlots[slot]))
+			for _, slot := range slices.Sorted(maps.Keys(p.TotalSlots)) {
+				s.fact("Slot", output.Slots(client.Slots{slot: p.TotalSlots[slot]}))
 			}
 			s.fact("Other slots", map[string]string{"zero": "none", "unlimited": "unlimited"}[p.UnlistedSlots])
 			for _, text := range policyLimits(*p) {
@@ -118,16 +120,16 @@ func (a *app) policyShow() *cobra.Command {
 
 // policyFlags adds a flag for each limit. A limit of a policy that is there can
 // also be taken away.
-func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
+func policyFlags(cmd *cobra.Command, in *client.UpdateResourcePolicyInput, there bool) {
 	count, span, size, tail := parseCount, parseSeconds, parseSize, ""
 	if there {
 		count, span, size, tail = limited(parseCount), limited(parseSeconds), limited(parseSize), ", or none for no limit"
 	}
-	given(cmd, &in.TotalSlots, "slots", "largest `amounts` held at once, such as cpu=8,mem=64g; none for no limit", parseAmounts)
-	given(cmd, &in.UnlistedSlots, "other-slots", "the limit of slots that --slots does not name: `unlimited` or zero", choice("unlimited", "zero"))
+	parsed(cmd, &in.TotalSlots, "slots", "largest `amounts` held at once, such as cpu=8,mem=64g; none for no limit", parseAmounts)
+	parsed(cmd, &in.UnlistedSlots, "other-slots", "the limit of slots that --slots does not name: `unlimited` or zero", choice("unlimited", "zero"))
 	sets(cmd, "slots", "totalSlots")
 	sets(cmd, "other-slots", "unlistedSlots")
-	given(cmd, &in.MaxPendingSlots, "pending-slots", "largest `amounts` that waiting sessions ask for; none for no limit", parseAmounts)
+	parsed(cmd, &in.MaxPendingSlots, "pending-slots", "largest `amounts` that waiting sessions ask for; none for no limit", parseAmounts)
 	for _, f := range []struct {
 		into               **int
 		name, field, usage string
@@ -154,10 +156,11 @@ func policyFlags(cmd *cobra.Command, in *client.PolicyInput, there bool) {
 }
 
 func (a *app) policyCreate() *cobra.Command {
-	var in client.PolicyInput
+	var limits client.UpdateResourcePolicyInput
 	cmd := a.verb("create NAME", "Create a resource policy; without a flag, an amount has no limit", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			in.Name = &args[0]
+			in := as[client.CreateResourcePolicyInput](limits)
+			in.Name = args[0]
 			p, err := c.CreatePolicy(ctx, in)
 			if err != nil {
 				return err
@@ -165,12 +168,12 @@ func (a *app) policyCreate() *cobra.Command {
 			return a.table(p, func() *output.Table { return policyTable(*p) })
 		})
 	cmd.Example = "  berth admin policy create student --slots cpu=4,mem=16g --other-slots zero --sessions 2 --lifetime 12h"
-	policyFlags(cmd, &in, false)
+	policyFlags(cmd, &limits, false)
 	return cmd
 }
 
 func (a *app) policyUpdate() *cobra.Command {
-	var in client.PolicyInput
+	var in client.UpdateResourcePolicyInput
 	cmd := a.verb("update POLICY", "Change a resource policy for everyone it applies to", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := changes(in); err != nil {

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -23,10 +23,12 @@ func (f *bindingFlags) register(cmd *cobra.Command) {
 // text is what the flags name, for people.
 func (f *bindingFlags) text() string { return f.domain + f.project + f.user + f.keypair }
 
-func (f *bindingFlags) input(ctx context.Context, c *client.Client) (in client.AttachInput, err error) {
-	if in.Holder, err = f.holder(ctx, c); err != nil {
+func (f *bindingFlags) input(ctx context.Context, c *client.Client) (in client.AttachResourcePolicyInput, err error) {
+	h, err := f.holder(ctx, c)
+	if err != nil {
 		return in, err
 	}
+	in.Domain, in.Project, in.User, in.Keypair = h.domain, h.project, h.user, h.keypair
 	if in.ResourceGroup, err = findGroupID(ctx, c, f.group); err != nil {
 		return in, err
 	}

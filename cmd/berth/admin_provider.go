@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -63,7 +63,7 @@ func (a *app) clientSecret(ctx context.Context, stdin bool) (string, error) {
 }
 
 func (a *app) providerCreate() *cobra.Command {
-	var in client.CreateProviderInput
+	var in client.CreateIdentityProviderInput
 	var domain, project string
 	var stdin bool
 	cmd := a.verb("create NAME", "Add an OpenID Connect issuer for login", count(1, 1),
@@ -110,7 +110,7 @@ https://YOUR-SERVER/auth/oidc/NAME/callback.`
 }
 
 func (a *app) providerUpdate() *cobra.Command {
-	var in client.UpdateProviderInput
+	var in client.UpdateIdentityProviderInput
 	var project *string
 	var stdin bool
 	cmd := a.verb("update PROVIDER", "Change an identity provider", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
@@ -125,7 +125,9 @@ func (a *app) providerUpdate() *cobra.Command {
 		}
 		in.ID = p.ID
 		if project != nil {
-			if in.ClearProject = *project == "none"; !in.ClearProject {
+			if *project == "none" {
+				in.ClearProject = ptr(true)
+			} else {
 				if in.Project, err = findProjectID(ctx, c, *project); err != nil {
 					return err
 				}
@@ -157,7 +159,7 @@ func (a *app) providerUpdate() *cobra.Command {
 
 func (a *app) providerActive(name, short string, active bool) *cobra.Command {
 	return a.onEach(name+" PROVIDER", short, findProviderID, func(ctx context.Context, c *client.Client, id string) error {
-		_, err := c.UpdateProvider(ctx, client.UpdateProviderInput{ID: id, Active: &active})
+		_, err := c.UpdateProvider(ctx, client.UpdateIdentityProviderInput{ID: id, Active: &active})
 		return err
 	})
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -34,7 +34,7 @@ func (a *app) quotaList() *cobra.Command {
 
 func (a *app) quotaSet() *cobra.Command {
 	var user, project string
-	var in client.QuotaScopeInput
+	var in client.SetQuotaScopeInput
 	cmd := a.verb("set VOLUME", "Limit the folders of a user or project on a volume, in place of the policies", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if howMany(user, project) != 1 {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -110,7 +110,7 @@ func (a *app) roleShow() *cobra.Command {
 }
 
 // parsePermission reads entity=operation,operation.
-func parsePermission(text string) (p client.RolePermission, err error) {
+func parsePermission(text string) (p client.RolePermissionInput, err error) {
 	entity, operations, ok := strings.Cut(text, "=")
 	if !ok {
 		return p, fmt.Errorf("write entity=operation,operation, for example session=read,update")
@@ -137,7 +137,7 @@ func parsePermission(text string) (p client.RolePermission, err error) {
 	return p, nil
 }
 
-func allowFlag(cmd *cobra.Command, into *[]client.RolePermission) {
+func allowFlag(cmd *cobra.Command, into *[]client.RolePermissionInput) {
 	cmd.Flags().Func("allow", "`permissions` on one kind of object, such as session=read,update (repeatable)", func(text string) error {
 		p, err := parsePermission(text)
 		if err == nil {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 )
@@ -31,11 +31,11 @@ func (a *app) shareList() *cobra.Command {
 			}
 			p := a.print()
 			return p.Print(shares, func() error {
-				if err := p.Write(holdersTable(shares.Holders)); err != nil || len(shares.Weights) == 0 {
+				if err := p.Write(holdersTable(shares.ShareHolders)); err != nil || len(shares.ShareWeights) == 0 {
 					return err
 				}
 				fmt.Fprintln(a.out)
-				return p.Write(weightsTable(shares.Weights))
+				return p.Write(weightsTable(shares.ShareWeights))
 			})
 		}), "list")
 }
@@ -87,7 +87,7 @@ func (f *shareFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.within, "within-project", "", "with --user: only in this project")
 }
 
-func (f *shareFlags) input(ctx context.Context, c *client.Client) (in client.ShareInput, err error) {
+func (f *shareFlags) input(ctx context.Context, c *client.Client) (in client.SetShareWeightInput, err error) {
 	if f.given() != 1 {
 		return in, usagef("name one of --domain, --project and --user")
 	}
@@ -95,7 +95,7 @@ func (f *shareFlags) input(ctx context.Context, c *client.Client) (in client.Sha
 	if err != nil {
 		return in, err
 	}
-	in.Domain, in.Project, in.User = h.Domain, h.Project, h.User
+	in.Domain, in.Project, in.User = h.domain, h.project, h.user
 	if in.ResourceGroup, err = findGroupID(ctx, c, f.group); err != nil {
 		return in, err
 	}
@@ -165,10 +165,10 @@ func weightsFor(ctx context.Context, c *client.Client, group string) ([]client.S
 	if err != nil {
 		return nil, err
 	}
-	return shares.Weights, nil
+	return shares.ShareWeights, nil
 }
 
-func sameHolder(w client.ShareWeight, in client.ShareInput) bool {
+func sameHolder(w client.ShareWeight, in client.SetShareWeightInput) bool {
 	id := func(r *client.Ref) string {
 		if r == nil {
 			return ""

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -197,7 +197,7 @@ func (a *app) userUpdate() *cobra.Command {
 			in.Status = *status
 		}
 		if policy != nil {
-			in.Policy, in.ClearPolicy = *policy, *policy == "none"
+			in.Policy = *policy
 		}
 		if err := changes(in); err != nil {
 			return err
@@ -206,8 +206,8 @@ func (a *app) userUpdate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if in.ID = id; in.ClearPolicy {
-			in.Policy = ""
+		if in.ID = id; in.Policy == "none" {
+			in.Policy, in.ClearPolicy = "", ptr(true)
 		}
 		if in.Policy, err = findPolicyID(ctx, c, in.Policy); err != nil {
 			return err
@@ -224,10 +224,10 @@ func (a *app) userUpdate() *cobra.Command {
 	givenText(cmd, &policy, "policy", "resource `policy` of the user, or none")
 	givenWords(cmd, &in.AllowedAddresses, "addresses", "`networks` from which the user may log in, separated by commas, such as 10.0.0.0/8; none for all")
 	givenBool(cmd, &in.PasswordChangeRequired, "change-password", "the user must choose a new password at the next login (=false: keep it)")
-	cmd.Flags().BoolVar(&in.KeepCredentials, "keep-credentials", false, "with another --status than active: leave access tokens, keypairs and SSH keys for when the user is active again")
+	givenBool(cmd, &in.KeepCredentials, "keep-credentials", "with another --status than active: leave access tokens, keypairs and SSH keys for when the user is active again")
 	givenCount(cmd, &in.ContainerUID, "uid", "user `ID` in the user's sessions")
 	givenCount(cmd, &in.ContainerGID, "gid", "group `ID` in the user's sessions")
-	given(cmd, &in.ContainerGIDs, "groups", "further group `IDs` in the user's sessions, separated by commas, or none", parseCounts)
+	parsed(cmd, &in.ContainerGIDs, "groups", "further group `IDs` in the user's sessions, separated by commas, or none", parseCounts)
 	givenBool(cmd, &in.ClearContainer, "no-ids", "take --uid, --gid and --groups away")
 	sets(cmd, "addresses", "allowedAddresses")
 	sets(cmd, "change-password", "passwordChangeRequired")
@@ -241,7 +241,7 @@ func (a *app) userUpdate() *cobra.Command {
 func (a *app) userStatus(name, short, status string) *cobra.Command {
 	keep := false
 	cmd := a.onEach(name+" USER", short, findUserID, func(ctx context.Context, c *client.Client, id string) error {
-		_, err := c.UpdateUser(ctx, client.UpdateUserInput{ID: id, Status: status, KeepCredentials: keep})
+		_, err := c.UpdateUser(ctx, client.UpdateUserInput{ID: id, Status: status, KeepCredentials: &keep})
 		return err
 	})
 	if status != "active" {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 )
@@ -62,7 +62,7 @@ func (f *volumeHolder) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.everybody, "everybody", false, "everybody")
 }
 
-func (f *volumeHolder) find(ctx context.Context, c *client.Client) (h client.Holder, err error) {
+func (f *volumeHolder) find(ctx context.Context, c *client.Client) (h holder, err error) {
 	switch {
 	case f.everybody && f.given() == 0:
 		return h, nil
@@ -74,7 +74,7 @@ func (f *volumeHolder) find(ctx context.Context, c *client.Client) (h client.Hol
 
 func (a *app) volumeGrant() *cobra.Command {
 	var f volumeHolder
-	var may *[]string
+	var may []string
 	var all []string
 	for _, p := range access.VolumePermissions() {
 		all = append(all, string(p))
@@ -92,8 +92,8 @@ func (a *app) volumeGrant() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, err := c.SetVolumeGrant(ctx, client.VolumeGrantInput{
-				Volume: v.ID, Domain: h.Domain, Project: h.Project, User: h.User, Permissions: *may,
+			g, err := c.SetVolumeGrant(ctx, client.SetVolumeGrantInput{
+				Volume: v.ID, Domain: h.domain, Project: h.project, User: h.user, Permissions: may,
 			})
 			if err != nil {
 				return err
@@ -144,16 +144,16 @@ func (a *app) volumeRevoke() *cobra.Command {
 }
 
 // holds reports whether a grant is exactly the holder's; no one is everyone.
-func holds(g client.VolumeGrant, h client.Holder) bool {
-	var is client.Holder
+func holds(g client.VolumeGrant, h holder) bool {
+	var is holder
 	if g.Domain != nil {
-		is.Domain = g.Domain.ID
+		is.domain = g.Domain.ID
 	}
 	if g.Project != nil {
-		is.Project = g.Project.ID
+		is.project = g.Project.ID
 	}
 	if g.User != nil {
-		is.User = g.User.ID
+		is.user = g.User.ID
 	}
-	return is == h && g.Everybody == (h == client.Holder{})
+	return is == h && g.Everybody == (h == holder{})
 }

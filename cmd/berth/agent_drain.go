@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 )
 
 func findAgentID(ctx context.Context, c *client.Client, ref string) (string, error) {
@@ -40,7 +40,7 @@ func (a *app) agentUncordon() *cobra.Command {
 }
 
 func (a *app) agentDrain() *cobra.Command {
-	in := client.DrainInput{Action: "reschedule"}
+	in := client.DrainAgentInput{Action: "reschedule"}
 	var after *int
 	var wait bool
 	cmd := a.onEach("drain AGENT", "Drain agents: nothing new starts, and at the deadline running sessions are moved or ended", findAgentID,
@@ -48,7 +48,7 @@ func (a *app) agentDrain() *cobra.Command {
 			if after == nil {
 				return usagef("--deadline is missing: how long sessions may stay, such as 30m; 0s is at once")
 			}
-			in.ID, in.After = id, *after
+			in.ID, in.After = id, after
 			g, err := c.Drain(ctx, in)
 			if err != nil || !wait {
 				return err

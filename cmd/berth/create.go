@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -70,7 +70,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 
 // input turns flags and arguments into what the API takes.
 func (f *createFlags) input(ctx context.Context, a *app, cmd *cobra.Command, c *client.Client, kind, image string, command []string) (client.CreateSessionInput, error) {
-	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, Kernels: f.kernels, IdempotencyKey: uuid.NewString()}
+	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString()}
 	var err error
 	for _, text := range f.mounts {
 		m, err := parseMount(text)
@@ -82,18 +82,25 @@ func (f *createFlags) input(ctx context.Context, a *app, cmd *cobra.Command, c *
 	if in.Environment, err = parseEnv(f.env, a.env); err != nil {
 		return in, err
 	}
+	if f.kernels != 0 {
+		in.Kernels = &f.kernels
+	}
 	if cmd.Flags().Changed("priority") {
 		in.Priority = &f.priority
 	}
 	if f.shm != "" {
-		if in.ShmBytes, err = resource.Parse(resource.Mem, f.shm); err != nil {
+		n, err := resource.Parse(resource.Mem, f.shm)
+		if err != nil {
 			return in, usagef("--shm %s: not a size such as 512m", f.shm)
 		}
+		in.ShmBytes = &n
 	}
 	if f.disk != "" {
-		if in.DiskBytes, err = resource.Parse(resource.Mem, f.disk); err != nil {
+		n, err := resource.Parse(resource.Mem, f.disk)
+		if err != nil {
 			return in, usagef("--disk %s: not a size such as 10g", f.disk)
 		}
+		in.DiskBytes = &n
 	}
 	if f.bootstrap != "" {
 		script, err := os.ReadFile(f.bootstrap)
@@ -108,9 +115,11 @@ func (f *createFlags) input(ctx context.Context, a *app, cmd *cobra.Command, c *
 	if err := f.fromPreset(ctx, cmd, c, &in); err != nil {
 		return in, err
 	}
-	if in.Slots, err = f.slots(ctx, c); err != nil {
+	slots, err := f.slots(ctx, c)
+	if err != nil {
 		return in, err
 	}
+	in.Slots = slots.Strings()
 	return in, f.place(ctx, c, &in)
 }
 
@@ -169,10 +178,9 @@ func (f *createFlags) fromPreset(ctx context.Context, cmd *cobra.Command, c *cli
 		return err
 	}
 	if f.shm == "" {
-		in.ShmBytes = p.ShmBytes
+		in.ShmBytes = &p.ShmBytes
 	}
-	for _, slot := range p.Slots.Names() {
-		amount := resource.Format(slot, p.Slots[slot])
+	for slot, amount := range p.Slots {
 		switch {
 		case slices.ContainsFunc(f.more, func(r string) bool { return strings.HasPrefix(r, slot+"=") }):
 		case slot == resource.CPU:

@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )

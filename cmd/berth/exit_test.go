@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 )
 
 func TestExitCodes(t *testing.T) {

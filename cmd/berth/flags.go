@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strconv"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/spf13/cobra"
 )
 
@@ -54,15 +55,23 @@ func alias(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
-// given binds a flag to a field that stays nil unless the flag is there. The
-// usage has what the flag takes in backquotes.
-func given[T any](cmd *cobra.Command, into **T, name, usage string, parse func(text string) (T, error)) {
+// parsed binds a flag to a field that keeps its zero value unless the flag is set. The
+// usage names the value of the flag in backquotes.
+func parsed[T any](cmd *cobra.Command, into *T, name, usage string, parse func(text string) (T, error)) {
 	cmd.Flags().Func(name, usage, func(text string) error {
 		v, err := parse(text)
 		if err == nil {
-			*into = &v
+			*into = v
 		}
 		return err
+	})
+}
+
+// given is parsed for a field that stays nil unless the flag is set.
+func given[T any](cmd *cobra.Command, into **T, name, usage string, parse func(text string) (T, error)) {
+	parsed(cmd, into, name, usage, func(text string) (*T, error) {
+		v, err := parse(text)
+		return &v, err
 	})
 }
 
@@ -86,24 +95,35 @@ func givenCount(cmd *cobra.Command, into **int, name, usage string) {
 	given(cmd, into, name, usage, parseCount)
 }
 
-func givenWords(cmd *cobra.Command, into **[]string, name, usage string) {
+func givenWords(cmd *cobra.Command, into *[]string, name, usage string) {
 	givenList(cmd, into, name, usage, func(text string) ([]string, error) { return words(text), nil })
 }
 
-// givenList is given for a list: a flag that is there again adds to it.
-func givenList(cmd *cobra.Command, into **[]string, name, usage string, parse func(text string) ([]string, error)) {
-	given(cmd, into, name, usage, func(text string) ([]string, error) {
-		all, err := parse(text)
-		if err == nil && *into != nil {
-			all = append(**into, all...)
-		}
-		return all, err
+// givenList is parsed for a list: every further use of the flag adds to it.
+func givenList(cmd *cobra.Command, into *[]string, name, usage string, parse func(text string) ([]string, error)) {
+	parsed(cmd, into, name, usage, func(text string) ([]string, error) {
+		more, err := parse(text)
+		return append(append([]string{}, *into...), more...), err
 	})
 }
 
 // yesFlag is for commands that have a name typed again.
 func yesFlag(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVarP(yes, "yes", "y", false, "do not ask for the name again")
+}
+
+// as copies the values that are set from one input to another with the same fields: those
+// of an update to the input that creates an object.
+func as[To any](from any) To {
+	var to To
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, &to)
+	}
+	if err != nil {
+		panic(err) // the two types do not agree
+	}
+	return to
 }
 
 // changes refuses a change that changes nothing.
@@ -139,20 +159,23 @@ func howMany(refs ...string) (n int) {
 	return n
 }
 
+// holder is one domain, project, user or keypair, by its id.
+type holder struct{ domain, project, user, keypair string }
+
 // holder finds exactly one.
-func (f *holderFlags) holder(ctx context.Context, c *client.Client) (h client.Holder, err error) {
+func (f *holderFlags) holder(ctx context.Context, c *client.Client) (h holder, err error) {
 	if f.given() != 1 {
 		return h, usagef("name one of --domain, --project, --user and --keypair")
 	}
 	switch {
 	case f.domain != "":
-		h.Domain, err = findDomainID(ctx, c, f.domain)
+		h.domain, err = findDomainID(ctx, c, f.domain)
 	case f.project != "":
-		h.Project, err = findProjectID(ctx, c, f.project)
+		h.project, err = findProjectID(ctx, c, f.project)
 	case f.user != "":
-		h.User, err = findUserID(ctx, c, f.user)
+		h.user, err = findUserID(ctx, c, f.user)
 	default:
-		h.Keypair, err = findKeypairID(ctx, c, f.keypair)
+		h.keypair, err = findKeypairID(ctx, c, f.keypair)
 	}
 	return h, err
 }

@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/spf13/cobra"
 )
 
@@ -99,7 +99,7 @@ func (n *newFolder) add(cmd *cobra.Command, volume, mode, project string) {
 }
 
 // input finds what the flags name.
-func (n *newFolder) input(ctx context.Context, c *client.Client, name string) (in client.CreateFolderInput, err error) {
+func (n *newFolder) input(ctx context.Context, c *client.Client, name string) (in client.CreateVfolderInput, err error) {
 	in.Name = name
 	if n.mode != nil {
 		in.UsageMode = *n.mode
@@ -141,7 +141,7 @@ func (a *app) folderRename() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f, err = c.UpdateFolder(cmd.Context(), client.UpdateFolderInput{ID: f.ID, Name: args[1]}); err != nil {
+			if f, err = c.UpdateFolder(cmd.Context(), client.UpdateVfolderInput{ID: f.ID, Name: &args[1]}); err != nil {
 				return err
 			}
 			return a.folderDone(f)

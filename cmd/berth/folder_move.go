@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -18,7 +18,7 @@ import (
 type relocation struct {
 	client   *client.Client
 	from, to *client.Folder
-	items    []client.MoveItem
+	items    []client.MoveFileItem
 	force    bool
 }
 
@@ -92,7 +92,7 @@ func (a *app) relocation(ctx context.Context, args []string, force bool) (*reloc
 		if first := parsePlace(sources[0]); i > 0 && at.folder != first.folder {
 			return nil, usagef("FROM: %s is not in folder %s; move from one folder at a time", text, first.folder)
 		}
-		r.items = append(r.items, client.MoveItem{From: at.path})
+		r.items = append(r.items, client.MoveFileItem{From: at.path})
 	}
 	var err error
 	if r.client, r.from, _, err = a.inFolder(ctx, sources[0]); err != nil {
@@ -169,8 +169,8 @@ func (a *app) carry(ctx context.Context, r *relocation) ([]client.FileResult, er
 	return results, err
 }
 
-func (a *app) copied(ctx context.Context, r *relocation, item client.MoveItem) error {
-	work, err := r.client.CopyFiles(ctx, r.from.ID, r.to.ID, []client.MoveItem{item}, r.force)
+func (a *app) copied(ctx context.Context, r *relocation, item client.MoveFileItem) error {
+	work, err := r.client.CopyFiles(ctx, r.from.ID, r.to.ID, []client.MoveFileItem{item}, r.force)
 	if err != nil {
 		return err
 	}

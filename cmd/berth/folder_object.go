@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
 func (a *app) folderImport() *cobra.Command {
 	cmd := a.folderTransfer("import FOLDER[:DIR] STORAGE[:PATH]", "Import objects of an object storage into a folder",
-		func(ctx context.Context, c *client.Client, folder, storage string, in client.Transfer) (*client.Task, error) {
+		func(ctx context.Context, c *client.Client, folder, storage string, in client.ImportFolderInput) (*client.Task, error) {
 			in.Directory, in.Path = folder, storage
 			return c.ImportFolder(ctx, in)
 		})
@@ -26,9 +26,9 @@ stay, and the same command continues with the rest.`
 
 func (a *app) folderExport() *cobra.Command {
 	cmd := a.folderTransfer("export FOLDER[:PATH] STORAGE[:DIR]", "Export files of a folder to an object storage",
-		func(ctx context.Context, c *client.Client, folder, storage string, in client.Transfer) (*client.Task, error) {
+		func(ctx context.Context, c *client.Client, folder, storage string, in client.ImportFolderInput) (*client.Task, error) {
 			in.Path, in.Directory = folder, storage
-			return c.ExportFolder(ctx, in)
+			return c.ExportFolder(ctx, as[client.ExportFolderInput](in))
 		})
 	cmd.Long = `Export a directory of a folder, or one file, to an object storage, and show the
 progress. Links are not followed. An interrupt cancels the export; exported
@@ -37,8 +37,8 @@ objects stay, and the same command continues with the rest.`
 	return cmd
 }
 
-func (a *app) folderTransfer(use, short string, begin func(ctx context.Context, c *client.Client, folder, storage string, in client.Transfer) (*client.Task, error)) *cobra.Command {
-	var existing *string
+func (a *app) folderTransfer(use, short string, begin func(ctx context.Context, c *client.Client, folder, storage string, in client.ImportFolderInput) (*client.Task, error)) *cobra.Command {
+	var existing string
 	var detach bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: count(2, 2), ValidArgsFunction: a.completeFolder,
@@ -53,7 +53,7 @@ func (a *app) folderTransfer(use, short string, begin func(ctx context.Context, 
 			if err != nil {
 				return err
 			}
-			t, err := begin(ctx, c, path, below, client.Transfer{Vfolder: f.ID, ObjectStorage: storage.ID, Existing: existing})
+			t, err := begin(ctx, c, path, below, client.ImportFolderInput{Vfolder: f.ID, ObjectStorage: storage.ID, Existing: existing})
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func (a *app) folderTransfer(use, short string, begin func(ctx context.Context, 
 			return a.awaitTransfer(ctx, c, t)
 		},
 	}
-	given(cmd, &existing, "existing", "what happens to existing `files`: update (only changed ones), overwrite or fail (default: update)", choice("update", "overwrite", "fail"))
+	parsed(cmd, &existing, "existing", "what happens to existing `files`: update (only changed ones), overwrite or fail (default: update)", choice("update", "overwrite", "fail"))
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait for its end; berth admin task shows how far it is")
 	return cmd
 }

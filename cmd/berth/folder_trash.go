@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 )
@@ -129,10 +129,12 @@ func (a *app) folderClone() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		in := client.CloneFolderInput{ID: f.ID}
-		if in.CreateFolderInput, err = flags.input(ctx, c, args[1]); err != nil {
+		copied, err := flags.input(ctx, c, args[1])
+		if err != nil {
 			return err
 		}
+		in := as[client.CloneVfolderInput](copied)
+		in.ID = f.ID
 		work, err := c.CloneFolder(ctx, in)
 		if err != nil {
 			return err

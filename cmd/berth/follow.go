@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/containerd/errdefs"
 )
 

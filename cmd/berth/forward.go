@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/spf13/cobra"
 )
 

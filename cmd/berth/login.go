@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/config"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 )

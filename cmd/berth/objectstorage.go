@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 )
@@ -62,7 +62,7 @@ func findStorageID(ctx context.Context, c *client.Client, ref string) (string, e
 
 // storageFlags say what an object storage is.
 type storageFlags struct {
-	in    client.ObjectStorageInput
+	in    client.UpdateObjectStorageInput
 	stdin bool
 }
 
@@ -71,7 +71,7 @@ func (f *storageFlags) add(cmd *cobra.Command) {
 	givenText(cmd, &f.in.Bucket, "bucket", "`name` of the bucket")
 	givenText(cmd, &f.in.Prefix, "prefix", "`path` in the bucket below which everything is")
 	givenText(cmd, &f.in.Region, "region", "`region`, as eu-central-1 (default: the server is asked)")
-	given(cmd, &f.in.Addressing, "addressing", "`how` the bucket is named: path or virtual (default: path)", choice("path", "virtual"))
+	parsed(cmd, &f.in.Addressing, "addressing", "`how` the bucket is named: path or virtual (default: path)", choice("path", "virtual"))
 	givenText(cmd, &f.in.AccessKeyID, "access-key", "`ID` of the access key; none for anonymous access")
 	givenBool(cmd, &f.in.ReadOnly, "read-only", "export nothing to there (=false: exports may)")
 	cmd.Flags().BoolVar(&f.stdin, "secret-stdin", false, "read the secret of the access key from standard input")
@@ -110,20 +110,20 @@ func (a *app) storageAdd() *cobra.Command {
 	var all bool
 	cmd := a.verb("add NAME", "Add an object storage of your own, or of a domain", count(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
-			in := &flags.in
-			in.Name = &args[0]
-			if in.Endpoint == nil || in.Bucket == nil {
+			if flags.in.Endpoint == nil || flags.in.Bucket == nil {
 				return usagef("--endpoint and --bucket are needed")
 			}
 			if all || domain != "" {
-				if in.Domain, err = domainOrMine(ctx, c, domain); err != nil {
+				if domain, err = domainOrMine(ctx, c, domain); err != nil {
 					return err
 				}
 			}
 			if err := flags.secret(ctx, a); err != nil {
 				return err
 			}
-			s, err := c.CreateObjectStorage(ctx, *in)
+			in := as[client.CreateObjectStorageInput](flags.in)
+			in.Name, in.Domain = args[0], domain
+			s, err := c.CreateObjectStorage(ctx, in)
 			if err != nil {
 				return err
 			}

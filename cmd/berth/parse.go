@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -95,7 +96,7 @@ func parseSize(text string) (int64, error) {
 }
 
 // parseAmounts reads slots in people's form: cpu=4,mem=8g; none is no slots.
-func parseAmounts(text string) (resource.Slots, error) {
+func parseAmounts(text string) (client.Slots, error) {
 	texts := map[string]string{}
 	for _, one := range words(text) {
 		slot, amount, ok := strings.Cut(one, "=")
@@ -116,7 +117,7 @@ func parseAmounts(text string) (resource.Slots, error) {
 			return nil, fmt.Errorf("%s: %s is less than 0", slot, texts[slot])
 		}
 	}
-	return slots, nil
+	return slots.Strings(), nil
 }
 
 // choice reads one of few words, which may be written with dashes.

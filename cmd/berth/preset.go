@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -101,14 +101,14 @@ func presetTable(p client.Preset) *output.Table {
 }
 
 func (a *app) presetCreate() *cobra.Command {
-	var in client.CreatePresetInput
-	var change client.UpdatePresetInput
+	var in client.CreateResourcePresetInput
+	var change client.UpdateResourcePresetInput
 	var on string
 	cmd := a.verb("create NAME", "Create a preset", count(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
 		if change.Slots == nil {
 			return usagef("say with --slots how large it is, for example --slots cpu=4,mem=8g")
 		}
-		in.Name, in.Slots, in.ShmBytes = args[0], *change.Slots, change.ShmBytes
+		in.Name, in.Slots, in.ShmBytes = args[0], change.Slots, change.ShmBytes
 		if change.Description != nil {
 			in.Description = *change.Description
 		}
@@ -127,15 +127,15 @@ func (a *app) presetCreate() *cobra.Command {
 	return cmd
 }
 
-func presetFlags(cmd *cobra.Command, in *client.UpdatePresetInput) {
-	given(cmd, &in.Slots, "slots", "`amounts`, such as cpu=4,mem=8g", parseAmounts)
+func presetFlags(cmd *cobra.Command, in *client.UpdateResourcePresetInput) {
+	parsed(cmd, &in.Slots, "slots", "`amounts`, such as cpu=4,mem=8g", parseAmounts)
 	given(cmd, &in.ShmBytes, "shm", "`size` of /dev/shm, such as 1g", parseSize)
 	givenText(cmd, &in.Description, "description", "its purpose, a `text`")
 	sets(cmd, "shm", "shmBytes")
 }
 
 func (a *app) presetUpdate() *cobra.Command {
-	var in client.UpdatePresetInput
+	var in client.UpdateResourcePresetInput
 	var on string
 	cmd := a.verb("update PRESET", "Change a preset", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if err := changes(in); err != nil {

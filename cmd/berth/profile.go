@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/spf13/cobra"
 )
 

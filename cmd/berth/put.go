@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 )
@@ -144,9 +144,9 @@ func (t *transfer) onPaths(ctx context.Context, steps []*step, do func(paths []s
 // itself in time, and only that one fails.
 func (t *transfer) targets(ctx context.Context, files []*step) ([]*client.UploadTarget, error) {
 	targets := make([]*client.UploadTarget, len(files))
-	announce := make([]client.UploadFile, len(files))
+	announce := make([]client.UploadFileInput, len(files))
 	for i, f := range files {
-		announce[i] = client.UploadFile{Path: f.Path, Size: f.Size}
+		announce[i] = client.UploadFileInput{Path: f.Path, Size: f.Size}
 	}
 	got, err := t.client.CreateUpload(ctx, t.folder.ID, announce)
 	if errdefs.IsInvalidArgument(err) {
@@ -171,7 +171,7 @@ func (t *transfer) send(ctx context.Context, s *step, target *client.UploadTarge
 	}
 	defer f.Close()
 	ticket := func(ctx context.Context) (client.UploadTarget, error) {
-		fresh, err := t.client.CreateUpload(ctx, t.folder.ID, []client.UploadFile{{Path: s.Path, Size: s.Size}})
+		fresh, err := t.client.CreateUpload(ctx, t.folder.ID, []client.UploadFileInput{{Path: s.Path, Size: s.Size}})
 		if err != nil || len(fresh) != 1 {
 			return client.UploadTarget{}, errors.Join(err, errdefs.ErrInternal)
 		}

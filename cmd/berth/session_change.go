@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/spf13/cobra"
 )
 
@@ -18,15 +20,15 @@ func (a *app) sessionChange() *cobra.Command {
 		Short: "Change the request of a pending session; it keeps its place in the queue",
 		Args:  count(1, 1),
 	}, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
-		in := client.PendingChange{ID: s.ID}
+		in := client.UpdatePendingSessionInput{ID: s.ID}
 		if len(more) > 0 {
 			asked, err := slotFlags{more: more}.named()
 			if err != nil {
 				return err
 			}
-			in.Slots = s.Slots.Clone()
+			in.Slots = maps.Clone(s.Slots)
 			for name, amount := range asked {
-				if in.Slots[name] = amount; amount == 0 {
+				if in.Slots[name] = resource.Format(name, amount); amount == 0 {
 					delete(in.Slots, name)
 				}
 			}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 )
 
 // held are what a kernel has of devices now.

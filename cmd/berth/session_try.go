@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // try prints what would happen to a session. It fails if the session could never start.

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -159,9 +161,9 @@ func applies(session string, x client.Suggestion) string {
 	switch {
 	case x.Kind == "slots":
 		text := "berth session change " + session
-		for _, name := range x.Slots.Names() {
+		for _, name := range slices.Sorted(maps.Keys(x.Slots)) {
 			if x.Field == "slots" || x.Field == "slots."+name {
-				text += " -r " + name + "=" + x.Slots.Strings()[name]
+				text += " -r " + name + "=" + x.Slots[name]
 			}
 		}
 		return text

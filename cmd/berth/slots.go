@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/containerd/errdefs"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/go-cmp/cmp"
 )

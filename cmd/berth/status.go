@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 	"golang.org/x/term"
 )
 

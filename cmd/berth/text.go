@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // sentence is a name of the API in people's words.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/output"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/spf13/cobra"
 )
 
@@ -68,13 +68,10 @@ func tokenScopes() (all []string) {
 
 func (a *app) tokenCreate() *cobra.Command {
 	var in client.CreateAccessTokenInput
-	var scopes *[]string
 	var project, expires string
 	var own lasting
 	cmd := a.verb("create NAME", "Create an access token and print its secret", count(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
-		if in.Name = args[0]; scopes != nil {
-			in.Scopes = *scopes
-		}
+		in.Name = args[0]
 		end, err := a.until("--expires", expires)
 		if err != nil {
 			return err
@@ -100,7 +97,7 @@ it expires or is revoked, as berth logout does. With --login it does not.`
 	cmd.Example = "  export BERTH_TOKEN=$(berth token create ci --scope sessions,folders --project vision --expires 30d)"
 	own.flags(cmd)
 	flags := cmd.Flags()
-	givenList(cmd, &scopes, "scope", "`scopes`, separated by commas: read, sessions, folders, account, admin (default: all of yours)", choices(tokenScopes()...))
+	givenList(cmd, &in.Scopes, "scope", "`scopes`, separated by commas: read, sessions, folders, account, admin (default: all of yours)", choices(tokenScopes()...))
 	flags.StringVar(&project, "project", "", "the only project it reaches (default: all of yours)")
 	flags.StringVar(&expires, "expires", "90d", "when it ends: a date, a time, a span such as 30d, or never")
 	sets(cmd, "scope", "scopes")

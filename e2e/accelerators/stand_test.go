@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/berthhq/berth/internal/fixture"
 	"github.com/berthhq/berth/internal/resource"
 )

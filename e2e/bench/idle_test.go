@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // BenchmarkIdleSessions is the processor time of sessions that do nothing: of the

@@ -19,8 +19,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 var platform *cluster.Platform

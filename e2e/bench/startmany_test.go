@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // BenchmarkStartMany makes 100 sessions at once. It measures the time until all run

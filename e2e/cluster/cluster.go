@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/internal/fixture"
 )
 

@@ -5,22 +5,17 @@ import (
 	"context"
 	"crypto/rand"
 
-	"github.com/berthhq/berth/internal/client"
-	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/client"
 )
 
 // Small is what most scenarios need; they run on small machines.
-func Small() resource.Slots { return Slots("cpu", "0.1", "mem", "64m") }
+func Small() client.Slots { return Slots("cpu", "0.1", "mem", "64m") }
 
 // Slots takes names and amounts in turn.
-func Slots(pairs ...string) resource.Slots {
-	m := map[string]string{}
+func Slots(pairs ...string) client.Slots {
+	s := client.Slots{}
 	for i := 0; i < len(pairs); i += 2 {
-		m[pairs[i]] = pairs[i+1]
-	}
-	s, err := resource.ParseSlots(m)
-	if err != nil {
-		panic(err)
+		s[pairs[i]] = pairs[i+1]
 	}
 	return s
 }

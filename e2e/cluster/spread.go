@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/internal/registry"
 	"github.com/berthhq/berth/internal/service"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthhq/berth/internal/client"
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 

@@ -4,8 +4,8 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 func shares(amount string) client.CreateSessionInput {

@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // limited is a session whose containers have a small disk.
 func limited(t *testing.T, u *cluster.User, bytes int64) *client.Session {
 	t.Helper()
 	in := cluster.Interactive()
-	in.DiskBytes = bytes
+	in.DiskBytes = &bytes
 	s := u.Run(in)
 	u.Until(s.ID, "running")
 	return s
@@ -64,7 +64,7 @@ func TestSessionFloodsInodes(t *testing.T) {
 func TestDiskExceeded(t *testing.T) {
 	u := platform.User(t)
 	in := cluster.Batch("dd if=/dev/zero of=/tmp/f bs=1M count=110")
-	in.DiskBytes = 64 << 20
+	in.DiskBytes = new(int64(64 << 20))
 	s := u.Run(in)
 	u.Until(s.ID, "terminated")
 	end := u.Show(s.ID)

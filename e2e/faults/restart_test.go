@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // counting prints one number after the other until it is ended.

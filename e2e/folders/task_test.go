@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/berthhq/berth/storage/volume"
 )
 
@@ -190,7 +190,7 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 	want := sums(t, dir)
 	t.Run("clone", func(t *testing.T) {
 		before := entries(t)
-		begun, err := u.CloneFolder(t.Context(), client.CloneFolderInput{ID: id, CreateFolderInput: client.CreateFolderInput{Name: "clone"}})
+		begun, err := u.CloneFolder(t.Context(), client.CloneVfolderInput{ID: id, Name: "clone"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,9 +206,9 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 	t.Run("copy", func(t *testing.T) {
 		before := entries(t)
 		to := folderOn(t, u, "disk", "copies")
-		var items []client.MoveItem
+		var items []client.MoveFileItem
 		for i := range n / 1000 {
-			items = append(items, client.MoveItem{From: fmt.Sprint(i), To: fmt.Sprint(i)})
+			items = append(items, client.MoveFileItem{From: fmt.Sprint(i), To: fmt.Sprint(i)})
 		}
 		begun, err := u.CopyFiles(t.Context(), id, to, items, false)
 		if err != nil {
@@ -247,7 +247,7 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		before := entries(t)
-		begun, err := u.CloneFolder(t.Context(), client.CloneFolderInput{ID: id, CreateFolderInput: client.CreateFolderInput{Name: "clone"}})
+		begun, err := u.CloneFolder(t.Context(), client.CloneVfolderInput{ID: id, Name: "clone"})
 		if err != nil {
 			t.Fatal(err)
 		}

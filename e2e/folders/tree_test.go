@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // hostile are names that people have and programs stumble over.
@@ -95,7 +95,7 @@ func folderOn(t *testing.T, u *cluster.User, on, name string) string {
 		if v.Name != on {
 			continue
 		}
-		f, err := u.CreateFolder(t.Context(), client.CreateFolderInput{Name: name, Volume: v.ID})
+		f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: name, Volume: v.ID})
 		if err != nil {
 			t.Fatal(err)
 		}

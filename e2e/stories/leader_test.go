@@ -1,11 +1,12 @@
 package stories
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -59,7 +60,11 @@ func held(t *testing.T) string {
 	}
 	var sum int64
 	for _, a := range agents {
-		sum += a.Occupied["mock.shares"]
+		amount, err := resource.Parse("mock.shares", cmp.Or(a.Occupied["mock.shares"], "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += amount
 	}
 	return resource.Format("mock.shares", sum)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 var platform *cluster.Spread

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // Two sessions lie on two agents each, side by side. The kernels of each reach each
@@ -85,7 +85,7 @@ type server struct {
 func wide(t *testing.T, u *cluster.User, group, accelerators string) spread {
 	t.Helper()
 	in := cluster.Batch("nc -ll -p 8000 -e hostname & nc -ll -p 8001 -e cat /tmp/much & exec sleep 86400")
-	in.ResourceGroup, in.Kernels = group, 2
+	in.ResourceGroup, in.Kernels = group, new(2)
 	in.Slots = cluster.Slots("cpu", "0.2", "mem", "128m", "mock.shares", accelerators)
 	s := spread{Session: u.Run(in)}
 	u.Until(s.ID, "running")

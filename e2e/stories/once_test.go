@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // once fails unless every kernel that runs lives on its agent and nowhere else,

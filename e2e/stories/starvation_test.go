@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
-	"github.com/berthhq/berth/internal/client"
 )
 
 // A session wants two accelerators of every agent, while others keep coming that
@@ -34,7 +34,7 @@ func TestNobodyStarves(t *testing.T) {
 		u.Until(s.ID, "running")
 	}
 	in := asks(lane, "mock.device", "2")
-	in.Kernels = 3
+	in.Kernels = new(3)
 	big := u.Run(in)
 	waits(t, u, big.ID, "room")
 	for _, s := range small[:2] {

@@ -1,7 +1,10 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,22 +16,31 @@ import (
 func Bytes(n int64) string { return resource.FormatBytes(n) }
 
 // Slots prints amounts for people: cpu 1, mem 1 GiB.
-func Slots(s resource.Slots) string {
+func Slots(s map[string]string) string {
 	parts := make([]string, 0, len(s))
-	for _, name := range s.Names() {
-		parts = append(parts, name+" "+Amount(name, s[name]))
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		parts = append(parts, name+" "+amount(name, s))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// amount prints an amount that the server sent; a missing one is 0.
+func amount(slot string, of map[string]string) string {
+	n, err := resource.Parse(slot, cmp.Or(of[slot], "0"))
+	if err != nil {
+		return of[slot]
+	}
+	return Amount(slot, n)
 }
 
 // Amount prints an amount of a slot for people.
 func Amount(slot string, amount int64) string { return resource.ForPeople(slot, amount) }
 
 // Used prints what is held of what there is: cpu 1/4.
-func Used(occupied, capacity resource.Slots) string {
+func Used(occupied, capacity map[string]string) string {
 	parts := make([]string, 0, len(capacity))
-	for _, name := range capacity.Names() {
-		parts = append(parts, fmt.Sprintf("%s %s/%s", name, Amount(name, occupied[name]), Amount(name, capacity[name])))
+	for _, name := range slices.Sorted(maps.Keys(capacity)) {
+		parts = append(parts, fmt.Sprintf("%s %s/%s", name, amount(name, occupied), amount(name, capacity)))
 	}
 	return strings.Join(parts, ", ")
 }

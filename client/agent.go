@@ -1,0 +1,99 @@
+package client
+
+import (
+	"context"
+)
+
+// Agents lists the agents that the viewer can see; name "" means all.
+func (c *Client) Agents(ctx context.Context, name string) ([]Agent, error) {
+	return collect(0, func(first *int, after string) (*queryAgentsAgentsAgentConnection, error) {
+		out, err := queryAgents(ctx, c, first, after, nameIs(name))
+		return &out.Agents, err
+	})
+}
+
+// Agent reads one agent by id.
+func (c *Client) Agent(ctx context.Context, id string) (*AgentDetail, error) {
+	out, err := queryAgent(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if out.Node == nil || out.Node.ID == "" {
+		return nil, notFound("agent", id)
+	}
+	return out.Node, nil
+}
+
+// Cordon stops new sessions from starting on an agent.
+func (c *Client) Cordon(ctx context.Context, id, reason string) (*Agent, error) {
+	out, err := updateAgent(ctx, c, UpdateAgentInput{ID: id, Schedulable: new(false), CordonReason: new(reason)})
+	return &out.UpdateAgent.Agent, err
+}
+
+// Uncordon lets sessions start on an agent again.
+func (c *Client) Uncordon(ctx context.Context, id string) (*Agent, error) {
+	out, err := updateAgent(ctx, c, UpdateAgentInput{ID: id, Schedulable: new(true)})
+	return &out.UpdateAgent.Agent, err
+}
+
+// MoveAgent moves an agent to another resource group. With force, sessions can run on it.
+func (c *Client) MoveAgent(ctx context.Context, id, resourceGroup string, force bool) (*Agent, error) {
+	out, err := updateAgent(ctx, c, UpdateAgentInput{ID: id, ResourceGroup: resourceGroup, Force: &force})
+	return &out.UpdateAgent.Agent, err
+}
+
+// Drain cordons an agent, and ends or moves its sessions at the deadline.
+func (c *Client) Drain(ctx context.Context, in DrainAgentInput) (*Agent, error) {
+	out, err := drainAgent(ctx, c, in)
+	return &out.Payload.Agent, err
+}
+
+// Undrain ends the drain of an agent.
+func (c *Client) Undrain(ctx context.Context, id string) (*Agent, error) {
+	out, err := undrainAgent(ctx, c, UndrainAgentInput{ID: id})
+	return &out.Payload.Agent, err
+}
+
+// RestartPlugin restarts the process of a plugin on an agent.
+func (c *Client) RestartPlugin(ctx context.Context, id, plugin string) error {
+	_, err := restartPlugin(ctx, c, RestartPluginInput{ID: id, Plugin: plugin})
+	return err
+}
+
+// RemoveAgent removes a lost agent. With expel its certificate is refused too, and the agent
+// can be alive.
+func (c *Client) RemoveAgent(ctx context.Context, id string, expel bool) (*Agent, error) {
+	out, err := removeAgent(ctx, c, RemoveAgentInput{ID: id, Expel: expel})
+	return &out.Payload.Agent, err
+}
+
+// RemoveStorageProxy permanently removes a storage proxy.
+func (c *Client) RemoveStorageProxy(ctx context.Context, name string) error {
+	_, err := removeStorageProxy(ctx, c, RemoveStorageProxyInput{Name: name})
+	return err
+}
+
+// CreateJoinToken creates a token for a machine of the role agent or storage.
+func (c *Client) CreateJoinToken(ctx context.Context, role string) (*JoinToken, error) {
+	out, err := createJoinToken(ctx, c, CreateJoinTokenInput{Role: role})
+	return &out.CreateJoinToken, err
+}
+
+// SlotTypes lists the slots of the cluster.
+func (c *Client) SlotTypes(ctx context.Context) ([]SlotType, error) {
+	out, err := querySlotTypes(ctx, c)
+	return out.SlotTypes, err
+}
+
+// Devices reads the details of the devices of an agent. Their links, of which there can be
+// thousands, are read only with links.
+func (c *Client) Devices(ctx context.Context, agent string, links bool) ([]DeviceDetail, error) {
+	out, err := queryAgentDevices(ctx, c, agent, links)
+	if err != nil {
+		return nil, err
+	}
+	if out.Node == nil {
+		return nil, notFound("agent", agent)
+	}
+	return out.Node.Devices, nil
+}

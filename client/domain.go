@@ -1,0 +1,31 @@
+package client
+
+import (
+	"context"
+)
+
+// Domains lists the domains that the viewer can see; name "" means all.
+func (c *Client) Domains(ctx context.Context, name string) ([]Domain, error) {
+	return collect(0, func(first *int, after string) (*queryDomainsDomainsDomainConnection, error) {
+		out, err := queryDomains(ctx, c, first, after, nameIs(name))
+		return &out.Domains, err
+	})
+}
+
+// CreateDomain creates a domain.
+func (c *Client) CreateDomain(ctx context.Context, in CreateDomainInput) (*Domain, error) {
+	out, err := createDomain(ctx, c, in)
+	return &out.Payload.Domain, err
+}
+
+// UpdateDomain changes a domain.
+func (c *Client) UpdateDomain(ctx context.Context, in UpdateDomainInput) (*Domain, error) {
+	out, err := updateDomain(ctx, c, in)
+	return &out.Payload.Domain, err
+}
+
+// PurgeDomain removes a domain without users; name must be its name.
+func (c *Client) PurgeDomain(ctx context.Context, id, name string) error {
+	_, err := purgeDomain(ctx, c, PurgeDomainInput{ID: id, Name: name})
+	return err
+}

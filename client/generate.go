@@ -1,0 +1,3 @@
+package client
+
+//go:generate sh -c "cd .. && go run ./tools/genqlient"

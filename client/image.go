@@ -1,0 +1,64 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Images lists images whose name contains part.
+func (c *Client) Images(ctx context.Context, part string) ([]Image, error) {
+	where := Where{}
+	put(where, "nameContainsFold", part)
+	return collect(0, func(first *int, after string) (*queryImagesImagesImageConnection, error) {
+		out, err := queryImages(ctx, c, first, after, where)
+		return &out.Images, err
+	})
+}
+
+// RegisterImage registers one image by its reference.
+func (c *Client) RegisterImage(ctx context.Context, reference string) (*Image, error) {
+	out, err := registerImage(ctx, c, RegisterImageInput{Reference: reference})
+	return &out.RegisterImage.Image, err
+}
+
+// ForgetImage removes an image from the list.
+func (c *Client) ForgetImage(ctx context.Context, id string) error {
+	_, err := forgetImage(ctx, c, ForgetImageInput{ID: id})
+	return err
+}
+
+// Registries lists all registries.
+func (c *Client) Registries(ctx context.Context) ([]Registry, error) {
+	out, err := queryRegistries(ctx, c)
+	return out.Registries, err
+}
+
+// CreateRegistry adds a registry.
+func (c *Client) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*Registry, error) {
+	out, err := createRegistry(ctx, c, in)
+	return &out.CreateRegistry.Registry, err
+}
+
+// UpdateRegistry changes the name of a registry and the way to reach it.
+func (c *Client) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*Registry, error) {
+	out, err := updateRegistry(ctx, c, in)
+	return &out.UpdateRegistry.Registry, err
+}
+
+// DeleteRegistry removes a registry and its images.
+func (c *Client) DeleteRegistry(ctx context.Context, id string) error {
+	_, err := deleteRegistry(ctx, c, DeleteRegistryInput{ID: id})
+	return err
+}
+
+// scanTimeout is enough for a registry with some thousand tags.
+const scanTimeout = 10 * time.Minute
+
+// ScanRegistry registers every tag of a registry.
+func (c *Client) ScanRegistry(ctx context.Context, id string) ([]ScanResult, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, scanTimeout, fmt.Errorf("scan registry: no end within %s: %w", scanTimeout, context.DeadlineExceeded))
+	defer cancel()
+	out, err := scanRegistry(ctx, c, ScanRegistryInput{ID: id})
+	return out.ScanRegistry.Results, err
+}

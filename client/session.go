@@ -1,0 +1,127 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/containerd/errdefs"
+)
+
+// ended lists the final states of a session.
+var ended = []string{"terminated", "cancelled", "error"}
+
+// Ended reports whether the session has ended.
+func (s *Session) Ended() bool { return slices.Contains(ended, s.Status) }
+
+// Ended reports whether the session has ended.
+func (s *SessionState) Ended() bool { return slices.Contains(ended, s.Status) }
+
+// Started reports whether the main process has started.
+func (s *SessionState) Started() bool {
+	return s.Status == "running" || s.StartedAt != nil || s.ExitCode != nil
+}
+
+// MainKernel returns the id of the kernel that runs the command, "" if there is none yet.
+func (s *SessionState) MainKernel() string {
+	for _, k := range s.Kernels {
+		if k.Role == "main" {
+			return k.ID
+		}
+	}
+	return ""
+}
+
+// SessionFilter selects sessions; zero values select all.
+type SessionFilter struct {
+	ID, Name string
+	Owner    string // id
+	Project  string // id
+	Statuses []string
+	Live     bool // not ended
+	Limit    int
+}
+
+// Sessions lists the sessions that the viewer can see, newest first.
+func (c *Client) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
+	where := nameIs(f.Name)
+	put(where, "id", f.ID)
+	put(where, "ownerID", f.Owner)
+	put(where, "projectID", f.Project)
+	if len(f.Statuses) > 0 {
+		where["statusIn"] = f.Statuses
+	}
+	if f.Live {
+		where["statusNotIn"] = ended
+	}
+	return collect(f.Limit, func(first *int, after string) (*querySessionsSessionsSessionConnection, error) {
+		out, err := querySessions(ctx, c, first, after, where)
+		return &out.Sessions, err
+	})
+}
+
+// Session reads one session by id.
+func (c *Client) Session(ctx context.Context, id string) (*SessionDetail, error) {
+	out, err := querySession(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if out.Node == nil || out.Node.ID == "" {
+		return nil, notFound("session", id)
+	}
+	return out.Node, nil
+}
+
+// CreateSession creates a session. With an idempotency key it repeats the request if the
+// server did not answer.
+func (c *Client) CreateSession(ctx context.Context, in CreateSessionInput) (*Session, error) {
+	var err error
+	for range 3 {
+		var out *createSessionResponse
+		out, err = createSession(ctx, c, in)
+		if err == nil {
+			return &out.Payload.Session, nil
+		}
+		if !errdefs.IsUnavailable(err) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+	return nil, err
+}
+
+// TerminateSession ends a session; force skips the grace period.
+func (c *Client) TerminateSession(ctx context.Context, id string, force bool) (*Session, error) {
+	out, err := terminateSession(ctx, c, TerminateSessionInput{ID: id, Force: force})
+	return &out.Payload.Session, err
+}
+
+// RenameSession renames a session.
+func (c *Client) RenameSession(ctx context.Context, id, name string) (*Session, error) {
+	out, err := renameSession(ctx, c, RenameSessionInput{ID: id, Name: name})
+	return &out.Payload.Session, err
+}
+
+// UsageFilter selects usage; zero values select all. User and Project are ids.
+type UsageFilter struct {
+	From, To      time.Time
+	User, Project string
+}
+
+// Usage returns the total usage of the sessions that the viewer can see.
+func (c *Client) Usage(ctx context.Context, f UsageFilter) ([]UsageEntry, error) {
+	where := Where{}
+	put(where, "user", f.User)
+	put(where, "project", f.Project)
+	for key, t := range map[string]time.Time{"from": f.From, "to": f.To} {
+		if !t.IsZero() {
+			where[key] = t
+		}
+	}
+	out, err := queryUsage(ctx, c, where)
+	return out.Usage, err
+}

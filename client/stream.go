@@ -1,0 +1,125 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/containerd/errdefs"
+)
+
+// errStop ends a subscription from within.
+var errStop = fmt.Errorf("stop: %w", errdefs.ErrAborted)
+
+// WatchSession calls fn with the session's present state and every later one,
+// none older than one before, until fn returns false. After a restart of the
+// server, which it outlasts, the last one may come again; told hears of its
+// pauses. With id "" it watches all sessions in sight.
+func (c *Client) WatchSession(ctx context.Context, id string, told func(error), fn func(SessionState) bool) error {
+	r := Request{Query: sessionChanged_Operation, Variables: &__sessionChangedInput{ID: id}}
+	seen := map[string]int{}
+	err := persist(ctx, told, func() (bool, error) {
+		progress := false
+		err := subscribe(ctx, c, r, func(out sessionChangedResponse) error {
+			s := out.SessionChanged
+			progress = true
+			if s.Version < seen[s.ID] {
+				return nil
+			}
+			seen[s.ID] = s.Version
+			if s.Ended() && id == "" {
+				delete(seen, s.ID)
+			}
+			if !fn(s) {
+				return errStop
+			}
+			return nil
+		})
+		if err == nil { // a server that is stopping completes its streams
+			err = errCut
+		}
+		return progress, err
+	})
+	if err == errStop {
+		return nil
+	}
+	return err
+}
+
+// LogStream reads a kernel's log. It can be read again after an error and goes
+// on where it was.
+type LogStream struct {
+	Kernel string
+	Follow bool
+	// Tail skips all but the last lines at first; 0 skips nothing.
+	Tail int
+	// Told, if set, hears of pauses and of bytes the server no longer has.
+	Told func(error)
+
+	offset  int64
+	started bool
+}
+
+// Offset returns how many bytes of the log have been read or skipped.
+func (l *LogStream) Offset() int64 { return l.offset }
+
+// CopyTo writes the log to w, each byte once, until the server says that it is
+// complete.
+func (l *LogStream) CopyTo(ctx context.Context, c *Client, w io.Writer) error {
+	return persist(ctx, l.Told, func() (bool, error) {
+		v := &__kernelLogsInput{Kernel: l.Kernel, Follow: l.Follow}
+		if l.started || l.Tail == 0 {
+			v.Offset = new(l.offset)
+		} else {
+			v.TailLines = &l.Tail
+		}
+		before := l.offset
+		err := subscribe(ctx, c, Request{Query: kernelLogs_Operation, Variables: v}, func(out kernelLogsResponse) error {
+			return l.write(out, w)
+		})
+		return l.offset > before, err
+	})
+}
+
+func (l *LogStream) write(chunk kernelLogsResponse, w io.Writer) error {
+	k := chunk.KernelLogs
+	text := k.Text
+	switch {
+	case k.NextOffset <= l.offset && l.started:
+		return nil // had it
+	case k.Offset < l.offset:
+		// Only text without replaced bytes can be cut at a byte offset.
+		if int64(len(text)) != k.NextOffset-k.Offset {
+			return &Error{Code: codeInternal, Message: fmt.Sprintf("the server repeats the log from byte %d, asked for %d", k.Offset, l.offset)}
+		}
+		text = text[l.offset-k.Offset:]
+	case k.Offset > l.offset && (l.started || l.Tail == 0) && l.Told != nil:
+		l.Told(fmt.Errorf("bytes %d to %d of the log are no longer kept: %w", l.offset, k.Offset, errdefs.ErrOutOfRange))
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	l.offset, l.started = k.NextOffset, true
+	return nil
+}
+
+// Log copies the session's kept log, byte by byte as it was written.
+func (c *Client) Log(ctx context.Context, session string, w io.Writer) error {
+	req, err := c.request(ctx, http.MethodGet, "/sessions/"+session+"/log", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.send(req)
+	if err != nil {
+		return err
+	}
+	if err := refused(resp, http.StatusOK); err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		return unreachable(req.URL, err)
+	}
+	return nil
+}

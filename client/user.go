@@ -1,0 +1,78 @@
+package client
+
+import (
+	"context"
+)
+
+// User reads one user by id.
+func (c *Client) User(ctx context.Context, id string) (*UserDetail, error) {
+	out, err := queryUser(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if out.Node == nil || out.Node.ID == "" {
+		return nil, notFound("user", id)
+	}
+	return out.Node, nil
+}
+
+// UserFilter selects users; zero values select all. Name is an e-mail or a username.
+type UserFilter struct{ ID, Name, Role, Status string }
+
+// Users lists the users that the viewer can see.
+func (c *Client) Users(ctx context.Context, f UserFilter) ([]User, error) {
+	where := Where{}
+	put(where, "id", f.ID)
+	put(where, "role", f.Role)
+	put(where, "status", f.Status)
+	if f.Name != "" {
+		where["or"] = []Where{{"email": f.Name}, {"username": f.Name}}
+	}
+	return collect(0, func(first *int, after string) (*queryUsersUsersUserConnection, error) {
+		out, err := queryUsers(ctx, c, first, after, where)
+		return &out.Users, err
+	})
+}
+
+// CreateUser creates a user.
+func (c *Client) CreateUser(ctx context.Context, in CreateUserInput) (*User, error) {
+	out, err := createUser(ctx, c, in)
+	return &out.Payload.User, err
+}
+
+// UpdateUser changes a user.
+func (c *Client) UpdateUser(ctx context.Context, in UpdateUserInput) (*User, error) {
+	out, err := updateUser(ctx, c, in)
+	return &out.Payload.User, err
+}
+
+// UpdateProfile changes the logged-in user.
+func (c *Client) UpdateProfile(ctx context.Context, in UpdateProfileInput) (*User, error) {
+	out, err := updateProfile(ctx, c, in)
+	return &out.Payload.User, err
+}
+
+// ResetTOTP turns off the second factor of a user who lost it.
+func (c *Client) ResetTOTP(ctx context.Context, user string) (*User, error) {
+	out, err := resetTOTP(ctx, c, ResetTOTPInput{User: user})
+	return &out.Payload.User, err
+}
+
+// PurgeUser starts a task that removes a user who is not active.
+func (c *Client) PurgeUser(ctx context.Context, in PurgeUserInput) (*Task, error) {
+	out, err := purgeUser(ctx, c, in)
+	return &out.Payload.Task, err
+}
+
+// ResetPassword sets a password that the user must change at the next login; with "" the
+// server generates one. With keep, access tokens, keypairs and SSH keys of the user stay valid.
+func (c *Client) ResetPassword(ctx context.Context, user, password string, keep bool) (*PasswordReset, error) {
+	out, err := resetUserPassword(ctx, c, ResetUserPasswordInput{User: user, Password: password, KeepCredentials: keep})
+	return &out.Payload, err
+}
+
+// ImportUsers creates the users of a file; a wrong row does not stop the others.
+func (c *Client) ImportUsers(ctx context.Context, in ImportUsersInput) (*Import, error) {
+	out, err := importUsers(ctx, c, in)
+	return &out.Payload, err
+}
