@@ -25,7 +25,7 @@ func (u *User) Walk(script string, env ...string) {
 			u.t.Skipf("no browser: %v (run make setup web)", err)
 		}
 	}
-	cmd := exec.CommandContext(u.t.Context(), node, "e2e/"+script+".mjs")
+	cmd := exec.CommandContext(u.t.Context(), node, "--import", "./e2e/typescript.mjs", "e2e/"+script+".ts")
 	cmd.Dir = web
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Env = append(append(os.Environ(), "BERTH_URL="+u.p.URL, "BERTH_EMAIL="+u.Email, "BERTH_PASSWORD="+u.Password), env...)

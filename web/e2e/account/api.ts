@@ -3,21 +3,25 @@ import { createHash, createHmac, randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
 
 /** Notes a secret in the file that BERTH_SECRETS names, for who looks for secrets in what the platform keeps. */
-export function secret(what, value) {
+export function secret<T extends string | undefined>(what: string, value: T): T {
   if (process.env.BERTH_SECRETS) appendFileSync(process.env.BERTH_SECRETS, `${JSON.stringify([what, value])}\n`);
   return value;
 }
 
+/** Variables of a request. */
+export type Variables = Record<string, unknown>;
+
 /** One who talks to the platform without a browser. */
 export class Api {
-  headers = { "Content-Type": "application/json", "X-Berth-CSRF": "1" };
+  headers: Record<string, string> = { "Content-Type": "application/json", "X-Berth-CSRF": "1" };
+  url: string;
 
-  constructor(url, agent) {
+  constructor(url: string, agent?: string) {
     this.url = url;
     if (agent) this.headers["User-Agent"] = agent;
   }
 
-  async login(email, password, code) {
+  async login(email: string, password: string, code?: string): Promise<this> {
     const response = await fetch(`${this.url}/auth/login`, {
       method: "POST",
       headers: this.headers,
@@ -34,17 +38,17 @@ export class Api {
     return this;
   }
 
-  bearer(token) {
+  bearer(token: string): this {
     this.headers.Authorization = `Bearer ${secret("an access token", token)}`;
     return this;
   }
 
-  ask(query, variables) {
+  ask(query: string, variables?: Variables): Promise<any> {
     return send(`${this.url}/graphql`, this.headers, JSON.stringify({ query, variables }));
   }
 }
 
-async function send(url, headers, body) {
+async function send(url: string, headers: Record<string, string>, body: string): Promise<any> {
   const response = await fetch(url, { method: "POST", headers, body });
   const answer = await response.json();
   if (!response.ok || answer.errors) throw new Error(JSON.stringify(answer.errors ?? answer));
@@ -54,13 +58,14 @@ async function send(url, headers, body) {
 /** An authenticator app; it shows each code once, because each works once. */
 export class Authenticator {
   last = 0;
+  secret: Buffer;
 
-  constructor(key) {
+  constructor(key: string) {
     secret("the key of a second factor", key.replace(/\s/g, ""));
     const bits = [...key.replace(/\s/g, "")]
       .map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0"))
       .join("");
-    this.secret = Buffer.from(bits.match(/.{8}/g).map((byte) => Number.parseInt(byte, 2)));
+    this.secret = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
   }
 
   /** The code of the next step that was not shown; the server takes one of half a minute ahead. */
@@ -71,15 +76,15 @@ export class Authenticator {
     const step = Buffer.alloc(8);
     step.writeBigUInt64BE(BigInt(this.last));
     const mac = createHmac("sha1", this.secret).update(step).digest();
-    const number = mac.readUInt32BE(mac.at(-1) & 15) & 0x7fffffff;
+    const number = mac.readUInt32BE(mac[mac.length - 1] & 15) & 0x7fffffff;
     return String(number % 1_000_000).padStart(6, "0");
   }
 }
 
-const hash = (text) => createHash("sha256").update(text).digest("hex");
+const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** A request that is signed as docs/signing.md says. */
-export function signed(url, { access, secret: key }, query) {
+export function signed(url: string, { access, secret: key }: { access: string; secret: string }, query: string) {
   secret(`the secret of keypair ${access}`, key);
   const body = JSON.stringify({ query });
   const date = new Date().toISOString().replace(/[-:]|\.\d+/g, "");

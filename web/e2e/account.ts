@@ -1,36 +1,49 @@
 // Walks through the door and the pages of one's own account as a new user does, against a running platform:
-//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/account.mjs
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/account.ts
 // E-mail and password are a superadmin's, who makes the domain and the users. BERTH_SHOTS names a directory for pictures.
+
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { Api, Authenticator, secret, signed } from "./account/api.mjs";
-import { begin, walk } from "./stage.mjs";
+import type { Locator, Page } from "playwright-core";
+import type { Variables } from "./account/api.ts";
+import { Api, Authenticator, secret, signed } from "./account/api.ts";
+import type { Text } from "./stage.ts";
+import { begin, walk } from "./stage.ts";
 
 const stage = await begin();
 const { run, url, page, look, admin, button, heading, row } = stage;
 const domain = `acc-${run}`;
-const ada = { email: `ada-${run}@example.org`, password: "", app: null, codes: [] };
+interface Person {
+  id?: string;
+  email: string;
+  password: string;
+  /** Their authenticator, once they have one. */
+  app: Authenticator | null;
+  codes: string[];
+}
+
+const ada: Person = { email: `ada-${run}@example.org`, password: "", app: null, codes: [] };
 const guest = { email: `guest-${run}@example.org`, password: `guest ${run} password` };
 const waiting = { email: `wait-${run}@example.org`, password: `wait ${run} password` };
 const long = `ada ${run} long password`;
 
-const made = {};
+const made: Record<string, any> = {};
 
-const field = (name, within = page) => stage.field(within, name);
+const field = (name: string, within: Page | Locator = page) => stage.field(within, name);
 /** A dialog gives its first field the focus once it is there. */
-const focused = (name) => field(name).and(page.locator(":focus")).waitFor();
-const says = (text) => page.getByText(text).first().waitFor();
+const focused = (name: string) => field(name).and(page.locator(":focus")).waitFor();
+const says = (text: Text) => page.getByText(text).first().waitFor();
 const dialog = () => page.getByRole("dialog");
 
 /** Presses a control by the keyboard alone. */
-async function press(locator, key = "Enter") {
+async function press(locator: Locator, key = "Enter") {
   await locator.focus();
   await page.keyboard.press(key);
 }
 
 /** Fills the focused field and goes to the next, as one who uses no mouse. */
-async function type(...texts) {
+async function type(...texts: string[]) {
   for (const [i, text] of texts.entries()) {
     if (i > 0) await page.keyboard.press("Tab");
     await page.keyboard.type(text);
@@ -38,13 +51,13 @@ async function type(...texts) {
   await page.keyboard.press("Enter");
 }
 
-async function go(name) {
+async function go(name: string) {
   await press(page.getByRole("navigation", { name: "Account pages" }).getByRole("link", { name, exact: true }));
   await heading(name);
 }
 
 /** Opens a menu and goes down to an entry, by arrow keys. */
-async function choose(target, name) {
+async function choose(target: Locator, name: string) {
   const item = page.getByRole("menuitem", { name, exact: true });
   await press(target);
   await item.waitFor();
@@ -55,12 +68,12 @@ async function choose(target, name) {
 }
 
 /** Follows a download, and gives its name and text. */
-async function downloaded(act) {
+async function downloaded(act: () => unknown) {
   const [file] = await Promise.all([page.waitForEvent("download"), act()]);
   return { name: file.suggestedFilename(), text: readFileSync(await file.path(), "utf8") };
 }
 
-async function enter(who, { code } = {}) {
+async function enter(who: { email: string; password: string }, { code }: { code?: string } = {}) {
   await heading("Log in");
   await page.getByLabel("E-mail").focus();
   await page.keyboard.type(who.email);
@@ -78,7 +91,8 @@ async function leave() {
 
 async function prepare() {
   await admin.login(stage.email, stage.password);
-  const id = async (query, variables) => Object.values(Object.values(await admin.ask(query, variables))[0])[0].id;
+  const id = async (query: string, variables: Variables) =>
+    Object.values<any>(Object.values<any>(await admin.ask(query, variables))[0])[0].id;
   made.domain = await id("mutation($input: CreateDomainInput!) { createDomain(input: $input) { domain { id } } }", {
     input: { name: domain },
   });
@@ -227,11 +241,11 @@ async function due() {
   await press(button("Set up"));
   await page.getByRole("img", { name: /QR code/ }).waitFor();
   await look("due-totp");
-  ada.app = new Authenticator(await page.locator(".key-text").textContent());
+  ada.app = new Authenticator(await page.locator(".key-text").innerText());
   await field("Code from the app").fill("000000");
   await press(field("Code from the app"));
   await page.locator('[aria-invalid="true"]').waitFor();
-  await page.keyboard.type(await ada.app.code());
+  await page.keyboard.type(await ada.app!.code());
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Save these recovery codes" }).waitFor();
   await look("recovery-codes");
@@ -250,10 +264,10 @@ async function keptCodes() {
   assert.deepEqual(file.text.trim().split("\n"), codes);
   assert(codes.length >= 8, `${codes.length} codes`);
   await page.evaluate(() => {
-    globalThis.print = () => (globalThis.printed = true);
+    Object.assign(globalThis, { print: () => Object.assign(globalThis, { printed: true }) });
   });
   await press(button("Print"));
-  assert(await page.evaluate(() => globalThis.printed === true), "nothing was printed");
+  assert(await page.evaluate(() => "printed" in globalThis), "nothing was printed");
   await page.emulateMedia({ media: "print" });
   assert.equal(
     await page
@@ -320,7 +334,7 @@ async function door() {
   await look("second-step");
   await type("123 456");
   await says("The code is wrong or was already used.");
-  await type(await ada.app.code());
+  await type(await ada.app!.code());
   await heading("Password");
   await leave();
   await enter(ada, { code: ada.codes[0] });
@@ -369,7 +383,7 @@ async function logins() {
 async function secondStep() {
   await go("Two-step login");
   await look("second-step-on");
-  await field("Code from your authenticator app, or a recovery code").fill(await ada.app.code());
+  await field("Code from your authenticator app, or a recovery code").fill(await ada.app!.code());
   await press(button("Generate new codes"));
   await page.getByRole("heading", { name: "Save these recovery codes" }).waitFor();
   const before = ada.codes;
@@ -395,9 +409,9 @@ async function secondStep() {
   await page.getByText("off", { exact: true }).waitFor();
   await look("second-step-new");
   await press(button("Set up"));
-  ada.app = new Authenticator(await page.locator(".key-text").textContent());
+  ada.app = new Authenticator(await page.locator(".key-text").innerText());
   await look("second-step-enrol");
-  await field("Code from the app").fill(await ada.app.code());
+  await field("Code from the app").fill(await ada.app!.code());
   await press(field("Code from the app"));
   await page.getByRole("heading", { name: "Save these recovery codes" }).waitFor();
   ada.codes = await keptCodes();
@@ -423,7 +437,7 @@ async function tokens() {
   await page.getByRole("option", { name: `only lab-${run}` }).click();
   await look("token-new");
   await press(dialog().getByRole("button", { name: "Create" }));
-  const token = (await page.getByLabel("Token", { exact: true }).textContent()).trim();
+  const token = (await page.getByLabel("Token", { exact: true }).innerText()).trim();
   await row("ci").getByText(`only lab-${run}`).waitFor();
   await look("token-made");
   const asked = () => new Api(url).bearer(token).ask("{ viewer { user { email } } }");
@@ -436,7 +450,7 @@ async function tokens() {
   await page.getByLabel("Token", { exact: true }).waitFor({ state: "detached" });
   await page.reload();
   await row("ci").getByText(/used /).waitFor();
-  assert(!(await page.locator("body").textContent()).includes(token), "the secret is shown again");
+  assert(!(await page.locator("body").textContent())!.includes(token), "the secret is shown again");
   await press(button("Revoke ci"));
   await press(dialog().getByRole("button", { name: "Revoke" }));
   await says("ci was revoked.");
@@ -446,19 +460,19 @@ async function tokens() {
 
 async function keypairs() {
   await go("Keypairs");
-  const make = async (name) => {
+  const make = async (name: string) => {
     await press(button("New keypair"));
     await focused("Name");
     await type(name);
     const box = page.getByRole("region", { name: `The secret of ${name}` });
     const pair = {
-      access: (await box.getByLabel("Access key", { exact: true }).textContent()).trim(),
-      secret: (await box.getByLabel("Secret", { exact: true }).textContent()).trim(),
+      access: (await box.getByLabel("Access key", { exact: true }).innerText()).trim(),
+      secret: (await box.getByLabel("Secret", { exact: true }).innerText()).trim(),
     };
     return pair;
   };
-  const change = (name, what) => choose(button(`Edit ${name}`), what);
-  const works = (pair) => signed(url, pair, "{ viewer { user { email } } }");
+  const change = (name: string, what: string) => choose(button(`Edit ${name}`), what);
+  const works = (pair: { access: string; secret: string }) => signed(url, pair, "{ viewer { user { email } } }");
   const one = await make("robot");
   await row("robot").getByText("default", { exact: true }).waitFor();
   await row("robot").getByText("10,000 requests per 15 minutes").waitFor();
@@ -473,7 +487,7 @@ async function keypairs() {
   await works(one);
   await change("robot", "New secret…");
   await press(dialog().getByRole("button", { name: "Create a new secret" }));
-  const fresh = { ...one, secret: (await page.getByLabel("Secret", { exact: true }).textContent()).trim() };
+  const fresh = { ...one, secret: (await page.getByLabel("Secret", { exact: true }).innerText()).trim() };
   await assert.rejects(works(one), /UNAUTHENTICATED/);
   await works(fresh);
   await make("second");
@@ -532,7 +546,9 @@ async function sshKeys() {
   await dialog()
     .locator('input[type="file"]')
     .setInputFiles({ name: "id_ed25519.pub", mimeType: "text/plain", buffer: Buffer.from(`${own}\n`) });
-  await page.waitForFunction(() => document.querySelector('[role="dialog"] input[maxlength]')?.value === "ada-home");
+  await page.waitForFunction(
+    () => document.querySelector<HTMLInputElement>('[role="dialog"] input[maxlength]')?.value === "ada-home",
+  );
   await press(dialog().getByRole("button", { name: "Add" }));
   await row("ada-home").getByText(fingerprint(own)).waitFor();
   await look("ssh-keys");
@@ -542,15 +558,15 @@ async function sshKeys() {
   await row("my laptop").waitFor({ state: "detached" });
 }
 
-const fingerprint = (line) =>
+const fingerprint = (line: string) =>
   `SHA256:${createHash("sha256")
     .update(Buffer.from(line.split(" ")[1], "base64"))
     .digest("base64")
     .replace(/=+$/, "")}`;
 
-function publicLine(comment) {
+function publicLine(comment: string) {
   const raw = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "der" }).subarray(-32);
-  const part = (bytes) => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
+  const part = (bytes: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
   return `ssh-ed25519 ${Buffer.concat([part(Buffer.from("ssh-ed25519")), part(raw)]).toString("base64")} ${comment}`;
 }
 

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
+import { chromium, type Page } from "playwright-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -20,20 +20,29 @@ const quiet = [
   "--disable-dev-shm-usage",
 ];
 
+interface Given {
+  BERTH_URL: string;
+  BERTH_EMAIL: string;
+  BERTH_PASSWORD: string;
+  BERTH_SHOTS?: string;
+  /** What single walks need. */
+  [name: string]: string | undefined;
+}
+
 /** Where to walk and as whom, from the environment. */
-export function given() {
+export function given(): Given {
   for (const name of ["BERTH_URL", "BERTH_EMAIL", "BERTH_PASSWORD"]) assert(process.env[name], `${name} is not set`);
-  return process.env;
+  return process.env as unknown as Given;
 }
 
 /** One step of a walk; it is told when it went well. */
-export async function step(name, act) {
+export async function step(name: string, act: () => unknown) {
   const from = Date.now();
   await act();
   console.log(`ok  ${name} (${Date.now() - from} ms)`);
 }
 
-export async function open(url) {
+export async function open(url: string) {
   const profile = mkdtempSync(join(tmpdir(), "berth-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -47,7 +56,7 @@ export async function open(url) {
   });
   const page = context.pages()[0] ?? (await context.newPage());
   page.setDefaultTimeout(20_000);
-  const faults = [];
+  const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(`page error: ${error.message}`));
   page.on("console", (message) => {
     // The console repeats refused logins, saves over what others changed, sockets of logins that ended, and the tries to connect while the test has cut the line.
@@ -69,7 +78,7 @@ export async function open(url) {
 }
 
 /** Makes the page load again what Chromium dropped when an interface of the host came or went: without its script a page stays empty, without its data it stays as it is. */
-function insist(page) {
+function insist(page: Page) {
   let dropped = 0;
   page.on("requestfailed", (request) => {
     if (
@@ -82,7 +91,7 @@ function insist(page) {
   page.goto = async (path, options) => {
     for (let tries = 1; ; tries++) {
       const before = dropped;
-      const went = await goto(path, options).catch((why) => why);
+      const went = await goto(path, options).catch((why: Error) => why);
       if (dropped === before || tries === 10) {
         if (went instanceof Error) throw went;
         return went;
@@ -92,8 +101,18 @@ function insist(page) {
   };
 }
 
+interface Violation {
+  id: string;
+  impact: string;
+  help: string;
+  nodes: { target: string[]; any: { message: string }[] }[];
+}
+
+/** Takes a picture of a page in each theme. */
+export type Album = (page: Page, name: string, themes?: ("light" | "dark")[]) => Promise<void>;
+
 /** Serious and critical violations of the page as it stands. */
-export async function violations(page) {
+export async function violations(page: Page): Promise<string[]> {
   // What is being asked again is paler until the answer is there.
   await page.waitForFunction(() => !document.querySelector('[aria-busy="true"]'));
   // Half-faded text has half the contrast; a dialog begins to fade in only after it is there.
@@ -109,7 +128,11 @@ export async function violations(page) {
     ),
   );
   await page.evaluate(axe); // by the debugger, so that the content policy stays in force
-  const { violations: all } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+  const { violations: all } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(options: object): Promise<{ violations: Violation[] }> } }).axe.run({
+      resultTypes: ["violations"],
+    }),
+  );
   return all
     .filter((v) => ["serious", "critical"].includes(v.impact))
     .map(
@@ -121,7 +144,7 @@ export async function violations(page) {
     );
 }
 
-export function album(dir) {
+export function album(dir: string | undefined): Album {
   if (dir) mkdirSync(dir, { recursive: true });
   return async (page, name, themes = ["light", "dark"]) => {
     if (!dir) return;
@@ -135,9 +158,9 @@ export function album(dir) {
 }
 
 /** Checks a page in both themes and at two widths, and keeps its pictures; what is wrong goes to the barriers. */
-export function looker(page, shoot, barriers) {
-  return async (name) => {
-    for (const theme of ["light", "dark"]) {
+export function looker(page: Page, shoot: Album, barriers: string[]) {
+  return async (name: string) => {
+    for (const theme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: theme });
       await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
       barriers.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
@@ -152,6 +175,6 @@ export function looker(page, shoot, barriers) {
       if (over > 0) barriers.push(`${name}: ${over} px too wide for ${width} px`);
       await shoot(page, `${name}-${width}`);
     }
-    await page.setViewportSize(before);
+    if (before) await page.setViewportSize(before);
   };
 }

@@ -1,14 +1,17 @@
 // What the walks through the pages have in common: how one begins and ends, and what a person does to a page.
 import assert from "node:assert/strict";
-import { Api } from "./account/api.mjs";
-import { album, given, looker, open, step } from "./browser.mjs";
+import type { Locator, Page } from "playwright-core";
+import { Api } from "./account/api.ts";
+import { type Album, album, given, looker, open, step } from "./browser.ts";
+
+type Browser = Awaited<ReturnType<typeof open>>;
 
 /** Begins a walk: a person at a browser, an API beside it, and a part of the names of all that is made. */
 export async function begin() {
   const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
   const shoot = album(BERTH_SHOTS);
-  const barriers = [];
-  const browsers = [];
+  const barriers: string[] = [];
+  const browsers: Browser[] = [];
   /** Another person, at a browser of his own. */
   async function sit() {
     const browser = await open(BERTH_URL);
@@ -31,14 +34,22 @@ export async function begin() {
   };
 }
 
+/** What a walk needs of its beginning. */
+interface Stage {
+  browsers: Browser[];
+  barriers: string[];
+  shoot: Album;
+  started: number;
+}
+
 /**
  * Goes through the steps, each with its name. Afterwards no browser may have met an error
  * but those that are expected, nor a page have had a barrier. The sweep comes in any case.
  */
 export async function walk(
-  { browsers, barriers, shoot, started },
-  steps,
-  { sweep = async () => undefined, expected = /^$/ } = {},
+  { browsers, barriers, shoot, started }: Stage,
+  steps: [name: string, act: () => unknown][],
+  { sweep, expected = /^$/ }: { sweep?: (failed: boolean) => Promise<unknown>; expected?: RegExp } = {},
 ) {
   const faults = () => browsers.flatMap((b) => b.faults).filter((f) => !expected.test(f));
   try {
@@ -57,46 +68,52 @@ export async function walk(
     );
     process.exitCode = 1;
   } finally {
-    await sweep(process.exitCode === 1).catch((why) => console.error("sweep:", why.message));
+    await sweep?.(process.exitCode === 1).catch((why: Error) => console.error("sweep:", why.message));
     for (const b of browsers) await b.close();
   }
 }
 
-const escaped = (text) => text.replace(/[.*+?()]/g, "\\$&");
+const escaped = (text: string) => text.replace(/[.*+?()]/g, "\\$&");
+
+/** A page, or a part of it. */
+export type Place = Page | Locator;
+/** A text on the page, or a pattern of it. */
+export type Text = string | RegExp;
 
 /** What one finds on a page and does to it. */
-export function hands(page) {
-  const button = (name, within = page) => within.getByRole("button", { name, exact: true });
+export function hands(page: Page) {
+  const button = (name: Text, within: Place = page) => within.getByRole("button", { name, exact: true });
   /** A field of a form by the whole of its label, which ends in a star when it must be filled. */
-  const field = (within, name) => within.getByLabel(new RegExp(`^${escaped(name)}( \\*)?$`));
+  const field = (within: Place, name: string) => within.getByLabel(new RegExp(`^${escaped(name)}( \\*)?$`));
   return {
     button,
     field,
-    heading: (name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor(),
-    dialog: (name) => page.getByRole("dialog", { name }),
-    table: (name) => page.getByRole("table", { name }),
-    listed: (within, text) => within.getByRole("listitem").filter({ hasText: text }),
-    row: (text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text }),
-    place: (name) => page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name }).click(),
-    adminPage: (name) =>
+    heading: (name: Text) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor(),
+    dialog: (name: Text) => page.getByRole("dialog", { name }),
+    table: (name: Text) => page.getByRole("table", { name }),
+    listed: (within: Place, text: Text) => within.getByRole("listitem").filter({ hasText: text }),
+    row: (text: Text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text }),
+    place: (name: string) =>
+      page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name }).click(),
+    adminPage: (name: string) =>
       page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name, exact: true }).click(),
     /** Chooses one of a few. */
-    async choose(within, label, option) {
+    async choose(within: Place, label: string, option: Text) {
       await field(within, label).first().click();
       await page.getByRole("option", { name: option, exact: true }).click();
     },
     /** Types into a box that is searched at the server, and takes what it finds. */
-    async pick(within, label, text) {
+    async pick(within: Place, label: Text, text: string) {
       await within.getByRole("combobox", { name: label }).fill(text);
       await page.getByRole("option").filter({ hasText: text }).first().click();
     },
     /** Sends a form and waits until it has closed. */
-    async send(within, name) {
+    async send(within: Locator, name: Text) {
       await button(name, within).click();
       await within.waitFor({ state: "detached" });
     },
     /** Logs in where the form is. */
-    async enter({ email, password }) {
+    async enter({ email, password }: { email: string; password: string }) {
       await page.getByLabel("E-mail").fill(email);
       await page.locator('input[name="password"]').fill(password);
       await button("Log in").click();

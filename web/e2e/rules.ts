@@ -1,29 +1,32 @@
 // Walks through the administrators' pages about rules: a policy, where it binds, a resource group and who may use it,
 // a custom role, presets, what a volume is for, and the trail of all of it. Against a running platform:
-//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/rules.mjs
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/rules.ts
 // E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { secret } from "./account/api.mjs";
-import { begin, walk } from "./stage.mjs";
+import type { Locator } from "playwright-core";
+import type { Variables } from "./account/api.ts";
+import { secret } from "./account/api.ts";
+import { begin, walk } from "./stage.ts";
 
 const stage = await begin();
 const { run, page, context, look, admin, button, dialog, field, heading, listed, pick, place, send, table } = stage;
 const [policy, group, role, project] = ["policy", "group", "role", "project"].map((what) => `rules-${what}-${run}`);
 const registry = `rules-${run}`;
 const [fits, never] = [`fits-${run}`, `never-${run}`];
-const [ada, eve] = ["ada", "eve"].map((name) => ({
+const [ada, eve] = ["ada", "eve"].map((name): { id?: string; email: string; password: string } => ({
   email: `rules-${name}-${run}@example.org`,
   password: secret(`the password of ${name}`, randomUUID()),
 }));
-const made = { since: new Date(Date.now() - 60_000) };
+const made: Record<string, any> = { since: new Date(Date.now() - 60_000) };
 
-const goto = async (label, title = label) => {
+const goto = async (label: string, title = label) => {
   await stage.adminPage(label);
   await heading(title);
 };
 
-async function as(who) {
+async function as(who: { email: string; password: string }) {
   await context.clearCookies();
   await page.goto("/login");
   await stage.enter(who);
@@ -171,16 +174,16 @@ async function roles() {
   await page.getByRole("button", { name: role, exact: true }).click();
   const panel = dialog(role);
   for (const [scope, choose] of [
-    ["One project", (grant) => pick(grant, "Project", project)],
+    ["One project", (grant: Locator) => pick(grant, "Project", project)],
     [
       "One object",
-      async (grant) => {
+      async (grant: Locator) => {
         await field(grant, "Type").click();
         await page.getByRole("option", { name: "project", exact: true }).click();
         await pick(grant, "Object", project);
       },
     ],
-  ]) {
+  ] as const) {
     await button("Grant", panel).click();
     const grant = dialog(`Grant ${role}`);
     await pick(grant, "Grant to", ada.email);
@@ -462,7 +465,7 @@ async function tidy() {
 
 /** Turns recovery mode on and off: the page of the cluster says so, and follows. */
 async function recovery() {
-  const turn = (on) =>
+  const turn = (on: boolean) =>
     admin.ask("mutation($i: SetRecoveryInput!) { setRecovery(input: $i) { recovery { since } } }", {
       i: { on, reason: on ? "a drill" : null },
     });
@@ -480,7 +483,8 @@ async function recovery() {
 
 /** Ends what no page of the walk removes, and what a failed walk left behind. */
 async function sweep() {
-  const quiet = (query, variables) => admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
+  const quiet = (query: string, variables: Variables) =>
+    admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
   const {
     resourcePolicies,
     resourcePresets,

@@ -1,24 +1,25 @@
 // Drops a directory of many files into a folder, loses the line twice and the page once,
 // and goes on each time:
-//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… BERTH_FOLDER=id BERTH_SOURCE=/directory BERTH_WIRE=http://… node e2e/upload.mjs
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… BERTH_FOLDER=id BERTH_SOURCE=/directory BERTH_WIRE=http://… node --import ./e2e/typescript.mjs e2e/upload.ts
 // BERTH_WIRE steers what passes to the storage proxy; see e2e/folders/browser_test.go.
 import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { album, given, open, step, violations } from "./browser.mjs";
+import { album, given, open, step, violations } from "./browser.ts";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_FOLDER, BERTH_SOURCE, BERTH_WIRE, BERTH_SHOTS } = given();
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_FOLDER, BERTH_WIRE, BERTH_SHOTS } = given();
+const source = given().BERTH_SOURCE ?? "";
 
-const sizes = readdirSync(BERTH_SOURCE, { recursive: true, withFileTypes: true })
+const sizes = readdirSync(source, { recursive: true, withFileTypes: true })
   .filter((f) => f.isFile())
   .map((f) => statSync(join(f.parentPath, f.name)).size);
 const total = sizes.reduce((a, b) => a + b, 0);
 const shoot = album(BERTH_SHOTS);
 const { page, context, faults, close } = await open(BERTH_URL);
-const barriers = [];
+const barriers: string[] = [];
 
 /** Holds up, cuts or mends the wire; "held" answers when somebody waits to send more. */
-async function wire(what, bytes = 0) {
+async function wire(what: string, bytes = 0) {
   const response = await fetch(`${BERTH_WIRE}/${what}?bytes=${Math.round(bytes)}`, { method: "POST" });
   assert(response.ok, `${what}: ${await response.text()}`);
 }
@@ -36,11 +37,14 @@ async function login() {
 
 /** A real drop, as from the desktop. */
 async function drop() {
-  const { x, y, width, height } = await page.locator(".drop-zone").boundingBox();
+  const zone = await page.locator(".drop-zone").boundingBox();
+  assert(zone, "there is no place to drop files");
+  const { x, y, width, height } = zone;
   const cdp = await context.newCDPSession(page);
-  const at = { x: x + width / 2, y: y + height / 2, data: { items: [], files: [BERTH_SOURCE], dragOperationsMask: 1 } };
+  const at = { x: x + width / 2, y: y + height / 2, data: { items: [], files: [source], dragOperationsMask: 1 } };
   await wire("hold", total / 4);
-  for (const type of ["dragEnter", "dragOver", "drop"]) await cdp.send("Input.dispatchDragEvent", { type, ...at });
+  for (const type of ["dragEnter", "dragOver", "drop"] as const)
+    await cdp.send("Input.dispatchDragEvent", { type, ...at });
   await tray.getByText(`of ${sizes.length} files`).waitFor();
   await wire("held");
 }
@@ -71,7 +75,7 @@ async function reload() {
   await wire("mend");
   await tray.getByText("were interrupted when the page was closed.").waitFor();
   await shoot(page, "reloaded", ["light"]);
-  await page.getByLabel("Interrupted folder").setInputFiles(BERTH_SOURCE);
+  await page.getByLabel("Interrupted folder").setInputFiles(source);
 }
 
 async function done() {

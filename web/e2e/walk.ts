@@ -1,8 +1,11 @@
 // Walks through the page as a person does, against a running platform:
-//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/walk.mjs
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/walk.ts
 // BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
+
 import assert from "node:assert/strict";
-import { begin, walk } from "./stage.mjs";
+import type { Locator, Request } from "playwright-core";
+import type { Variables } from "./account/api.ts";
+import { begin, walk } from "./stage.ts";
 
 const stage = await begin();
 const { run, page, context, look, heading, place: go } = stage;
@@ -10,13 +13,13 @@ const folder = `walk-${run}`;
 const session = `walk-${run}`;
 let clicks = 0;
 
-const click = async (locator) => {
+const click = async (locator: Locator) => {
   clicks++;
   await locator.click();
 };
 
 /** A call of the API beside the page, with the page's own login. */
-const call = (query, variables) =>
+const call = (query: string, variables?: Variables): Promise<any> =>
   page.evaluate(
     async ([q, v]) => {
       const response = await fetch("/graphql", {
@@ -28,11 +31,11 @@ const call = (query, variables) =>
       if (errors) throw new Error(JSON.stringify(errors));
       return data;
     },
-    [query, variables],
+    [query, variables] as const,
   );
 
 /** The same, but not through the page: it works while the page is cut off. */
-async function beside(query, variables) {
+async function beside(query: string, variables: Variables) {
   const response = await context.request.post("/graphql", {
     headers: { "X-Berth-CSRF": "1" },
     data: { query, variables },
@@ -108,7 +111,7 @@ async function contents() {
     { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("first") },
   ]);
   const details = page.locator(".details");
-  const showing = async (name, text) => {
+  const showing = async (name: string, text: string) => {
     await page.getByRole("button", { name, exact: true }).click();
     await details.getByText(text).first().waitFor();
   };
@@ -117,11 +120,11 @@ async function contents() {
   await page.waitForFunction(() => {
     const canvas = document.querySelector("canvas");
     const { data } = canvas?.width
-      ? canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)
+      ? canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height)
       : { data: [] };
     return data.some((v, i) => i % 4 === 0 && v < 100 && data[i + 3] > 0); // ink
   });
-  assert.equal(await page.evaluate(() => window.ran), undefined, "a script of a file has run");
+  assert.equal(await page.evaluate(() => (window as { ran?: unknown }).ran), undefined, "a script of a file has run");
   await showing("notes.txt", "first");
   await page.getByRole("button", { name: "Edit" }).click();
   const editor = page.getByRole("dialog", { name: "Edit notes.txt" });
@@ -137,7 +140,7 @@ async function contents() {
 }
 
 /** A PDF of one page. */
-function onePage(text) {
+function onePage(text: string) {
   const content = `BT /F1 36 Tf 72 700 Td (${text}) Tj ET`;
   const objects = [
     "<< /Type /Catalog /Pages 2 0 R >>",
@@ -159,7 +162,7 @@ function onePage(text) {
 }
 
 /** What somebody else does to a file of the folder while the page is open. */
-async function replace(path, text) {
+async function replace(path: string, text: string) {
   const { vfolders } = await beside(
     "query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }",
     { name: folder },
@@ -271,7 +274,7 @@ async function tabs() {
     ["Metrics", page.locator("figure, .empty").first()],
     ["Events", page.getByRole("cell", { name: "running" }).first()],
     ["Config", page.getByText("Requested")],
-  ]) {
+  ] as const) {
     await page.getByRole("tab", { name: tab }).click();
     await ready.waitFor();
     if (tab === "Metrics") await page.locator("figure .edge").first().waitFor({ state: "attached", timeout: 30_000 });
@@ -338,10 +341,10 @@ async function live() {
   const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: session, exact: true }) });
   await row.locator('[data-status="running"]').waitFor();
   await look("sessions");
-  await page.evaluate(() => (globalThis.kept = true));
-  const asked = [];
-  const count = (request) =>
-    request.url().endsWith("/graphql") && request.method() === "POST" && asked.push(request.postData());
+  await page.evaluate(() => Object.assign(globalThis, { kept: true }));
+  const asked: string[] = [];
+  const count = (request: Request) =>
+    request.url().endsWith("/graphql") && request.method() === "POST" && asked.push(request.postData() ?? "");
   page.on("request", count);
   await call("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", {
     input: { id: made.id },
@@ -352,7 +355,7 @@ async function live() {
   await go("Cluster");
   await page.locator("[data-agent]").first().waitFor();
   if (made.fraction) await slip.waitFor({ state: "detached" });
-  assert(await page.evaluate(() => globalThis.kept === true), "the page was loaded again");
+  assert(await page.evaluate(() => "kept" in globalThis), "the page was loaded again");
 }
 
 /** What happens while the line is cut is there when it is back. */
@@ -375,7 +378,7 @@ async function reconnect() {
   await context.setOffline(false);
   await page.locator(".live.live").waitFor();
   await rows.getByRole("link", { name }).waitFor();
-  assert(await page.evaluate(() => globalThis.kept === true), "the page was loaded again");
+  assert(await page.evaluate(() => "kept" in globalThis), "the page was loaded again");
   await rows.getByRole("checkbox").check();
   await page.getByRole("button", { name: "Stop selected (1)" }).click();
   await page.getByRole("dialog").getByText(name).waitFor();
@@ -444,7 +447,7 @@ async function tidy() {
 }
 
 /** Ends what a failed walk left behind, so that the next one finds room. */
-async function sweep(failed) {
+async function sweep(failed: boolean) {
   if (!failed) return;
   const { sessions } = await beside(
     "query($q: String!) { sessions(first: 20, where: { nameContainsFold: $q, terminatedAtIsNil: true }) { edges { node { id } } } }",
@@ -457,7 +460,7 @@ async function sweep(failed) {
   }
 }
 
-let made;
+let made: any;
 await walk(
   stage,
   [

@@ -1,14 +1,14 @@
-// Walks through what a person's folders do that walk.mjs does not: names that are taken, an upload that a limit stops,
+// Walks through what a person's folders do that walk.ts does not: names that are taken, an upload that a limit stops,
 // many files, a narrow page, and pages that are left and leave nothing behind. Against a running platform:
-//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/folders.mjs
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/folders.ts
 // E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Api, secret } from "./account/api.mjs";
-import { begin, walk } from "./stage.mjs";
+import { Api, secret } from "./account/api.ts";
+import { begin, walk } from "./stage.ts";
 
 const stage = await begin();
 const { run, url, page, look, admin, button, heading, place } = stage;
@@ -16,18 +16,18 @@ const ada = { email: `folders-${run}@example.org`, password: secret("the passwor
 const own = new Api(url);
 const source = mkdtempSync(join(tmpdir(), "berth-folders-"));
 const tree = join(source, "set");
-const made = {};
+const made: Record<string, any> = {};
 
 const tray = page.getByRole("region", { name: "Uploads" });
 const question = page.getByRole("dialog").filter({ has: button("Keep both") });
-const file = (name) => button(name);
-const sent = (n) => tray.getByText(`${n} of ${n} files`).waitFor({ timeout: 120_000 });
+const file = (name: string) => button(name);
+const sent = (n: number) => tray.getByText(`${n} of ${n} files`).waitFor({ timeout: 120_000 });
 async function clear() {
   await button("Clear finished", tray).click();
   await tray.waitFor({ state: "detached" });
 }
-const note = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
-const write = (name, text) => writeFileSync(join(tree, name), text);
+const note = (name: string, text: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+const write = (name: string, text: string) => writeFileSync(join(tree, name), text);
 
 async function prepare() {
   await admin.login(stage.email, stage.password);
@@ -35,7 +35,7 @@ async function prepare() {
     "{ viewer { user { domain { id } } projects { id } } volumes { id name } }",
   );
   const { createUser } = await admin.ask("mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }", {
-    i: { ...ada, domain: viewer.user.domain.id, projects: viewer.projects.slice(0, 1).map((p) => p.id) },
+    i: { ...ada, domain: viewer.user.domain.id, projects: viewer.projects.slice(0, 1).map((p: any) => p.id) },
   });
   made.user = createUser.user.id;
   await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
@@ -47,14 +47,14 @@ async function prepare() {
     { i: { name: `names-${run}` } },
   );
   Object.assign(made, { folder: createVfolder.vfolder.id, volume: createVfolder.vfolder.volume.id });
-  assert(volumes.some((v) => v.id === made.volume));
+  assert(volumes.some((v: any) => v.id === made.volume));
   await page.goto(`/data/${made.folder}`);
   await stage.enter(ada);
   await page.getByText("Drop files or folders here.").waitFor();
 }
 
 /** What is in a file, as another client reads it. */
-async function inside(path) {
+async function inside(path: string) {
   const { createDownload } = await own.ask("mutation($i: CreateDownloadInput!) { createDownload(input: $i) { url } }", {
     i: { vfolder: made.folder, path },
   });
@@ -154,7 +154,7 @@ async function reloaded() {
 
 /** A limit stops an upload; with more room it goes on. */
 async function limited() {
-  const limit = (limitBytes) =>
+  const limit = (limitBytes: number) =>
     admin.ask("mutation($i: SetQuotaScopeInput!) { setQuotaScope(input: $i) { quotaScope { id } } }", {
       i: { volume: made.volume, user: made.user, limitBytes },
     });
@@ -188,7 +188,7 @@ async function narrow() {
   await page.getByRole("table", { name: "Files" }).waitFor();
   // Once the page has come to rest.
   await page.waitForFunction(() => {
-    const [box, list] = [".explorer", ".files"].map((s) => document.querySelector(s).getBoundingClientRect().width);
+    const [box, list] = [".explorer", ".files"].map((s) => document.querySelector(s)!.getBoundingClientRect().width);
     return Math.abs(box - list) < 4 && document.documentElement.scrollWidth === document.documentElement.clientWidth;
   });
   await page.setViewportSize({ width: 1360, height: 860 });
@@ -220,9 +220,9 @@ async function left() {
   page.on("websocket", (socket) => {
     going.clear();
     const follow =
-      (sent) =>
-      ({ payload }) => {
-        const { type, id, payload: body } = JSON.parse(payload);
+      (sent: boolean) =>
+      ({ payload }: { payload: string | Buffer }) => {
+        const { type, id, payload: body } = JSON.parse(String(payload));
         if (sent && type === "subscribe") going.set(id, /subscription (\w+)/.exec(body.query)?.[1]);
         else if (type === "complete" || type === "error") going.delete(id);
       };
@@ -230,7 +230,7 @@ async function left() {
     socket.on("framereceived", follow(false));
   });
   const names = () => [...going.values()].sort().join(" ");
-  const until = async (what, is) => {
+  const until = async (what: string, is: (names: string) => boolean) => {
     for (let tries = 0; !is(names()); tries++) {
       assert(tries < 300, `${what}: ${names()}`);
       await page.waitForTimeout(100);
@@ -239,14 +239,14 @@ async function left() {
   await page.goto("/");
   await heading("Home");
   await page.locator(".live.live").waitFor();
-  const has = (name) => (now) => now.includes(name);
-  const visit = async (title, own, go) => {
+  const has = (name: string) => (now: string) => now.includes(name);
+  const visit = async (title: string, own: string, go: () => Promise<unknown>) => {
     await go();
     await heading(title);
     await until(`${title} listens`, has(own));
     await place("Home");
     await heading("Home");
-    await until(`after ${title}`, (now) => !has(own)(now));
+    await until(`after ${title}`, (now: string) => !has(own)(now));
   };
   let most = Infinity;
   for (let i = 0; i < 4; i++) {

@@ -1,33 +1,47 @@
 // Walks through the administrators' pages about people, against a running platform:
-//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/people.mjs
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/people.ts
 // E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { Api, secret } from "./account/api.mjs";
-import { begin, walk } from "./stage.mjs";
+import { Api, secret } from "./account/api.ts";
+import { begin, walk } from "./stage.ts";
 
 const stage = await begin();
 const { run, url } = stage;
 const domain = `lab-${run}`;
 const project = `vision-${run}`;
-const person = (name) => ({ name, email: `${name}-${run}@example.org`, password: `${name} ${run} chose this` });
+interface Person {
+  name: string;
+  email: string;
+  password: string;
+  /** The password that an administrator chose. */
+  given?: string;
+  /** What others find of them, in the course of the walk. */
+  [more: string]: any;
+}
+
+const person = (name: string): Person => ({
+  name,
+  email: `${name}-${run}@example.org`,
+  password: `${name} ${run} chose this`,
+});
 const [ada, bo, cy] = ["ada", "bo", "cy"].map(person);
 const api = await stage.admin.login(stage.email, stage.password);
 
 /** One person at a browser of his own, who goes about the admin pages. */
-const seated = (who) => ({
+const seated = (who: Awaited<ReturnType<typeof stage.sit>>) => ({
   ...who,
-  panel: (name) => who.page.getByRole("dialog", { name, exact: true }),
-  async go(name) {
+  panel: (name: string) => who.page.getByRole("dialog", { name, exact: true }),
+  async go(name: string) {
     await who.adminPage(name);
     await who.heading(name);
   },
-  async login(email, password) {
+  async login(email: string, password: string) {
     await who.page.goto("/login");
     await who.enter({ email, password });
   },
   /** An imported user chooses his own password first. */
-  async first({ email, given, password }) {
+  async first({ email, given = "", password }: Person) {
     await this.login(email, given);
     await who.heading("Choose a new password");
     await who.page.getByLabel("New password", { exact: false }).first().fill(password);
@@ -111,7 +125,7 @@ async function importUsers() {
   assert.equal(lines.length, 3);
   for (const line of lines) {
     const [email, password] = line.split(",");
-    [ada, bo, cy].find((p) => p.email === email).given = secret(`the first password of ${email}`, password);
+    [ada, bo, cy].find((p) => p.email === email)!.given = secret(`the first password of ${email}`, password);
   }
   await page.getByRole("button", { name: "Show users" }).click();
   await boss.heading("Users");
@@ -137,7 +151,7 @@ async function makeLead() {
   await panel.getByRole("heading", { name: "Allowed volumes" }).waitFor();
   await boss.look("project-volumes");
   await page.keyboard.press("Escape");
-  await page.waitForFunction((name) => document.activeElement?.textContent === name, project);
+  await page.waitForFunction((name: string) => document.activeElement?.textContent === name, project);
 }
 
 /** A project admin has the one page; a member has none. */

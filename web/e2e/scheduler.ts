@@ -1,27 +1,30 @@
 // Walks through what the scheduler shows: why a session waits and what would start it, the queue of a group, a request that is
 // tried while one writes it, a group's settings and shares, machines that are closed and drained, idle checkers.
 // Against a running platform with accelerators of which parts are given:
-//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node e2e/scheduler.mjs
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/scheduler.ts
 // E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+
 import assert from "node:assert/strict";
-import { begin, walk } from "./stage.mjs";
+import type { Request } from "playwright-core";
+import type { Variables } from "./account/api.ts";
+import { begin, walk } from "./stage.ts";
 
 const stage = await begin();
 const { run, page, look, admin, button, choose, dialog, field, heading, pick, send } = stage;
 const [group, checker, waits, later, tried, together] = ["group", "checker", "waits", "later", "tried", "together"].map(
   (what) => `sched-${what}-${run}`,
 );
-const made = { sessions: [] };
+const made: Record<string, any> = { sessions: [] };
 
-const status = (name) => page.locator(`.page-head [data-status="${name}"]`).waitFor({ timeout: 60_000 });
+const status = (name: string) => page.locator(`.page-head [data-status="${name}"]`).waitFor({ timeout: 60_000 });
 
-const adminPage = async (label) => {
+const adminPage = async (label: string) => {
   await stage.place("Admin");
   await stage.adminPage(label);
   await heading(label);
 };
 
-async function ask(name, share, more = {}) {
+async function ask(name: string, share: string | number, more = {}) {
   const { createSession } = await admin.ask(
     "mutation($i: CreateSessionInput!) { createSession(input: $i) { session { id } } }",
     {
@@ -44,13 +47,13 @@ async function pieces() {
   const { agents, images, viewer } = await admin.ask(`{
     agents(first: 50) { edges { node { id name resourceGroup { id name } devices { id capacity occupied } } } }
     images(first: 50, where: { status: alive }) { edges { node { reference } } } viewer { projects { id name } } }`);
-  const cells = (agent) =>
-    agent.devices.flatMap((d) =>
+  const cells = (agent: any) =>
+    agent.devices.flatMap((d: any) =>
       Object.keys(d.capacity)
         .filter((slot) => slot.endsWith(".shares"))
         .map((slot) => ({ slot, free: Number(d.capacity[slot]) - Number(d.occupied[slot] ?? 0) })),
     );
-  const agent = agents.edges.map((e) => e.node).find((a) => cells(a).length > 1);
+  const agent = agents.edges.map((e: any) => e.node).find((a: any) => cells(a).length > 1);
   assert(agent, "no agent gives parts of several devices");
   Object.assign(made, {
     agent: agent.name,
@@ -60,9 +63,9 @@ async function pieces() {
     slot: cells(agent)[0].slot,
     project: viewer.projects[0].name,
   });
-  made.image = (images.edges.find((e) => e.node.reference.includes("minimal")) ?? images.edges[0]).node.reference;
+  made.image = (images.edges.find((e: any) => e.node.reference.includes("minimal")) ?? images.edges[0]).node.reference;
   for (const [i] of cells(agent)
-    .filter((c) => c.slot === made.slot)
+    .filter((c: any) => c.slot === made.slot)
     .entries())
     await ask(`sched-holds-${i}-${run}`, 0.75);
   for (let tries = 0; ; tries++) {
@@ -70,7 +73,7 @@ async function pieces() {
       "query($ids: [ID!]!) { sessions: nodes(ids: $ids) { ... on Session { status } } }",
       { ids: made.sessions },
     );
-    if (sessions.every((s) => s.status === "running")) break;
+    if (sessions.every((s: any) => s.status === "running")) break;
     assert(tries < 240, `the machine is not free: ${JSON.stringify(sessions)}`);
     await new Promise((done) => setTimeout(done, 500));
   }
@@ -125,8 +128,8 @@ async function why() {
 
 /** The sheet tries the request while one writes it, and says what would start. */
 async function launch() {
-  const tries = [];
-  const note = (request) => tries.push(request.postData() ?? "");
+  const tries: string[] = [];
+  const note = (request: Request) => tries.push(request.postData() ?? "");
   page.on("request", note);
   await page.keyboard.press("l");
   const sheet = page.getByRole("dialog", { name: "Launch a session" });
@@ -302,7 +305,8 @@ async function idle() {
 
 /** Ends what the walk began, also after a failure. */
 async function sweep() {
-  const quiet = (query, variables) => admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
+  const quiet = (query: string, variables: Variables) =>
+    admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
   const { idleCheckers, resourceGroups, sessionGroups } = await admin.ask(
     `query($c: String!, $g: String!, $s: String!) {
     idleCheckers(first: 1, where: { name: $c }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $g }) { edges { node { id } } } sessionGroups(first: 1, where: { name: $s }) { edges { node { id } } } }`,
