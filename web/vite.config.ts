@@ -23,5 +23,11 @@ export default defineConfig({
       "^/sessions/[^/]+/(terminal|log|ports)": proxied,
     },
   },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"], css: false },
+  test: {
+    environment: "happy-dom",
+    include: ["src/**/*.test.{ts,tsx}"],
+    css: false,
+    setupFiles: ["src/testing/setup.ts"],
+    testTimeout: 300_000,
+  },
 });

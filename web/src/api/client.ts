@@ -71,7 +71,8 @@ const withoutId = [
   "VolumePerformance",
 ];
 
-const cache = cacheExchange({
+/** Keeps what was read by id; each client has its own. */
+export const cache = cacheExchange({
   keys: {
     ...Object.fromEntries(withoutId.map((type) => [type, embedded])),
     Retention: (row) => row.category as string,

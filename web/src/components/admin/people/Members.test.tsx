@@ -1,0 +1,38 @@
+import { screen } from "@testing-library/react";
+import { expect, it, vi } from "vitest";
+import { stage, viewerAs } from "../../../testing/stage";
+import { Members } from "./Members";
+import type { OneProject } from "./project";
+
+const project = (permissions: OneProject["permissions"]) =>
+  ({
+    __typename: "Project",
+    id: "p1",
+    name: "vision",
+    permissions,
+    domain: { id: "d1", name: "default" },
+    memberships: [
+      { id: "m1", admin: false, user: { id: "bo", email: "bo@berth.example", fullName: "Bo", status: "active" } },
+      { id: "m2", admin: true, user: { id: "ada", email: "ada@berth.example", fullName: "Ada", status: "active" } },
+    ],
+  }) as unknown as OneProject;
+
+it("lists administrators first, and offers no changes to members", async () => {
+  await stage(<Members project={project(["read"])} />);
+  const emails = (await screen.findAllByText(/@berth.example/)).map((e) => e.textContent);
+  expect(emails).toEqual(["ada@berth.example", "bo@berth.example"]);
+  expect(screen.queryByRole("button")).toBeNull();
+  expect(screen.queryByRole("checkbox")).toBeNull();
+});
+
+it("lets those who may choose members remove one, after a confirmation", async () => {
+  const { api, user } = await stage(<Members project={project(["read", "special"])} />, {
+    viewer: viewerAs("admin"),
+    answers: { removeMembership: { project: { __typename: "Project", id: "p1" } } },
+  });
+  await user.click(await screen.findByRole("button", { name: "Remove bo@berth.example from vision" }));
+  expect(await screen.findByText(/They lose access to the project and its folders/)).toBeDefined();
+  expect(api.sent("RemoveMember")).toEqual([]);
+  await user.click(screen.getByRole("button", { name: "Remove" }));
+  await vi.waitFor(() => expect(api.sent("RemoveMember")).toEqual([{ input: { project: "p1", user: "bo" } }]));
+});

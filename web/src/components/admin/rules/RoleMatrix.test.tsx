@@ -1,0 +1,39 @@
+import { screen } from "@testing-library/react";
+import { useState } from "react";
+import { expect, it } from "vitest";
+import { stage } from "../../../testing/stage";
+import { RoleMatrix } from "./RoleMatrix";
+import { type Allows, allowsOf, ticksOf } from "./role";
+
+function Editor({ begin }: { begin: Allows }) {
+  const [ticks, setTicks] = useState(ticksOf(begin));
+  return (
+    <>
+      <RoleMatrix ticks={ticks} onChange={setTicks} />
+      <output>{JSON.stringify(allowsOf(ticks))}</output>
+    </>
+  );
+}
+
+/** A box by its name; looking for one of a hundred by its role takes seconds. */
+const box = (name: string) => document.querySelector<HTMLInputElement>(`[aria-label="${name}"]`)!;
+const allowed = () => JSON.parse(screen.getByRole("status").textContent ?? "") as Allows;
+
+it("allows and forbids one operation, a row and a column", async () => {
+  const { user } = await stage(<Editor begin={[{ entity: "session", operations: ["read", "special"] }]} />);
+  await screen.findByRole("status");
+  await user.click(box("other on session"));
+  expect(allowed()).toEqual([{ entity: "session", operations: ["read"] }]);
+  await user.click(box("everything on folder"));
+  expect(allowed().find((a) => a.entity === "vfolder")?.operations).toContain("write");
+  await user.click(box("read on all types"));
+  expect(allowed().every((a) => a.operations.includes("read"))).toBe(true);
+  expect(allowed().find((a) => a.entity === "registry")?.operations).toEqual(["read"]);
+});
+
+it("is only read where nothing may be changed, without rows that allow nothing", async () => {
+  await stage(<RoleMatrix ticks={ticksOf([{ entity: "resource_group", operations: ["read"] }])} />);
+  expect(await screen.findByText("resource group")).toBeDefined();
+  expect(screen.queryByRole("checkbox")).toBeNull();
+  expect(screen.getAllByRole("row")).toHaveLength(2);
+});

@@ -1,0 +1,77 @@
+import { screen, within } from "@testing-library/react";
+import { GraphQLError } from "graphql";
+import { expect, it, vi } from "vitest";
+import { list } from "../../testing/api";
+import { stage } from "../../testing/stage";
+import LaunchSheet from "./LaunchSheet";
+
+const image = { __typename: "Image", id: "i1", name: "python:3.11", reference: "local/python:3.11", minimumSlots: {} };
+const answers = {
+  images: list([image]),
+  vfolders: list([]),
+  agents: list([]),
+  sessions: list([]),
+  dryRun: { verdict: "now" },
+  createSession: { session: { __typename: "Session", id: "s1", name: "train" } },
+};
+
+const launch = () => screen.findByRole("button", { name: "Launch" });
+
+it("starts what was chosen, and opens the session", async () => {
+  const onClose = vi.fn();
+  const { api, user, router } = await stage(<LaunchSheet wish={{}} onClose={onClose} />, { answers });
+  expect(await screen.findByText("python:3.11")).toBeDefined();
+  await user.type(screen.getByLabelText("Name"), "train");
+  await user.click(await launch());
+  await vi.waitFor(() => expect(onClose).toHaveBeenCalledOnce());
+  expect(api.sent("CreateSession")).toMatchObject([
+    {
+      input: {
+        image: "local/python:3.11",
+        name: "train",
+        type: "interactive",
+        slots: { cpu: "1", mem: String(1024 ** 3) },
+        project: "p1",
+        resourceGroup: "g1",
+      },
+    },
+  ]);
+  await vi.waitFor(() => expect(router.state.location.pathname).toBe("/sessions/s1"));
+});
+
+it("does not send a batch session without a command, and says so beside the field", async () => {
+  const { api, user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, { answers });
+  await screen.findByText("python:3.11");
+  await user.click(screen.getByText("Batch command"));
+  await user.click(await launch());
+  const command = await screen.findByLabelText("Command");
+  expect(command.getAttribute("aria-invalid")).toBe("true");
+  expect(api.sent("CreateSession")).toEqual([]);
+
+  await user.type(command, "python3 train.py");
+  await user.click(await launch());
+  await vi.waitFor(() => expect(api.sent("CreateSession")).toHaveLength(1));
+  expect(api.sent("CreateSession")[0]).toMatchObject({ input: { type: "batch" } });
+});
+
+it("shows a limit of the server beside the field that it is about", async () => {
+  const refuse = () => {
+    throw new GraphQLError("cpu 1 is more than your limit", {
+      extensions: { code: "RESOURCE_EXHAUSTED", field: "slots.cpu", limit: "0.5" },
+    });
+  };
+  const { user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, {
+    answers: { ...answers, createSession: refuse },
+  });
+  await screen.findByText("python:3.11");
+  await user.click(await launch());
+  const sheet = await screen.findByRole("dialog");
+  expect(await within(sheet).findByText("cpu 1 is more than your limit (0.5)")).toBeDefined();
+  expect(screen.getByLabelText("CPU").getAttribute("aria-invalid")).toBe("true");
+});
+
+it("cannot launch where there is no image", async () => {
+  await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, { answers: { ...answers, images: list([]) } });
+  expect(await screen.findByText("No images yet")).toBeDefined();
+  expect(((await launch()) as HTMLButtonElement).disabled).toBe(true);
+});

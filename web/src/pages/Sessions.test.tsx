@@ -1,0 +1,63 @@
+import { screen } from "@testing-library/react";
+import { useSubscription } from "urql";
+import { expect, it, vi } from "vitest";
+import { graphql } from "../api/graphql";
+import { tell } from "../hooks/useSessionChanges";
+import { list } from "../testing/api";
+import { stage } from "../testing/stage";
+import { Sessions } from "./Sessions";
+
+const session = (name: string, status = "running") => ({
+  __typename: "Session",
+  id: name,
+  version: 1,
+  name,
+  status,
+  image: { __typename: "Image", id: "i", name: "python" },
+});
+
+const Changed = graphql(`subscription SessionsPushed { sessionChanged { id version name status } }`);
+
+/** The page below the subscription that the frame of the page holds. */
+function Page() {
+  useSubscription({ query: Changed }, (_, change) => {
+    tell(change.sessionChanged);
+    return change;
+  });
+  return <Sessions />;
+}
+
+it("follows pushed changes: a state in its row, and a new session by reading again", async () => {
+  const sessions = [session("train")];
+  const { api } = await stage(<Page />, { path: "/sessions", answers: { sessions: () => list(sessions) } });
+  expect(await screen.findByText("Running", { selector: "[data-status]" })).toBeDefined();
+  const reads = api.sent("Sessions").length;
+
+  await api.push("sessionChanged", { ...session("train", "terminating"), version: 2 });
+  expect(await screen.findByText("Stopping")).toBeDefined();
+  expect(api.sent("Sessions").length).toBe(reads);
+
+  sessions.unshift(session("evaluate", "pending"));
+  await api.push("sessionChanged", session("evaluate", "pending"));
+  expect(await screen.findByText("evaluate")).toBeDefined();
+});
+
+it("asks the server for what the filter names", async () => {
+  const { api, user } = await stage(<Sessions />, {
+    path: "/sessions",
+    answers: {
+      sessions: ({ where }: { where: { nameContainsFold?: string } }) =>
+        list(where.nameContainsFold ? [] : [session("train")]),
+    },
+  });
+  expect(await screen.findByText("train")).toBeDefined();
+  expect(api.sent("Sessions")[0]).toMatchObject({ where: { ownerID: "ada" } });
+  await user.type(screen.getByLabelText("Filter by name"), "eval");
+  expect(await screen.findByText("No session matches")).toBeDefined();
+  await vi.waitFor(() => expect(api.sent("Sessions").at(-1)).toMatchObject({ where: { nameContainsFold: "eval" } }));
+});
+
+it("explains how to begin where there are no sessions", async () => {
+  await stage(<Sessions />, { path: "/sessions", answers: { sessions: list([]) } });
+  expect(await screen.findByRole("button", { name: "Launch the first session" })).toBeDefined();
+});
