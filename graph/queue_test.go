@@ -79,7 +79,7 @@ func TestReasonsAndQueuesArePushed(t *testing.T) {
 		}
 		read(t, stranger, &got)
 		if q := got.Data.QueueChanged; q.TotalCount == 1 {
-			if e := q.Entries[0]; e.Position != 1 || e.Mine || e.Session != nil || e.Why != "It waits for room." {
+			if e := q.Entries[0]; e.Position != 1 || e.Mine || e.Session != nil || e.Why != "It waits for free capacity." {
 				t.Errorf("a stranger is told %+v", e)
 			}
 			break

@@ -140,12 +140,12 @@ func afterPosition(cursor string) (int, error) {
 	return 0, problem.Invalid("after", "is not a valid cursor for this list")
 }
 
-// stages say why those wait that are out of sight.
+// stages explains, without details, why a session waits that the viewer cannot read.
 var stages = map[string]string{
-	report.StageGroup:  "Its resource group is gone or not active.",
-	report.StageHeld:   "It waits for a time, or for other sessions.",
-	report.StageLimits: "It waits for a limit of a policy.",
-	report.StageRoom:   "It waits for room.",
+	report.StageGroup:  "The resource group of the session is deleted or not active.",
+	report.StageHeld:   "It waits for its start time, or for other sessions.",
+	report.StageLimits: "It waits because a limit of a policy is reached.",
+	report.StageRoom:   "It waits for free capacity.",
 	report.StageOrder:  "It waits for its turn.",
 }
 

@@ -197,7 +197,7 @@ func TestDesignatedAgents(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	c.waits(t, strict, "None of 2 agents has room: 1 not asked for, 1 cordoned.")
+	c.waits(t, strict, "No machine can run the session: 1 is not among the requested machines, 1 is cordoned.")
 	c.Client.Agent.UpdateOneID(b).SetSchedulable(true).ExecX(ctx)
 	if got := where(strict); got != b {
 		t.Errorf("runs on %s, kept to %s", got, b)

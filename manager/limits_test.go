@@ -218,9 +218,9 @@ func TestRefusedAndOverdue(t *testing.T) {
 	house := c.Client.ResourcePolicy.Create().SetName("house").SetTotalSlots(resource.Slots{"mem": 1 << 20}).SaveX(ctx)
 	c.Client.PolicyAttachment.Create().SetPolicy(house).SetDomainID(c.A.ID).ExecX(ctx)
 	_, errs := tryCreate(t, c.as, input(managertest.Vars{"slots": managertest.Vars{"cpu": "0.2", "mem": "16m"}, "priority": 30}, "sleep", "600"))
-	want := "policy house of the domain a allows 1 MiB mem; 0 B in use and 16 MiB asked for; " +
-		"policy small of the user member-a allows 0.1 cpu; 0 in use and 0.2 asked for; " +
-		"policy small of the user member-a allows 20 priority; 0 in use and 30 asked for"
+	want := "policy house of the domain a allows 1 MiB mem; 0 B in use and 16 MiB requested; " +
+		"policy small of the user member-a allows 0.1 cpu; 0 in use and 0.2 requested; " +
+		"policy small of the user member-a allows 20 priority; 0 in use and 30 requested"
 	if len(errs) != 1 || errs.Code() != "RESOURCE_EXHAUSTED" || errs[0].Message != want {
 		t.Errorf("got %v\nwant %s", errs, want)
 	}

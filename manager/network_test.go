@@ -102,7 +102,7 @@ func TestNoNetworkIsLeft(t *testing.T) {
 	c.reaches(t, holds, lifecycle.Running)
 	c.Client.SessionNetwork.Create().SetSessionID(holds).SetVni(agentpb.MaxVNI).SetSubnet("10.214.0.0/16").SetMtu(1450).ExecX(ctx)
 	id := c.spreads(t)
-	c.waits(t, id, "no network for so many kernels is left")
+	c.waits(t, id, "no network for so many containers is left")
 	c.end(t, holds, true)
 	c.over(t, holds)
 	c.reaches(t, id, lifecycle.Running)

@@ -39,7 +39,7 @@ func TestBigSessionIsNotStarved(t *testing.T) {
 		c.end(t, id, true)
 		c.over(t, id)
 		if i < 2 { // there is room for it, but that is the big one's
-			c.waits(t, next, "held")
+			c.waits(t, next, "reserved for an earlier session")
 			c.waits(t, big, "mem")
 		}
 		small = append(small, next)

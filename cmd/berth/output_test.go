@@ -16,7 +16,7 @@ const pendingReport = `"pending":{"stage":"room","position":2,"decidedAt":"2026-
   "agents":3,"dropped":[{"check":"cordoned","slot":"","count":1},{"check":"slot_contiguity","slot":"mock.shares","count":2}],
   "limits":[{"scope":"user","holder":"kim","policy":"students","what":"mock.shares","used":"1","requested":"0.5","limit":"1"}],
   "nearest":{"agent":"node-2","slot":"mock.shares","requested":"0.5","free":"0.25"},
-  "ahead":[{"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"room","why":"It waits for room.","holds":2,"session":null}],
+  "ahead":[{"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"room","why":"It waits for free capacity.","holds":2,"session":null}],
   "suggestions":[{"kind":"slots","text":"With 0.25 mock.shares instead of 0.5 mock.shares it would start now.","field":"slots.mock.shares","from":"0.5","to":"0.25","slots":{"cpu":"1","mock.shares":"0.25"}},
     {"kind":"resource_group","text":"In the resource group spare it would start now.","field":"resourceGroup","from":"g","to":"g2","resourceGroup":"g2"},
     {"kind":"end_session","text":"Once your session old has ended, it would start.","field":"","from":"","to":"s9","session":"s9"}]}`

@@ -6,8 +6,8 @@ import (
 )
 
 const queueEntries = `[
-  {"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"room","why":"It waits for room.","holds":2,"session":null,"order":null,"estimatedStart":"2026-03-04T13:00:00Z"},
-  {"position":2,"mine":true,"priority":10,"waitingSince":"2026-03-04T11:56:48Z","stage":"order","why":"None of 3 agents has room: 3 held for an earlier session.","holds":0,
+  {"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"room","why":"It waits for free capacity.","holds":2,"session":null,"order":null,"estimatedStart":"2026-03-04T13:00:00Z"},
+  {"position":2,"mine":true,"priority":10,"waitingSince":"2026-03-04T11:56:48Z","stage":"order","why":"No machine can run the session: all 3 are reserved for an earlier session.","holds":0,
     "session":{"id":"s1","name":"train","slots":{"cpu":"1"},"owner":{"id":"u","email":"mina@example.org"}},
     "order":{"order":"drf","levels":[{"scope":"user","usage":0.25,"weight":1,"factor":0.84}]},"estimatedStart":null}]`
 
@@ -49,9 +49,9 @@ func TestDryRun(t *testing.T) {
 	if want := "It would be refused:\n  name: must have 1 to 64 characters\n"; r.code != exitInvalid || r.out != want {
 		t.Errorf("%+v", r)
 	}
-	f.data("DryRun", `{"dryRun":{"verdict":"never","refusals":[{"code":"INVALID_ARGUMENT","message":"No agent of the resource group has more cpu than 2.","field":"slots.cpu","limit":"2"}],"agents":[],"pending":null}}`)
+	f.data("DryRun", `{"dryRun":{"verdict":"never","refusals":[{"code":"INVALID_ARGUMENT","message":"No machine of the resource group has 4 CPU cores: the most that any machine has is 2.","field":"slots.cpu","limit":"2"}],"agents":[],"pending":null}}`)
 	r = f.berth("session", "create", "python:3.11", "--cpu", "4", "--dry-run")
-	if want := "No machine could ever run it:\n  slots.cpu: No agent of the resource group has more cpu than 2.\n"; r.code != exitInvalid || r.out != want {
+	if want := "No machine could ever run it:\n  slots.cpu: No machine of the resource group has 4 CPU cores: the most that any machine has is 2.\n"; r.code != exitInvalid || r.out != want {
 		t.Errorf("%+v", r)
 	}
 	if n := f.count("CreateSession"); n > 0 {

@@ -130,15 +130,15 @@ func entryText(e client.QueueEntry) string {
 func (s sheet) findings(r *client.PendingReport) {
 	for _, l := range r.Limits {
 		amount := func(text string) string { return limitAmount(l.What, text) }
-		s.fact("Limit", fmt.Sprintf("%s of %s: %s used, %s more asked for, %s allowed (policy %s)", l.What, limitOf(l.Scope, l.Holder, l.WithinProject, l.ResourceGroup),
+		s.fact("Limit", fmt.Sprintf("%s of %s: %s used, %s more requested, %s allowed (policy %s)", l.What, limitOf(l.Scope, l.Holder, l.WithinProject, l.ResourceGroup),
 			amount(l.Used), amount(l.Requested), amount(l.Limit), l.Policy))
 	}
-	s.fact("Looked at", strconv.Itoa(r.Agents)+" agents")
+	s.fact("Checked", strconv.Itoa(r.Agents)+" agents")
 	for _, dropped := range r.Dropped {
 		s.fact("Dropped", fmt.Sprintf("%d: %s", dropped.Count, droppedBy(dropped.Check, dropped.Slot)))
 	}
 	if n := r.Nearest; n != nil {
-		s.fact("Nearest", fmt.Sprintf("%s has %s %s free, %s asked for", n.Agent, n.Free, n.Slot, n.Requested))
+		s.fact("Nearest", fmt.Sprintf("%s has %s %s free, %s requested", n.Agent, n.Free, n.Slot, n.Requested))
 	}
 }
 
@@ -180,10 +180,10 @@ func applies(session string, x client.Suggestion) string {
 // stageWords say what a session waits for.
 var stageWords = map[string]string{
 	"group":  "its resource group, which is deleted or not active",
-	"held":   "a time, or other sessions",
+	"held":   "its start time, or other sessions",
 	"limits": "a limit of a policy",
-	"room":   "room on an agent",
-	"order":  "its turn: there is room, held for a session before it",
+	"room":   "free capacity on a machine",
+	"order":  "its turn: machines are reserved for a session ahead of it",
 }
 
 // inQueue is a position in a queue.
@@ -207,24 +207,24 @@ var orderWords = map[string]string{
 
 // checkWords say what agents lack that a check dropped.
 var checkWords = map[string]string{
-	"not_asked_for":   "not among the agents asked for",
+	"not_asked_for":   "not among the requested machines",
 	"cordoned":        "cordoned: nothing new starts there",
 	"draining":        "draining: nothing new starts there, and running sessions end",
-	"lost":            "out of reach",
-	"unfit":           "closed by a condition of its machine (see: berth agent show)",
-	"architecture":    "of another architecture",
-	"volume_missing":  "without a folder's volume",
-	"network":         "room for some of its kernels, which would have no network with the others",
-	"slot_missing":    "without %s",
-	"slot_counts":     "gives %s in other amounts only",
-	"cpu":             "too few cores free",
-	"mem":             "too little memory free",
-	"group":           "kept off by its session group",
-	"counters":        "%s only on hardware that others use",
-	"topology":        "enough %s free, but too far from each other",
-	"slot_total":      "too little %s free",
-	"slot_contiguity": "enough %s free, but in pieces on several devices",
-	"reserved":        "room, but held for a session that has waited longer",
+	"lost":            "unreachable",
+	"unfit":           "a condition keeps new sessions away (see: berth agent show)",
+	"architecture":    "another processor architecture",
+	"volume_missing":  "no access to a volume that the session mounts",
+	"network":         "room for some of the containers, but no network between them and the others",
+	"slot_missing":    "no %s",
+	"slot_counts":     "offers %s in other amounts only",
+	"cpu":             "not enough free CPU cores",
+	"mem":             "not enough free memory",
+	"group":           "excluded by the session group",
+	"counters":        "free %s only on hardware that others use",
+	"topology":        "enough free %s, but too far from each other",
+	"slot_total":      "not enough free %s",
+	"slot_contiguity": "enough free %s in total, but not on one device",
+	"reserved":        "reserved for an earlier session",
 }
 
 func droppedBy(check, slot string) string {

@@ -71,7 +71,7 @@ func heldBack(t *testing.T, u *cluster.User, late, big *client.Session) {
 	t.Helper()
 	cluster.Eventually(t, "there is room, but it is not theirs", func() bool {
 		why := waits(t, u, late.ID, "order")
-		return strings.Contains(why.Summary, "held for an earlier session") &&
+		return strings.Contains(why.Summary, "reserved for an earlier session") &&
 			len(why.Ahead) > 0 && why.Ahead[0].Session != nil && why.Ahead[0].Session.ID == big.ID && why.Ahead[0].Holds == 3
 	})
 }

@@ -108,7 +108,7 @@ func (l LimitReached) String() string {
 	if l.ResourceGroup != "" {
 		where += " in the resource group " + l.ResourceGroup
 	}
-	return fmt.Sprintf("%s allows %s %s; %s in use and %s asked for", where, l.forPeople(l.Limit), l.What, l.forPeople(l.Used), l.forPeople(l.Requested))
+	return fmt.Sprintf("%s allows %s %s; %s in use and %s requested", where, l.forPeople(l.Limit), l.What, l.forPeople(l.Used), l.forPeople(l.Requested))
 }
 
 // forPeople prints an amount of what is limited.

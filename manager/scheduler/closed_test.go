@@ -40,7 +40,8 @@ func TestClosedAgents(t *testing.T) {
 	if diff := cmp.Diff(want, w.Dropped); diff != "" {
 		t.Error(diff)
 	}
-	if want := "None of 5 agents has room: 1 cordoned (new disks), 1 draining (new fans), 2 lost, 1 closed by a condition of its machine (" + all[4].Name + ": disk pressure, 1 GiB of 20 GiB free)."; w.Summary != want {
+	if want := "No machine can run the session: 1 is cordoned (new disks), 1 is draining (new fans), 2 are unreachable, " +
+		"1 has a condition that keeps new sessions away (" + all[4].Name + ": disk pressure, 1 GiB of 20 GiB free)."; w.Summary != want {
 		t.Errorf("%q, want %q", w.Summary, want)
 	}
 }

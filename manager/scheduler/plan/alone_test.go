@@ -25,14 +25,14 @@ func TestAgentsWithoutANetwork(t *testing.T) {
 		says      string
 	}{
 		"the only one, with room":          {[]int64{2}, []int{0}, nil, 2, 1, ""},
-		"the only one, without":            {[]int64{1}, []int{0}, nil, 2, 0, "some of its kernels, which would have no network with the others (a0: off)"},
-		"full, and that is why":            {[]int64{0}, []int{0}, nil, 2, 0, "short of cpu"},
+		"the only one, without":            {[]int64{1}, []int{0}, nil, 2, 0, "room for some of the containers, but no network between them and the others (a0: off)"},
+		"full, and that is why":            {[]int64{0}, []int{0}, nil, 2, 0, "No machine has 1 free CPU core for container 1 of 2: the most that any machine has free is 0."},
 		"beside others that have room":     {[]int64{1, 1, 1}, []int{0}, nil, 2, 2, ""},
 		"as large as the session":          {[]int64{3, 1, 1}, []int{0}, nil, 3, 1, ""},
 		"needed for a part of it":          {[]int64{1, 1, 2}, []int{2}, nil, 3, 0, "(a2: off)"},
 		"one kernel":                       {[]int64{1}, []int{0}, nil, 1, 1, ""},
 		"a network for so many":            {[]int64{1, 1, 1}, nil, &few, 3, 3, ""},
-		"none for so many":                 {[]int64{1, 1, 1, 1}, nil, &few, 4, 0, "no network for so many kernels is left"},
+		"none for so many":                 {[]int64{1, 1, 1, 1}, nil, &few, 4, 0, "no network for so many containers is left"},
 		"none for so many, and none asked": {[]int64{4, 1}, nil, &few, 4, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -185,7 +185,7 @@ func TestPartitionsThatNeverFitTogether(t *testing.T) {
 		{resource.Slots{"cuda.device:1g": 2, "cuda.device:2g": 1}, nil},
 		{resource.Slots{"cuda.device:1g": 1, "cuda.device:2g": 2}, []plan.Impossible{{
 			Field: "slots", Requested: "cuda.device:1g 1, cuda.device:2g 2",
-			Reason: "No agent of the resource group has partitions for all of it together: they share hardware.",
+			Reason: "No machine of the resource group has partitions for all of these amounts together, because partitions share hardware.",
 		}}},
 	} {
 		got := plan.CanEver(&s.Snapshot, s.ask("s", 0, c.ask))

@@ -69,7 +69,7 @@ func TestWhatIsNeverNear(t *testing.T) {
 	s.twoSockets("a", make([]resource.Slots, 8)...)
 	want := []plan.Impossible{{
 		Field: "slots", Requested: "cuda.device 5", Limit: "node",
-		Reason: "No agent of the resource group has devices for all of it that are as near to each other as the group wants them.",
+		Reason: "No machine of the resource group has devices for all of these amounts that are as near to each other as the resource group requires.",
 	}}
 	for n, want := range map[int64][]plan.Impossible{4: nil, 5: want} {
 		if diff := cmp.Diff(want, plan.CanEver(&s.Snapshot, s.ask("s", 0, resource.Slots{"cuda.device": n}))); diff != "" {

@@ -216,7 +216,7 @@ func TestGangIsAllOrNone(t *testing.T) {
 	got := s.decide(t)
 	if w := got["gang"].Waiting; w == nil || w.Nearest == nil || w.Nearest.Agent != "b" {
 		t.Errorf("gang: %+v", w)
-	} else if want := "Kernel 2 of 2: None of 2 agents has room: 2 short of cuda.device."; w.Summary != want {
+	} else if want := "No machine has 2 free cuda.device for container 2 of 2 after the containers before it are placed: the most that any machine has free is 1."; w.Summary != want {
 		t.Errorf("summary %q, want %q", w.Summary, want)
 	}
 	if d := got["later"]; !d.Placed() || nameOf(d.Assignments[0].AgentID) != "a" {
@@ -246,7 +246,8 @@ func TestReport(t *testing.T) {
 	r.Architecture, r.Volumes = "amd64", []string{"home"}
 	want := &report.Pending{
 		Stage: report.StageRoom, Position: 1, DecidedAt: noon, Agents: 11,
-		Summary: "None of 11 agents has room: 1 cordoned, 3 draining (disks; fans), 1 lost, 1 of another architecture, 1 without a volume it mounts, 1 without cuda.shares, 3 short of cuda.shares.",
+		Summary: "No machine can run the session: 1 is cordoned, 3 are draining (disks; fans), 1 is unreachable, 1 has another processor architecture, " +
+			"1 has no access to a volume that the session mounts, 1 has no cuda.shares, 3 have less than 0.5 free cuda.shares (at most 0.4).",
 		Dropped: []report.DroppedAgents{
 			{Check: "cordoned", Count: 1}, {Check: "draining", Count: 3, Why: []string{"disks", "fans"}}, {Check: "lost", Count: 1},
 			{Check: "architecture", Count: 1}, {Check: "volume_missing", Count: 1},
@@ -278,7 +279,7 @@ func TestLimits(t *testing.T) {
 	}
 	want := &report.Pending{
 		Stage: report.StageLimits, Position: 1, DecidedAt: noon, Agents: 1,
-		Summary: "The user's policy small allows 1 sessions; 1 in use and 1 asked for (and 2 more limits).",
+		Summary: "The user's policy small allows 1 sessions; 1 in use and 1 requested (and 2 more limits).",
 		Limits: []report.LimitReached{
 			{Scope: "user", Policy: "small", What: "sessions", Used: "1", Requested: "1", Limit: "1"},
 			{Scope: "user", Policy: "small", What: "cpu", Used: "1.5", Requested: "1", Limit: "2"},

@@ -135,14 +135,14 @@ func (v *verdict) slots(slots resource.Slots) {
 		case amount <= 0:
 			out.Reason = fmt.Sprintf("The amount of %s must be above 0.", name)
 		case !v.known[name]:
-			out.Reason = fmt.Sprintf("There is no slot %s.", name)
+			out.Reason = fmt.Sprintf("The slot %s does not exist.", name)
 		case len(v.c.agents) == 0 || amount <= most:
 			continue
 		case most == 0:
-			out.Reason = fmt.Sprintf("No agent of the resource group has %s.", name)
+			out.Reason = fmt.Sprintf("No machine of the resource group has %s.", name)
 		default:
 			out.Limit = resource.Format(name, most)
-			out.Reason = fmt.Sprintf("No agent of the resource group has more %s than %s.", name, resource.ForPeople(name, most))
+			out.Reason = fmt.Sprintf("No machine of the resource group has %s: the most that any machine has is %s.", wholeAmount(name, amount), resource.ForPeople(name, most))
 		}
 		v.add(out)
 	}
@@ -166,14 +166,14 @@ func (v *verdict) host() {
 		}
 		v.add(Impossible{
 			Field: "architecture", Requested: r.Architecture, Limit: strings.Join(slices.Sorted(maps.Keys(have)), ", "),
-			Reason: fmt.Sprintf("No agent of the resource group is %s.", r.Architecture),
+			Reason: fmt.Sprintf("No machine of the resource group has the processor architecture %s.", r.Architecture),
 		})
 	}
 	for _, name := range r.Volumes {
 		if !v.any(func(a *Agent) bool { return slices.Contains(a.Volumes, name) }) {
 			v.add(Impossible{
 				Field: "mounts", Requested: name,
-				Reason: fmt.Sprintf("No agent of the resource group has the volume %s mounted.", name),
+				Reason: fmt.Sprintf("No machine of the resource group has mounted the volume %s.", name),
 			})
 		}
 	}
@@ -199,7 +199,7 @@ func (v *verdict) whole() {
 		if !slices.ContainsFunc(hosts, func(a int) bool { return v.fits(a, steps) }) {
 			v.add(v.apart(hosts, steps, Impossible{
 				Field: "slots", Requested: r.Kernels[i].Slots.String(),
-				Reason: "No agent of the resource group has all of it together, even when idle.",
+				Reason: "No machine of the resource group has all of these amounts together, even when it is idle.",
 			}))
 		}
 	}
@@ -213,7 +213,7 @@ func (v *verdict) whole() {
 			v.add(Impossible{
 				Field: "kernels", Requested: fmt.Sprintf("%s %s", resource.Format(name, total[name]), name),
 				Limit:  resource.Format(name, have),
-				Reason: fmt.Sprintf("All agents of the resource group together have %s %s.", resource.ForPeople(name, have), name),
+				Reason: fmt.Sprintf("All machines of the resource group together have only %s.", wholeAmount(name, have)),
 			})
 		}
 	}
@@ -229,13 +229,13 @@ func (v *verdict) apart(hosts []int, steps []step, out Impossible) Impossible {
 	if slices.ContainsFunc(hosts, func(a int) bool {
 		return v.c.apart(a, func() bool { return v.fits(a, steps) })
 	}) {
-		out.Reason = "No agent of the resource group has partitions for all of it together: they share hardware."
+		out.Reason = "No machine of the resource group has partitions for all of these amounts together, because partitions share hardware."
 		return out
 	}
 	if slices.ContainsFunc(hosts, func(a int) bool {
 		return v.c.anywhere(a, func() bool { return v.fits(a, steps) })
 	}) {
-		out.Reason = "No agent of the resource group has devices for all of it that are as near to each other as the group wants them."
+		out.Reason = "No machine of the resource group has devices for all of these amounts that are as near to each other as the resource group requires."
 		out.Limit = string(v.topology)
 		return out
 	}
@@ -247,7 +247,7 @@ func (v *verdict) apart(hosts []int, steps []step, out Impossible) Impossible {
 		if name, most := v.c.slots[st.slot].name, v.c.slots[st.slot].most; v.c.slots[st.slot].rule == part && st.amount > most {
 			return Impossible{
 				Field: "slots." + name, Requested: resource.Format(name, st.amount), Limit: resource.Format(name, most),
-				Reason: fmt.Sprintf("The resource group gives no parts of several devices: more %s than %s have to be whole devices.",
+				Reason: fmt.Sprintf("The resource group does not combine parts of several devices: more than %[2]s %[1]s must be whole devices.",
 					name, resource.ForPeople(name, most)),
 			}
 		}
@@ -284,7 +284,7 @@ func (v *verdict) miscounted(hosts []int, steps []step) (out Impossible, ok bool
 	}
 	slices.Sort(counts)
 	out.Limit = report.ListCounts(slices.Compact(counts))
-	out.Reason = fmt.Sprintf("Agents of the resource group that have so much give a kernel %s %s, not %s.", out.Limit, strings.TrimPrefix(out.Field, "slots."), out.Requested)
+	out.Reason = fmt.Sprintf("The machines of the resource group that have enough give a container %s %s, not %s.", out.Limit, strings.TrimPrefix(out.Field, "slots."), out.Requested)
 	return out, out.Field != ""
 }
 

@@ -295,16 +295,16 @@ func (q *queue) doom(l live) {
 	}
 }
 
-// making says that room is being made.
+// making reports that other sessions are being ended to make room.
 func making(room *report.Room) report.Pending {
 	p := report.Pending{Stage: report.StageRoom, Room: room}
 	switch n := len(room.Sessions); n {
 	case 0:
-		p.Summary = "Sessions end that are in its way; it starts when they have."
+		p.Summary = "The session starts when the sessions that use its devices have ended."
 	case 1:
-		p.Summary = "A session of a lower priority ends for it; it starts when that has."
+		p.Summary = "The session starts when one session of a lower priority has been ended for it."
 	default:
-		p.Summary = fmt.Sprintf("%d sessions of a lower priority end for it; it starts when they have.", n)
+		p.Summary = fmt.Sprintf("The session starts when %d sessions of a lower priority have been ended for it.", n)
 	}
 	return p
 }

@@ -99,7 +99,7 @@ func (q *queue) decide(r *Request) Decision {
 	d := Decision{SessionID: r.SessionID}
 	g := q.groups[r.Group]
 	if g == nil {
-		d.Waiting = q.wait(&group{}, report.Pending{Stage: report.StageGroup, Summary: "Its resource group is gone or not active."})
+		d.Waiting = q.wait(&group{}, report.Pending{Stage: report.StageGroup, Summary: "The resource group of the session is deleted or not active."})
 		return d
 	}
 	if held := r.held(q.now); held != "" {
@@ -108,7 +108,7 @@ func (q *queue) decide(r *Request) Decision {
 	}
 	shapes := q.shapesOf(g, r)
 	if len(shapes) == 0 || slices.ContainsFunc(shapes, func(s *shape) bool { return s.invalid }) {
-		d.Waiting = q.wait(g, report.Pending{Stage: report.StageRoom, Summary: "It asks for no kernel, or for less than nothing."})
+		d.Waiting = q.wait(g, report.Pending{Stage: report.StageRoom, Summary: "The session requests no container, or a negative amount."})
 		return d
 	}
 	if !q.ready {

@@ -2,16 +2,14 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// The checks, in the order in which an agent goes through them.
+// The checks of an agent, in their order.
 const (
 	checkAsked        = "not_asked_for"
 	checkCordoned     = string(ClosedCordoned)
@@ -20,17 +18,17 @@ const (
 	checkUnfit        = string(ClosedUnfit)
 	checkArchitecture = "architecture"
 	checkVolume       = "volume_missing"
-	checkNetwork      = "network" // room for some of its kernels, which would reach none on other agents
-	checkTogether     = "group"   // where its session group lets it not be
+	checkNetwork      = "network" // room for some of the kernels, but no network to kernels on other agents
+	checkTogether     = "group"   // excluded by the session group
 	checkMissing      = "slot_missing"
-	checkCounts       = "slot_counts" // comes in other amounts only
+	checkCounts       = "slot_counts" // the agent gives a kernel other amounts only
 	checkCPU          = "cpu"
 	checkMem          = "mem"
 	checkCounters     = "counters" // partitions that share hardware with others in use
 	checkTopology     = "topology" // devices too far from each other
 	checkTotal        = "slot_total"
 	checkContiguity   = "slot_contiguity"
-	checkReserved     = "reserved" // room, but held for the head of the queue
+	checkReserved     = "reserved" // enough is free, but the agent is reserved for the head of the queue
 )
 
 var checkOrder = []string{
@@ -38,14 +36,15 @@ var checkOrder = []string{
 	checkCounts, checkCPU, checkMem, checkCounters, checkTopology, checkTotal, checkContiguity, checkNetwork, checkReserved,
 }
 
-// reasons say why a request has no room.
+// reasons explains why a request cannot be placed.
 type reasons struct {
 	summary string
 	dropped []report.DroppedAgents
 	nearest *report.NearestFit
+	most    map[int]int64 // by slot number: the largest free amount on an agent that has too little of it
 }
 
-// report makes a copy that shares nothing.
+// report returns the reasons as a report that shares no memory with them.
 func (w *reasons) report() report.Pending {
 	p := report.Pending{Stage: report.StageRoom, Summary: w.summary, Dropped: slices.Clone(w.dropped)}
 	if slices.ContainsFunc(w.dropped, func(d report.DroppedAgents) bool { return d.Check == checkReserved }) {
@@ -58,8 +57,8 @@ func (w *reasons) report() report.Pending {
 	return p
 }
 
-// why looks at every agent for the first kernel that finds no room beside the
-// kernels before it.
+// why examines every agent for the first kernel that does not fit after the kernels
+// before it were placed.
 func (q *queue) why(r *Request, shapes []*shape) *reasons {
 	start := len(q.c.taken)
 	defer q.c.undo(start)
@@ -68,21 +67,19 @@ func (q *queue) why(r *Request, shapes []*shape) *reasons {
 		k++
 	}
 	w := q.examine(shapes[k], len(shapes))
-	w.summary = summary(len(shapes[k].profile.group.agents), w.dropped)
-	if len(shapes) > 1 {
-		w.summary = fmt.Sprintf("Kernel %d of %d: %s", k+1, len(shapes), w.summary)
-	}
+	w.summary = q.summary(w, shapes, k)
 	return w
 }
 
-// examine counts the agents that each check drops.
+// examine counts the agents that each check rules out, and finds the agent that comes
+// nearest to what the kernel needs.
 func (q *queue) examine(s *shape, kernels int) *reasons {
 	type check struct {
 		name string
 		slot int
 	}
 	counts := map[check]int{}
-	w := &reasons{dropped: slices.Clone(s.profile.dropped)}
+	w := &reasons{dropped: slices.Clone(s.profile.dropped), most: map[int]int64{}}
 	least := 0.0
 	alone := &report.DroppedAgents{Check: checkNetwork}
 	for _, i := range s.profile.agents {
@@ -93,6 +90,9 @@ func (q *queue) examine(s *shape, kernels int) *reasons {
 		}
 		name, slot := q.obstacle(i, s)
 		counts[check{name, slot}]++
+		if name == checkCPU || name == checkMem || name == checkTotal {
+			w.most[slot] = max(w.most[slot], a.free[slot])
+		}
 		if name == checkMissing || name == checkCounts || name == checkReserved {
 			continue
 		}
@@ -121,9 +121,10 @@ func (q *queue) examine(s *shape, kernels int) *reasons {
 	return w
 }
 
-// isolated counts an agent among those that have room for some kernels alone.
+// isolated counts an agent that has room for some of the kernels, but no network that
+// connects them to kernels on other agents.
 func (c *cluster) isolated(d *report.DroppedAgents, a *agent) {
-	why := "no network for so many kernels is left"
+	why := "no network for so many containers is left"
 	if a.src.Alone != "" {
 		why = a.src.Name + ": " + a.src.Alone
 	}
@@ -133,7 +134,8 @@ func (c *cluster) isolated(d *report.DroppedAgents, a *agent) {
 	}
 }
 
-// obstacle is the first check that an agent does not pass.
+// obstacle returns the first check that an agent does not pass, and the slot that the
+// check is about, or -1.
 func (q *queue) obstacle(i int, s *shape) (check string, slot int) {
 	a := &q.c.agents[i]
 	for _, n := range s.needs {
@@ -175,8 +177,9 @@ func (q *queue) obstacle(i int, s *shape) (check string, slot int) {
 	return checkContiguity, last.slot
 }
 
-// distance is how much of the needs an agent lacks, and the need it lacks
-// most of; when it lacks none by itself, that of the obstacle.
+// distance returns the sum of the fractions of the needs that an agent lacks, and the
+// need with the largest fraction. If the agent lacks none of them, it returns the need
+// that the obstacle is about.
 func (q *queue) distance(a *agent, s *shape, obstacle int) (sum float64, worst need) {
 	most := 0.0
 	for _, n := range s.needs {
@@ -189,8 +192,9 @@ func (q *queue) distance(a *agent, s *shape, obstacle int) (sum float64, worst n
 	return sum, worst
 }
 
-// reach bounds how much of a need an agent could give now: what is free, or for
-// a part that must be on one device, what is free on the best one.
+// reach is an upper bound of the amount of a need that an agent can give now: the
+// free amount, or, for a part that must be on one device, the free amount of the
+// best device.
 func (a *agent) reach(c *cluster, n need) int64 {
 	if c.slots[n.slot].rule == part && !n.mated && n.amount <= a.most[n.slot] {
 		return a.best[n.slot]
@@ -198,6 +202,7 @@ func (a *agent) reach(c *cluster, n need) int64 {
 	return a.free[n.slot]
 }
 
+// lack is the fraction of a need that a free amount does not cover, from 0 to 1.
 func lack(n need, free int64) float64 {
 	if free >= n.amount {
 		return 0
@@ -209,7 +214,7 @@ func (q *queue) format(slot int, amount int64) string {
 	return resource.Format(q.c.slots[slot].name, amount)
 }
 
-// heldOf counts the agents of a group that are held for some request.
+// heldOf counts the agents of a group that are reserved for some request.
 func (q *queue) heldOf(g *group) (n int) {
 	for i := range q.keeps {
 		if q.kept(i) != nil && q.c.agents[i].src.Group == g.src.ID {
@@ -219,7 +224,8 @@ func (q *queue) heldOf(g *group) (n int) {
 	return n
 }
 
-// until is the time that a request waits for, where it is a time.
+// until returns the time that a request waits for, or nil if it waits for sessions or
+// for capacity.
 func (r *Request) until(now time.Time) *time.Time {
 	for _, at := range []time.Time{r.StartsAt, r.RetryAt} {
 		if len(r.After) == 0 && at.After(now) {
@@ -227,60 +233,4 @@ func (r *Request) until(now time.Time) *time.Time {
 		}
 	}
 	return nil
-}
-
-// summary is one sentence for people.
-func summary(agents int, dropped []report.DroppedAgents) string {
-	if agents == 0 {
-		return "The resource group has no agent."
-	}
-	var parts []string
-	for _, d := range dropped {
-		parts = append(parts, fmt.Sprintf("%d %s", d.Count, saying(d)))
-	}
-	return fmt.Sprintf("None of %d agents has room: %s.", agents, strings.Join(parts, ", "))
-}
-
-func saying(d report.DroppedAgents) string {
-	switch d.Check {
-	case checkAsked:
-		return "not asked for"
-	case checkUnfit:
-		return "closed by a condition of its machine (" + strings.Join(d.Why, "; ") + ")"
-	case checkCordoned, checkDraining, checkLost:
-		if len(d.Why) > 0 {
-			return d.Check + " (" + strings.Join(d.Why, "; ") + ")"
-		}
-		return d.Check
-	case checkArchitecture:
-		return "of another architecture"
-	case checkVolume:
-		return "without a volume it mounts"
-	case checkNetwork:
-		return "with room for some of its kernels, which would have no network with the others (" + strings.Join(d.Why, "; ") + ")"
-	case checkTogether:
-		return "where its session group does not let it be"
-	case checkMissing:
-		return "without " + d.Slot
-	case checkCounts:
-		return "that give " + d.Slot + " in other amounts only"
-	case checkCounters:
-		return "with " + d.Slot + " only on hardware in use by others"
-	case checkTopology:
-		return "with " + d.Slot + " only far from each other"
-	case checkContiguity:
-		return "with " + d.Slot + " only in pieces"
-	case checkReserved:
-		return "held for an earlier session"
-	}
-	return "short of " + d.Slot
-}
-
-func limitSummary(reached []report.LimitReached) string {
-	s := reached[0].String()
-	s = strings.ToUpper(s[:1]) + s[1:]
-	if more := len(reached) - 1; more > 0 {
-		s += fmt.Sprintf(" (and %d more limits)", more)
-	}
-	return s + "."
 }

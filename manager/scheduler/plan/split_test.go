@@ -78,7 +78,7 @@ func TestWhatAGroupNeverSplits(t *testing.T) {
 	}{
 		{plan.SplitNone, 1500, []plan.Impossible{{
 			Field: "slots.cuda.shares", Requested: "1.5", Limit: "1",
-			Reason: "The resource group gives no parts of several devices: more cuda.shares than 1 have to be whole devices.",
+			Reason: "The resource group does not combine parts of several devices: more than 1 cuda.shares must be whole devices.",
 		}}},
 		{plan.SplitNone, 2000, nil},
 		{plan.SplitFill, 1500, nil},
@@ -102,7 +102,7 @@ func TestWhatAgentsCount(t *testing.T) {
 		1: nil, 2: nil, 4: nil,
 		3: {{
 			Field: "slots.cuda.device", Requested: "3", Limit: "1, 2 or 4",
-			Reason: "Agents of the resource group that have so much give a kernel 1, 2 or 4 cuda.device, not 3.",
+			Reason: "The machines of the resource group that have enough give a container 1, 2 or 4 cuda.device, not 3.",
 		}},
 	} {
 		got := plan.CanEver(&s.Snapshot, s.ask("s", 0, resource.Slots{"cpu": 1000, "cuda.device": amount}))

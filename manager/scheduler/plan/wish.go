@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// held says what a request has to wait for before room is looked for.
+// held returns a sentence about the time or the sessions that a request waits for, or
+// "" if it can be placed now.
 func (r *Request) held(now time.Time) string {
 	switch {
 	case len(r.After) == 1:

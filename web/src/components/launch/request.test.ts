@@ -197,7 +197,7 @@ describe("sizes", () => {
   });
 
   it("say what the server says", () => {
-    const reason = "No agent of the resource group has more cpu than 2.";
+    const reason = "No machine of the resource group has 4 CPU cores: the most that any machine has is 2.";
     expect(fitOf({ verdict: "never", refusals: [{ message: reason }] })).toEqual({ state: "never", reason });
     expect(fitOf({ verdict: "waits", refusals: [] })).toEqual({ state: "when_free", reason: "" });
     expect(fitOf({ verdict: "refused", refusals: [{ message: "a" }, { message: "b" }] })).toEqual({
