@@ -72,7 +72,7 @@ func (m *Manager) Handler() http.Handler {
 	if m.cfg.Storage != nil {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
 	}
-	mux.Handle("/", web.Handler(m.folders.Elsewhere))
+	mux.Handle("/", web.Handler(m.folders.ProxyURLs))
 	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(timely(bounded(mux)))))
 }
 

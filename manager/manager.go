@@ -186,7 +186,7 @@ func (m *Manager) wire() error {
 		return err
 	}
 	views := grpc.NewServer()
-	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitors: m.auth, Trail: m.deed})
+	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitors: m.auth, Audit: m.fileActivity})
 	m.hub = cluster.NewHub(cluster.HubConfig{
 		CA: m.ca, Join: m.enrolments.Join, Admit: m.enrolments.Admit, Managers: managers, OnPeer: m.peer, Logger: m.log,
 		Services: map[string]*grpc.Server{cluster.RoleStorage: views},

@@ -85,7 +85,7 @@ func (c *cluster) metric(t *testing.T, metric string) map[string]string {
 	return out
 }
 
-// Every kind of drift, made by hand, is found; what is safe to mend is mended.
+// Every kind of drift, made by hand, is found; what is safe to repair is repaired.
 func TestOccupancyAudit(t *testing.T) {
 	c := newCluster(t, 2)
 	ctx := c.System(t)
@@ -95,7 +95,7 @@ func TestOccupancyAudit(t *testing.T) {
 		t.Errorf("of a healthy cluster: %+v", a)
 	}
 
-	t.Run("orphan", func(t *testing.T) {
+	t.Run("leaked", func(t *testing.T) {
 		id := c.create(t, input(nil, "exit", "0"))
 		c.over(t, id)
 		c.Client.Allocation.Update().Where(allocation.SessionID(id)).ClearFreedAt().ExecX(ctx)
@@ -104,15 +104,15 @@ func TestOccupancyAudit(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 		// What the last audit found may be that of another one by now.
-		if found, mended := c.driftMetric(t), c.metric(t, "berth_occupancy_repairs_total"); mended["orphan"] != "2" || found["orphan"] != "2" && found["orphan"] != "0" {
-			t.Errorf("the metrics: %v, mended %v", found, mended)
+		if found, repaired := c.driftMetric(t), c.metric(t, "berth_occupancy_repairs_total"); repaired["leaked"] != "2" || found["leaked"] != "2" && found["leaked"] != "0" {
+			t.Errorf("the metrics: %v, repaired %v", found, repaired)
 		}
 		if c.Client.Allocation.Query().Where(allocation.SessionID(id), allocation.FreedAtIsNil()).ExistX(ctx) {
 			t.Error("it is held still")
 		}
 		c.noDrift(t)
 	})
-	t.Run("stray", func(t *testing.T) {
+	t.Run("orphan", func(t *testing.T) {
 		id := c.create(t, input(nil, "stubborn"))
 		c.reaches(t, id, lifecycle.Running)
 		n := c.on(t, id)
@@ -123,10 +123,10 @@ func TestOccupancyAudit(t *testing.T) {
 		c.Client.Kernel.DeleteOneID(k).ExecX(ctx)
 		c.Client.Session.DeleteOneID(id).ExecX(ctx)
 		a := c.compare(t)
-		if a.kinds() != "[stray:1]" || a.Drift[0].Agent != n.name || *a.Drift[0].Kernel != k || !a.Drift[0].Repaired {
+		if a.kinds() != "[orphan:1]" || a.Drift[0].Agent != n.name || *a.Drift[0].Kernel != k || !a.Drift[0].Repaired {
 			t.Errorf("%+v", a)
 		}
-		managertest.Eventually(t, "the stray ends", func() bool { return c.containers(t, n) == before-1 })
+		managertest.Eventually(t, "the orphan ends", func() bool { return c.containers(t, n) == before-1 })
 		c.noDrift(t)
 	})
 	t.Run("missing", func(t *testing.T) {

@@ -77,8 +77,8 @@ func (m *Manager) recovering(ctx context.Context, reason string) {
 	m.audit.Record(ctx, audit.Entry{Action: "enterRecovery", Entity: access.System, Message: reason})
 }
 
-// deed leaves in the trail what someone did with files through a storage proxy.
-func (m *Manager) deed(ctx context.Context, d vfolder.Deed) {
+// fileActivity writes to the audit log what a client did with files through a storage proxy.
+func (m *Manager) fileActivity(ctx context.Context, d vfolder.FileActivity) {
 	ctx = audit.From(viewer.With(ctx, d.Who), d.Address)
 	m.audit.Record(ctx, audit.Entry{Action: d.Action, Entity: access.Vfolder, ID: d.Folder, Message: d.Message, Duration: d.Took})
 }

@@ -73,7 +73,7 @@ func TestRestoredDatabaseEndsNoNewerSession(t *testing.T) {
 	c.join(t, n, c.m)
 
 	managertest.Eventually(t, "the leader notices it", func() bool { return strings.Contains(c.mode(t), "restored from a backup") })
-	managertest.Eventually(t, "the leader has looked", func() bool { return c.driftMetric(t)["stray"] == "1" && c.driftMetric(t)["missing"] == "1" })
+	managertest.Eventually(t, "the leader has looked", func() bool { return c.driftMetric(t)["orphan"] == "1" && c.driftMetric(t)["missing"] == "1" })
 	if errs := c.as.Ask(t, `{ cluster { recovery { since } } }`, nil, nil); len(errs) > 0 {
 		t.Errorf("members do not see the mode: %v", errs)
 	}
@@ -81,7 +81,7 @@ func TestRestoredDatabaseEndsNoNewerSession(t *testing.T) {
 	var look struct{ OccupancyAudit occupancy }
 	c.m.As(t, c.Superadmin).Must(t, `{ occupancyAudit `+occupancyFields+` }`, nil, &look)
 	for _, d := range look.OccupancyAudit.Drift {
-		if d.Kind == "stray" && (*d.Kernel != id || d.Owner != c.A.Member.Email || d.Project != c.A.Project.Name || !strings.Contains(d.Next, "--mend")) {
+		if d.Kind == "orphan" && (*d.Kernel != id || d.Owner != c.A.Member.Email || d.Project != c.A.Project.Name || !strings.Contains(d.Next, "--repair")) {
 			t.Errorf("the unknown container: %+v", d)
 		}
 		if d.Kind == "missing" && (*d.Session != ended || !strings.Contains(d.Next, "ends")) {

@@ -154,12 +154,12 @@ func TestHostileRanges(t *testing.T) {
 		{"bytes=-0", 416}, {"bytes=--5", 416}, {"bytes=5-2", 416}, {"bytes=-1-5", 416}, {"bytes=1048576-", 416},
 		{"bytes=99999999999999999999-", 416}, {"bytes=a-b", 416}, {"bytes=", 416}, {"lines=1-2", 200},
 	} {
-		for door, resp := range map[string]*http.Response{
+		for kind, resp := range map[string]*http.Response{
 			"download": h.tus("GET", "/download", tk, nil, "Range", tc.ranges),
 			"webdav":   first(h.dav("GET", "/mine/data/f", "rw", "", "Range", tc.ranges)),
 		} {
 			if resp.StatusCode != tc.status && !(tc.ranges == "bytes=" && resp.StatusCode == 200) {
-				t.Errorf("%s of %.40s: %d, want %d", door, tc.ranges, resp.StatusCode, tc.status)
+				t.Errorf("%s of %.40s: %d, want %d", kind, tc.ranges, resp.StatusCode, tc.status)
 			}
 			resp.Body.Close()
 		}
@@ -168,7 +168,7 @@ func TestHostileRanges(t *testing.T) {
 
 func first(r *http.Response, _ string) *http.Response { return r }
 
-// An upload of a petabyte is refused when it is declared, by whatever door, and takes no
+// An upload of a petabyte is refused when it is declared, over whatever protocol, and takes no
 // space and no place.
 func TestHugeUploads(t *testing.T) {
 	h, _ := newViews(t)

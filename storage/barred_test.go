@@ -62,7 +62,7 @@ func TestRevokedPermission(t *testing.T) {
 	folder := uuid.MustParse(h.ref.Folder)
 	watch, err := h.api.Watch(h.ctx(), &storagepb.WatchRequest{
 		TicketKeys: [][]byte{h.signer.PublicKey()},
-		BarredFolders: []*storagepb.BarredFolder{
+		RevokedFolders: []*storagepb.RevokedFolder{
 			{User: user[:], Folder: folder[:], SinceUnixMs: since.UnixMilli()},
 			{User: user[:], Folder: folder[:], SinceUnixMs: since.Add(-time.Hour).UnixMilli()}, // the later one counts
 		},

@@ -11,8 +11,9 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// Checks are what has to work for the proxy to be ready: a manager has told it the keys of
-// tickets, and one volume is there. Which volumes are away is shown, too.
+// Checks returns the conditions under which the proxy is ready: a manager has sent the keys of
+// tickets, and at least one volume is available. The check also lists the volumes that are not
+// available.
 func (p *Proxy) Checks() []opsserver.Check {
 	checks := []opsserver.Check{
 		{Name: "managers", Probe: func(context.Context) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 )
 
-// newNode is the proxy's way to its managers; nil when none is configured.
+// newNode returns the proxy's connection to its managers, or nil if none is configured.
 func newNode(cfg Config) (*cluster.Node, error) {
 	if len(cfg.Managers) == 0 {
 		return nil, nil
@@ -23,7 +23,7 @@ func newNode(cfg Config) (*cluster.Node, error) {
 	return node, nil
 }
 
-// serveCluster serves the control side to every manager.
+// serveCluster connects to every manager and serves the control calls over these connections.
 func (p *Proxy) serveCluster(ctx context.Context) error {
 	if err := p.node.Serve(ctx, p.grpc); err != nil {
 		return fmt.Errorf("storage: %w", err)

@@ -76,15 +76,15 @@ func TestWhatLiesOnDisk(t *testing.T) {
 	rel, _ := filepath.Rel(h.mount, h.path)
 	mine := map[string]string{
 		rel:                                     "PRESENT " + h.ref.Scope + " " + h.ref.Folder,
-		hex(h.ref.Scope) + "/other":             "STRAY " + h.ref.Scope + " ",
-		hex(h.ref.Scope) + "/" + f[:2] + "/odd": "STRAY " + h.ref.Scope + " ",
+		hex(h.ref.Scope) + "/other":             "UNKNOWN " + h.ref.Scope + " ",
+		hex(h.ref.Scope) + "/" + f[:2] + "/odd": "UNKNOWN " + h.ref.Scope + " ",
 		hex(h.ref.Scope) + "/.deleted/" + hex(gone):    "DELETING " + h.ref.Scope + " " + gone,
 		hex(h.ref.Scope) + "/.arriving/" + hex(coming): "ARRIVING " + h.ref.Scope + " " + coming,
 	}
 	if d := cmp.Diff(mine, list(h.ref.Scope)); d != "" {
 		t.Error(d)
 	}
-	mine["stray"], mine["file"] = "STRAY  ", "STRAY  "
+	mine["stray"], mine["file"] = "UNKNOWN  ", "UNKNOWN  "
 	mine[hex(planted)+"/"+f[:2]+"/"+f[2:4]+"/"+f[4:]] = "PRESENT " + planted + " " + folder
 	if d := cmp.Diff(mine, list("")); d != "" {
 		t.Error(d)

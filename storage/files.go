@@ -23,7 +23,7 @@ func checkPaths(field string, n int) error {
 	return nil
 }
 
-// in runs f with an open folder.
+// in opens the folder, runs f with it and closes it.
 func in[T any](s *service, q *storagepb.FolderRef, f func(*volume.Folder) (T, error)) (T, error) {
 	var none T
 	folder, err := s.folder(q)
@@ -38,7 +38,7 @@ func in[T any](s *service, q *storagepb.FolderRef, f func(*volume.Folder) (T, er
 	return out, nil
 }
 
-// pageLimit is how many entries a page has.
+// pageLimit returns the number of entries of a page.
 func pageLimit(asked uint32) int {
 	if asked == 0 {
 		return 100
@@ -162,8 +162,8 @@ func fileInfo(e volume.Entry) *storagepb.FileInfo {
 	}
 }
 
-// text makes a name fit for a protobuf string. A name that is no UTF-8 shows
-// with U+FFFD and cannot be addressed; deleting its directory removes it.
+// text returns a name as valid UTF-8, as a protobuf string requires. A name that is not UTF-8
+// shows with U+FFFD and cannot be addressed; deleting its directory removes it.
 func text(name string) string {
 	if utf8.ValidString(name) {
 		return name

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 )
 
-// unary turns error classes into codes and logs what failed.
+// unary converts error classes to gRPC codes and logs calls that failed.
 func (p *Proxy) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	began := time.Now()
 	ctx = identified(ctx)
@@ -26,12 +26,12 @@ func (p *Proxy) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	return p.ended(ctx, info.FullMethod, began, next(srv, &identifiedStream{ss, ctx}))
 }
 
-// identified returns a context with the id of the manager's request, or a new one.
+// identified returns a context with the request id that the manager sent, or with a new one.
 func identified(ctx context.Context) context.Context {
 	return requestid.With(ctx, requestid.Choose(requestid.Incoming(ctx)))
 }
 
-// identifiedStream is a stream whose context has the id of its request.
+// identifiedStream is a stream whose context has a request id.
 type identifiedStream struct {
 	grpc.ServerStream
 	ctx context.Context

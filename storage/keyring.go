@@ -7,8 +7,8 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 )
 
-// keyring gathers the ticket keys of all managers that watch. The keys of the last
-// manager that went away stay good until another one comes: transfers must not
+// keyring collects the ticket keys of all managers that watch the proxy. If the last manager
+// disconnects, its keys stay valid until a manager connects again, because transfers must not
 // fail while managers restart.
 type keyring struct {
 	verifier *ticket.Verifier
@@ -23,7 +23,7 @@ type holder struct {
 	gone bool
 }
 
-// empty reports whether no manager has come yet.
+// empty reports whether no manager has connected yet.
 func (k *keyring) empty() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -38,18 +38,18 @@ func (k *keyring) join(keys [][]byte) (leave func(), err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.holders = append(k.holders, h)
-	k.settle()
+	k.update()
 	return func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		h.gone = true
-		k.settle()
+		k.update()
 	}, nil
 }
 
-// settle lets the keys count of those who are here or, when no one is, of those who
-// were here last.
-func (k *keyring) settle() {
+// update trusts the keys of all connected managers, or of the managers that were connected
+// last if none is.
+func (k *keyring) update() {
 	if slices.ContainsFunc(k.holders, func(h *holder) bool { return !h.gone }) {
 		k.holders = slices.DeleteFunc(k.holders, func(h *holder) bool { return h.gone })
 	}
@@ -57,5 +57,5 @@ func (k *keyring) settle() {
 	for _, h := range k.holders {
 		all = append(all, h.keys...)
 	}
-	_ = k.verifier.SetKeys(all) // join has checked them
+	_ = k.verifier.SetKeys(all) // join has validated them
 }

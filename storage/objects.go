@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// objects is the control side of what goes to object storages and comes from there.
+// objects serves the control calls that copy files to and from object storages.
 type objects struct {
 	storagepb.UnimplementedObjectsServer
 	*service

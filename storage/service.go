@@ -17,17 +17,17 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// reportEvery is the longest a manager hears nothing on Watch.
+// reportEvery is the longest pause between two messages of Watch.
 const reportEvery = 10 * time.Second
 
-// service is the control side.
+// service serves the control calls of managers.
 type service struct {
 	storagepb.UnimplementedStorageServer
 	p           *Proxy
 	incarnation string
 	stopping    chan struct{}
 	once        sync.Once
-	// learn hands on the managers' addresses; nil outside a cluster.
+	// learn receives the addresses of the managers; nil outside a cluster.
 	learn func(managers ...string)
 }
 
@@ -44,7 +44,7 @@ func (s *service) Watch(q *storagepb.WatchRequest, out grpc.ServerStreamingServe
 		return err
 	}
 	defer leave()
-	s.p.http.Bar(barred(q))
+	s.p.http.Revoke(revoked(q))
 	s.p.views.Forget()
 	if s.learn != nil {
 		s.learn(q.Managers...)
@@ -67,15 +67,15 @@ func (s *service) Watch(q *storagepb.WatchRequest, out grpc.ServerStreamingServe
 	}
 }
 
-// barred names users and folders as tickets do.
-func barred(q *storagepb.WatchRequest) transfer.Barred {
-	b := transfer.Barred{Users: map[string]bool{}, Folders: map[transfer.UserFolder]time.Time{}}
-	for _, raw := range q.BarredUsers {
+// revoked converts the revoked users and folders of a request to the names that tickets use.
+func revoked(q *storagepb.WatchRequest) transfer.Revoked {
+	b := transfer.Revoked{Users: map[string]bool{}, Folders: map[transfer.UserFolder]time.Time{}}
+	for _, raw := range q.RevokedUsers {
 		if id, err := uuid.FromBytes(raw); err == nil {
 			b.Users[id.String()] = true
 		}
 	}
-	for _, f := range q.BarredFolders {
+	for _, f := range q.RevokedFolders {
 		user, uerr := uuid.FromBytes(f.User)
 		folder, ferr := uuid.FromBytes(f.Folder)
 		if uerr != nil || ferr != nil {
@@ -154,7 +154,7 @@ func (s *service) ListScopes(q *storagepb.ListScopesRequest, out grpc.ServerStre
 
 var places = map[volume.Place]storagepb.FolderEntry_State{
 	volume.Present: storagepb.FolderEntry_PRESENT, volume.Arriving: storagepb.FolderEntry_ARRIVING,
-	volume.Deleting: storagepb.FolderEntry_DELETING, volume.Stray: storagepb.FolderEntry_STRAY,
+	volume.Deleting: storagepb.FolderEntry_DELETING, volume.Unknown: storagepb.FolderEntry_UNKNOWN,
 }
 
 func (s *service) ListFolders(q *storagepb.ListFoldersRequest, out grpc.ServerStreamingServer[storagepb.FolderEntry]) error {
@@ -182,8 +182,7 @@ func (s *service) CreateFolder(_ context.Context, q *storagepb.FolderRef) (*stor
 	return &storagepb.Folder{Path: f.Path}, nil
 }
 
-// usageTimeout bounds the walk of GetFolder: a larger folder is answered
-// without figures.
+// usageTimeout limits the walk of GetFolder. For a larger folder, the answer has no usage.
 const usageTimeout = 2 * time.Second
 
 func (s *service) GetFolder(ctx context.Context, q *storagepb.FolderRef) (*storagepb.Folder, error) {
@@ -246,7 +245,7 @@ func (s *service) CloneFolder(q *storagepb.CloneFolderRequest, out grpc.ServerSt
 	})
 }
 
-// errDeep is why a clone leaves something out.
+// errDeep is the reason why a clone leaves a directory out.
 var errDeep = fmt.Errorf("what is in there is more than %d levels deep, and left out: %w", folderpath.MaxDepth, errdefs.ErrInvalidArgument)
 
 func (s *service) folder(q *storagepb.FolderRef) (*volume.Folder, error) {

@@ -277,8 +277,8 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	h.stop() // it outlives the proxy
 	o.mu.Lock()
 	for _, d := range o.told {
-		if i := slices.IndexFunc(d.Done, func(x *storagepb.Doing) bool { return x.Kind == storagepb.Doing_WROTE }); i >= 0 {
-			t.Errorf("the trail has a file that is not there: %v", d.Done[i])
+		if i := slices.IndexFunc(d.Operations, func(x *storagepb.FileOperation) bool { return x.Kind == storagepb.FileOperation_WROTE }); i >= 0 {
+			t.Errorf("the trail has a file that is not there: %v", d.Operations[i])
 		}
 	}
 	o.mu.Unlock()
@@ -728,11 +728,11 @@ func TestSFTPAlone(t *testing.T) {
 		} else {
 			err = s.Run(command)
 		}
-		if e, ok := err.(*ssh.ExitError); !ok || e.ExitStatus() != 1 || !strings.Contains(said.String(), "SFTP alone") {
+		if e, ok := err.(*ssh.ExitError); !ok || e.ExitStatus() != 1 || !strings.Contains(said.String(), "SFTP only") {
 			t.Errorf("%q: %v, said %q", command, err, said.String())
 		}
 	}
-	if _, err := c.Dial("tcp", address); err == nil || !strings.Contains(err.Error(), "SFTP alone") {
+	if _, err := c.Dial("tcp", address); err == nil || !strings.Contains(err.Error(), "SFTP only") {
 		t.Errorf("forwarding: %v", err)
 	}
 	if _, err := c.Listen("tcp", "127.0.0.1:0"); err == nil {
@@ -776,7 +776,7 @@ func TestSFTPTrail(t *testing.T) {
 	}
 	h.stop()
 	var got []string
-	for _, x := range o.told[0].Done {
+	for _, x := range o.told[0].Operations {
 		slices.Sort(x.Paths)
 		got = append(got, fmt.Sprintf("%v %d of %d bytes: %s", x.Kind, x.Count, x.Bytes, strings.Join(x.Paths, ", ")))
 	}

@@ -1,6 +1,6 @@
-// Package storage is the storage proxy: it keeps folders on volumes, serves
-// the control calls of managers over gRPC and people's uploads and downloads
-// over HTTP. cmd/berthd runs it.
+// Package storage is the storage proxy: it keeps folders on volumes, serves the control calls
+// of managers over gRPC, and serves uploads, downloads and views of folders to users.
+// cmd/berthd runs it.
 package storage
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/berthhq/berth/internal/egress"
 	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/ticket"
-	"github.com/berthhq/berth/storage/door"
 	"github.com/berthhq/berth/storage/object"
+	"github.com/berthhq/berth/storage/sshd"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/view"
@@ -34,33 +34,33 @@ type VolumeConfig = volume.Config
 // Config of a storage proxy.
 type Config struct {
 	Name    string
-	Dir     string // state: which file system each volume is, the node's certificate
+	Dir     string // state: the file system of each volume, the node's certificate
 	Volumes []VolumeConfig
-	// PublicURL is the base of the HTTP side as people reach it; "" or a path
-	// means the manager's origin.
+	// PublicURL is the base URL of the HTTP side for users; "" or a path means the manager's
+	// origin.
 	PublicURL string
-	// SFTP is where people reach their folders by SFTP; nil for nowhere. The proxy
-	// closes it.
+	// SFTP listens for SFTP connections; nil disables SFTP. The proxy closes it.
 	SFTP net.Listener
-	// Origins whose pages may use the HTTP side; none for the same origin.
+	// Origins are the origins whose pages may use the HTTP side; empty means the same origin
+	// only.
 	Origins []string
-	// Managers, JoinToken and CAFingerprint lead to the cluster. Without
-	// Managers nothing is dialled and the caller serves GRPC itself.
+	// Managers, JoinToken and CAFingerprint are needed to join the cluster. Without Managers,
+	// the proxy connects to nothing and the caller serves GRPC itself.
 	Managers []string
-	// Manager tells what access tokens open and hears what people did; nil means the
-	// managers of the cluster.
+	// Manager looks up the folders that a credential gives access to, and records file
+	// activity; nil means the managers of the cluster.
 	Manager       view.Manager
 	JoinToken     string
 	CAFingerprint string
-	// ObjectStorages are hosts and networks where object storages that users name may
-	// be, beside the Internet.
+	// ObjectStorages are hosts and networks that users may name as object storages in addition
+	// to public Internet addresses.
 	ObjectStorages []string
 	Version        string
 	Logger         *slog.Logger
-	Registerer     prometheus.Registerer // nil = no metrics
+	Registerer     prometheus.Registerer // nil: no metrics
 }
 
-// Proxy is a storage proxy. Make it with New.
+// Proxy is a storage proxy. New creates one.
 type Proxy struct {
 	cfg     Config
 	log     *slog.Logger
@@ -70,12 +70,12 @@ type Proxy struct {
 	grpc    *grpc.Server
 	service *service
 	views   *view.Views
-	door    *door.Door    // nil without SFTP
+	sftp    *sshd.Server  // nil without SFTP
 	node    *cluster.Node // nil outside a cluster
 	watcher *opsserver.Watcher
 }
 
-// New checks the configuration and the kernel and puts the parts together.
+// New checks the configuration and the kernel, and wires the parts of the proxy.
 func New(cfg Config) (*Proxy, error) {
 	if cfg.Name == "" || cfg.Dir == "" {
 		return nil, errors.New("storage: name and state directory are required")
@@ -115,7 +115,7 @@ func New(cfg Config) (*Proxy, error) {
 		return nil, err
 	}
 	data.Mount(view.Path, "dav", p.views.WebDAV)
-	if p.door, err = newDoor(cfg, p.views, log); err != nil {
+	if p.sftp, err = newSFTP(cfg, p.views, log); err != nil {
 		return nil, err
 	}
 	if cfg.Registerer != nil && p.node != nil {
@@ -132,8 +132,8 @@ func New(cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
-// probe refuses a kernel or sandbox without openat2 (Linux 5.6): it is what
-// keeps paths inside their folder.
+// probe returns an error on a kernel or in a sandbox without openat2 (Linux 5.6), which keeps
+// paths inside their folder.
 func probe() error {
 	fd, err := unix.Openat2(unix.AT_FDCWD, "/", &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
@@ -142,22 +142,21 @@ func probe() error {
 	return unix.Close(fd)
 }
 
-// Handler is the HTTP side. It may be mounted below a prefix with
-// http.StripPrefix.
+// Handler returns the HTTP side. It can be mounted below a prefix with http.StripPrefix.
 func (p *Proxy) Handler() http.Handler { return p.http }
 
-// GRPC is the control side, for a caller who serves it on a listener of theirs.
+// GRPC returns the control side, for a caller that serves it on a listener of its own.
 func (p *Proxy) GRPC() *grpc.Server { return p.grpc }
 
-// HostKey is the fingerprint of the SFTP side's key; "" without one.
+// HostKey returns the fingerprint of the SFTP server's key, or "" without SFTP.
 func (p *Proxy) HostKey() string {
-	if p.door == nil {
+	if p.sftp == nil {
 		return ""
 	}
-	return p.door.Fingerprint()
+	return p.sftp.Fingerprint()
 }
 
-// Volumes tells the state of every volume.
+// Volumes returns the state of every volume.
 func (p *Proxy) Volumes() []volume.State {
 	var out []volume.State
 	for _, v := range p.set.All() {
@@ -166,8 +165,8 @@ func (p *Proxy) Volumes() []volume.State {
 	return out
 }
 
-// Run works until the context ends or the cluster refuses the node, and
-// leaves no plugin process behind, and no mount of its own.
+// Run serves until the context ends or the cluster rejects the node. When it returns, no
+// plugin process and no mount of the proxy is left.
 func (p *Proxy) Run(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -186,8 +185,8 @@ func (p *Proxy) Run(parent context.Context) error {
 	run(&wg, ctx, p.set.Run)
 	run(&wg, ctx, p.http.Run)
 	run(&wg, ctx, func(ctx context.Context) error { p.watcher.Run(ctx); return nil })
-	if p.door != nil {
-		run(&visits, ctx, func(ctx context.Context) error { return p.door.Serve(ctx, p.cfg.SFTP) })
+	if p.sftp != nil {
+		run(&visits, ctx, func(ctx context.Context) error { return p.sftp.Serve(ctx, p.cfg.SFTP) })
 	}
 	run(&tellers, telling, p.views.Run)
 	if p.node != nil {
@@ -195,7 +194,7 @@ func (p *Proxy) Run(parent context.Context) error {
 	}
 	<-ctx.Done()
 	p.service.stop()
-	// Managers are told what people did to the last, and only then left.
+	// The connections to the managers close last, so that all file activity is recorded.
 	visits.Wait()
 	told()
 	tellers.Wait()

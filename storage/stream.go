@@ -14,14 +14,14 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// progressEvery is the longest that a caller hears nothing of a long call.
+// progressEvery is the longest pause between two progress messages of a long call.
 const progressEvery = 500 * time.Millisecond
 
-// errStopping ends long calls when the proxy stops: unlike a caller who ends
-// their call, it means to continue later.
+// errStopping ends long calls when the proxy stops. The caller can continue them later, which
+// sets it apart from a cancelled call.
 var errStopping = fmt.Errorf("the proxy stops: %w", errdefs.ErrUnavailable)
 
-// results gathers what became of paths until the next message.
+// results collects the results of paths until the next message is sent.
 type results struct {
 	mu   sync.Mutex
 	list []*storagepb.FileResult
@@ -41,16 +41,16 @@ func (r *results) take() []*storagepb.FileResult {
 	return list
 }
 
-// long runs a call that may take hours and streams how far it is. It returns
-// after the work has ended.
+// long runs a call that can take hours and streams its progress. It returns after the work has
+// ended.
 func (s *service) long(out grpc.ServerStreamingServer[storagepb.Progress], work func(context.Context, *volume.Meter, *results) error) error {
 	m, settled := volume.NewMeter(), &results{}
 	say := func(last bool) *storagepb.Progress { return progress(m, settled, last) }
 	return attend(s, out, m.Moved(), say, func(ctx context.Context) error { return work(ctx, m, settled) })
 }
 
-// attend runs the work of a call and says how far it is when much has moved, from
-// time to time, and at last.
+// attend runs the work of a call. It sends progress when much has changed, at intervals, and
+// at the end.
 func attend[T any](s *service, out grpc.ServerStreamingServer[T], moved <-chan struct{}, say func(last bool) *T, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(out.Context()))
 	defer cancel(nil)
@@ -80,7 +80,7 @@ func attend[T any](s *service, out grpc.ServerStreamingServer[T], moved <-chan s
 			case <-s.stopping: // the connections end with the proxy
 				return end(errStopping)
 			default:
-				return end(context.Canceled) // the caller has gone, or has no time left
+				return end(context.Canceled) // the caller has cancelled, or the deadline has passed
 			}
 		}
 		if err := out.Send(say(false)); err != nil && !errors.Is(out.Context().Err(), context.Canceled) {

@@ -31,7 +31,7 @@ type opener struct {
 	mu    sync.Mutex
 	opens map[string]*storagepb.ListResponse
 	away  bool
-	told  []*storagepb.Doings
+	told  []*storagepb.FileActivity
 }
 
 func (o *opener) Record(_ context.Context, q *storagepb.RecordRequest) (*storagepb.RecordResponse, error) {
@@ -40,7 +40,7 @@ func (o *opener) Record(_ context.Context, q *storagepb.RecordRequest) (*storage
 	if o.away {
 		return nil, fmt.Errorf("away: %w", errdefs.ErrUnavailable)
 	}
-	o.told = append(o.told, q.Doings...)
+	o.told = append(o.told, q.Activities...)
 	return &storagepb.RecordResponse{}, nil
 }
 
@@ -320,7 +320,7 @@ func TestViewTrail(t *testing.T) {
 		t.Errorf("told %v", d)
 	}
 	var got []string
-	for _, x := range d.Done {
+	for _, x := range d.Operations {
 		got = append(got, fmt.Sprintf("%v %d of %d bytes: %s", x.Kind, x.Count, x.Bytes, strings.Join(x.Paths, ", ")))
 	}
 	if diff := cmp.Diff([]string{

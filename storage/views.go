@@ -12,14 +12,14 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/internal/cluster"
-	"github.com/berthhq/berth/storage/door"
+	"github.com/berthhq/berth/storage/sshd"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/berthhq/berth/storage/transfer"
 	"github.com/berthhq/berth/storage/view"
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// newViews are the views of folders on the volumes.
+// newViews creates the views of folders on the volumes.
 func newViews(cfg Config, set *volume.Set, data *transfer.Server, node *cluster.Node) (*view.Views, error) {
 	u, err := url.Parse(cfg.PublicURL)
 	if err != nil {
@@ -34,32 +34,32 @@ func newViews(cfg Config, set *volume.Set, data *transfer.Server, node *cluster.
 	}), nil
 }
 
-// newDoor is where people come in by SFTP; nil where they do not.
-func newDoor(cfg Config, views *view.Views, log *slog.Logger) (*door.Door, error) {
+// newSFTP creates the SSH server for SFTP, or returns nil if SFTP is disabled.
+func newSFTP(cfg Config, views *view.Views, log *slog.Logger) (*sshd.Server, error) {
 	if cfg.SFTP == nil {
 		return nil, nil
 	}
-	d, err := door.New(door.Config{Dir: cfg.Dir, Password: views.EnterByToken, Key: views.EnterByKey, Logger: log})
+	d, err := sshd.New(sshd.Config{Dir: cfg.Dir, Password: views.LoginWithToken, Key: views.LoginWithKey, Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("storage: SFTP: %w", err)
 	}
 	return d, nil
 }
 
-// managers are those of the cluster.
+// managers calls the managers of the cluster.
 type managers struct{ node *cluster.Node }
 
-// List asks what a token or key opens.
+// List returns the folders that an access token or key gives access to.
 func (m managers) List(ctx context.Context, q *storagepb.ListRequest) (*storagepb.ListResponse, error) {
 	return inTurn(ctx, m.node, q, storagepb.FoldersClient.List)
 }
 
-// Record tells what people did.
+// Record sends file activity to the audit log.
 func (m managers) Record(ctx context.Context, q *storagepb.RecordRequest) (*storagepb.RecordResponse, error) {
 	return inTurn(ctx, m.node, q, storagepb.FoldersClient.Record)
 }
 
-// inTurn calls one manager after the other until one answers.
+// inTurn calls the managers one after the other until one answers.
 func inTurn[Q, R any](ctx context.Context, n *cluster.Node, q Q, call func(storagepb.FoldersClient, context.Context, Q, ...grpc.CallOption) (R, error)) (r R, err error) {
 	err = fmt.Errorf("no manager is there to ask: %w", errdefs.ErrUnavailable)
 	if n == nil {

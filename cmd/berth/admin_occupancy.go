@@ -12,11 +12,11 @@ import (
 )
 
 func (a *app) occupancyCommand() *cobra.Command {
-	var mend bool
+	var repair bool
 	cmd := a.verb("occupancy", "Compare the database with the containers on agents; exits with 1 if they differ", count(0, 0),
 		func(ctx context.Context, c *client.Client, _ []string) error {
 			ask := c.Occupancy
-			if mend {
+			if repair {
 				ask = c.AuditOccupancy
 			}
 			found, err := ask(ctx)
@@ -31,7 +31,7 @@ func (a *app) occupancyCommand() *cobra.Command {
 			}
 			return nil
 		})
-	cmd.Flags().BoolVar(&mend, "mend", false, "end containers that should not run, and free devices that no session uses")
+	cmd.Flags().BoolVar(&repair, "repair", false, "end containers that should not run, and free devices that no session uses")
 	return cmd
 }
 
@@ -49,14 +49,14 @@ func (a *app) describeOccupancy(found *client.OccupancyAudit) error {
 	fmt.Fprintln(a.out)
 	t := output.NewTable("KIND", "AGENT", "DEVICE", "KERNEL", "OWNER", "DETAIL", "MENDED").Spare("DETAIL")
 	for _, d := range found.Drift {
-		kernel, mended := "", "no"
+		kernel, repaired := "", "no"
 		if d.Kernel != nil {
 			kernel = *d.Kernel
 		}
 		if d.Repaired {
-			mended = "yes"
+			repaired = "yes"
 		}
-		t.Row(d.Kind, d.Agent, d.Device, kernel, d.Owner, d.Detail, mended)
+		t.Row(d.Kind, d.Agent, d.Device, kernel, d.Owner, d.Detail, repaired)
 	}
 	return a.print().Write(t)
 }

@@ -33,7 +33,7 @@ func (a *app) volumeOrphans() *cobra.Command {
 volume that the database does not have; a missing folder is in the database but
 not on the volume. --remove deletes the orphans permanently, in tasks that
 continue if berth is interrupted. Directories that no storage proxy created
-(stray) and missing folders are not changed: check them with the volume's own
+(unknown) and missing folders are not changed: check them with the volume's own
 tools, or delete the folder.`
 	cmd.Example = "  berth admin volume orphans fast\n  berth admin volume orphans fast --remove"
 	cmd.Flags().BoolVar(&remove, "remove", false, "delete the orphans permanently")

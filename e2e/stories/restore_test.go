@@ -52,7 +52,7 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 		}
 		for _, d := range audit.Drift {
 			switch d.Kind {
-			case "stray":
+			case "orphan":
 				found = append(found, d)
 			case "missing":
 				missing++
@@ -70,17 +70,17 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 		r := berth.Run("admin", "cluster")
 		return r.Code == 0 && strings.Contains(r.Stdout, "restored from a backup")
 	})
-	if d := found[0]; d.Kernel == nil || *d.Kernel != newer.Kernels[0].ID || d.Owner != u.Email || !strings.Contains(d.Next, "--mend") {
+	if d := found[0]; d.Kernel == nil || *d.Kernel != newer.Kernels[0].ID || d.Owner != u.Email || !strings.Contains(d.Next, "--repair") {
 		t.Errorf("the unknown container: %+v", d)
 	}
 	if u.Show(older).Status != "running" || u.Show(ended).Status != "running" || len(containers(t)) != 2 {
 		t.Errorf("in recovery mode something has ended: %s, %s, %v", u.Show(older).Status, u.Show(ended).Status, containers(t))
 	}
-	if r := berth.Run("admin", "occupancy", "--mend"); !strings.Contains(r.Stderr, "recovery mode") {
+	if r := berth.Run("admin", "occupancy", "--repair"); !strings.Contains(r.Stderr, "recovery mode") {
 		t.Errorf("%+v", r)
 	}
 	said := berth.Must("admin", "cluster", "recovery", "off", "--yes")
-	for _, want := range []string{u.Email, "--mend", "ends as lost"} {
+	for _, want := range []string{u.Email, "--repair", "ends as lost"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("what will end is told without %q:\n%s", want, said)
 		}
@@ -90,7 +90,7 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 		t.Errorf("after recovery mode: %s, %v", u.Show(older).Status, containers(t))
 	}
 	cluster.Eventually(t, "what the database does not know ends", func() bool {
-		berth.Run("admin", "occupancy", "--mend")
+		berth.Run("admin", "occupancy", "--repair")
 		return len(containers(t)) == 1
 	})
 	once(t, berth)

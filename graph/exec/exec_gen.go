@@ -990,11 +990,11 @@ input RemoveAgentInput {
 
 enum OccupancyDriftKind {
   "A container runs on an agent although nothing in the database refers to it."
-  stray
+  orphan
   "A container should run on an agent, and the agent does not have it."
   missing
   "A device is allocated to a session that has ended or is waiting."
-  orphan
+  leaked
   "A device is used by a running container although it is free according to the database."
   freed
   "More of a device is allocated than it has."
@@ -4184,7 +4184,7 @@ type VolumeOrphans @allow(to: SUPERADMIN) {
 }
 type OrphanScope @allow(to: SUPERADMIN) { scope: String! usedBytes: Int64 }
 type OrphanFolder @allow(to: SUPERADMIN) {
-  "present: a complete folder. arriving or deleting: partly created or partly deleted. stray: not created by a storage proxy."
+  "present: a complete folder. arriving or deleting: partly created or partly deleted. unknown: not created by a storage proxy."
   state: String!
   scope: String!
   folder: String!

@@ -178,7 +178,7 @@ func (st *state) kernelsOfAgents() {
 			if st.placed(on, said) != nil {
 				continue
 			}
-			d := Drift{Kind: Stray, Agent: st.agents[on].Name, Kernel: &id, mend: st.endStray(on, id)}
+			d := Drift{Kind: Orphan, Agent: st.agents[on].Name, Kernel: &id, repair: st.endOrphan(on, id)}
 			if sid, err := uuid.Parse(said.SessionId); err == nil {
 				d.Session = &sid
 			}
@@ -206,7 +206,7 @@ func (st *state) kernelsOfRows() {
 		if said := st.live[*k.AgentID][k.ID]; said == nil || said.LaunchEpoch != k.LaunchEpoch {
 			st.found = append(st.found, Drift{
 				Kind: Missing, Agent: st.agents[*k.AgentID].Name, Kernel: &k.ID, Session: &k.SessionID,
-				Detail: fmt.Sprintf("launch %d should run there, and does not", k.LaunchEpoch), mend: st.tellMissing(*k.AgentID),
+				Detail: fmt.Sprintf("launch %d should run there, and does not", k.LaunchEpoch), repair: st.tellMissing(*k.AgentID),
 			})
 		}
 	}
@@ -229,8 +229,8 @@ func (st *state) holders() {
 				name = on.Name
 			}
 			st.found = append(st.found, Drift{
-				Kind: Orphan, Agent: name, Device: a.Edges.Device.DeviceID, Kernel: &a.KernelID, Session: &a.SessionID,
-				Detail: resource.Format(a.Slot, a.Amount) + " " + a.Slot + " are held by what is not there any more", mend: st.freeOrphan(a),
+				Kind: Leaked, Agent: name, Device: a.Edges.Device.DeviceID, Kernel: &a.KernelID, Session: &a.SessionID,
+				Detail: resource.Format(a.Slot, a.Amount) + " " + a.Slot + " are held by what is not there any more", repair: st.freeLeaked(a),
 			})
 			continue
 		}
@@ -251,7 +251,7 @@ func (st *state) holders() {
 					Kind: Freed, Agent: st.agents[on].Name, Device: h.DeviceId, Kernel: &id, Session: &k.SessionID,
 					Detail: fmt.Sprintf("its container has %s %s, of which %s are held for it", h.Amount, h.Slot,
 						resource.Format(h.Slot, rows[holding{id, h.DeviceId, h.Slot}])),
-					mend: st.holdAgain(k, h.DeviceId, h.Slot),
+					repair: st.holdAgain(k, h.DeviceId, h.Slot),
 				})
 			}
 		}

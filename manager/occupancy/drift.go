@@ -14,12 +14,12 @@ type Kind string
 
 // The kinds.
 const (
-	// Stray lives on an agent, and nothing says that it should.
-	Stray Kind = "stray"
+	// Orphan lives on an agent, and nothing says that it should.
+	Orphan Kind = "orphan"
 	// Missing should run on an agent, which does not have it.
 	Missing Kind = "missing"
 	// Orphan is held by a session that is over or waits.
-	Orphan Kind = "orphan"
+	Leaked Kind = "leaked"
 	// Freed is held by a kernel that runs, and is free according to the database.
 	Freed Kind = "freed"
 	// Exceeded is a device of which more is held than it has, or at once what is never
@@ -30,7 +30,7 @@ const (
 )
 
 // Kinds lists all of them.
-var Kinds = []Kind{Stray, Missing, Orphan, Freed, Exceeded, Gone}
+var Kinds = []Kind{Orphan, Missing, Leaked, Freed, Exceeded, Gone}
 
 // Drift is one difference.
 type Drift struct {
@@ -45,8 +45,8 @@ type Drift struct {
 	// where it does not; empty where nothing tells.
 	Owner, Project string
 
-	mend mend // nil when there is nothing safe to do
-	// unknown is a stray of which the database has never heard, as after it was restored
+	repair repair // nil when there is nothing safe to do
+	// unknown is a orphan of which the database has never heard, as after it was restored
 	// from a backup: an admin decides whether it ends.
 	unknown bool
 	waits   string // name of the session that the database knows of it, and that waits
@@ -58,12 +58,12 @@ func (d *Drift) Next() string {
 	case d.waits != "":
 		return "ends when the session " + d.waits + " starts again"
 	case d.unknown:
-		return "stays until an administrator ends it: berth admin occupancy --mend"
-	case d.Kind == Stray:
+		return "stays until an administrator ends it: berth admin occupancy --repair"
+	case d.Kind == Orphan:
 		return "ends"
 	case d.Kind == Missing:
 		return "the session ends as lost, or starts again where its group says so"
-	case d.Kind == Orphan:
+	case d.Kind == Leaked:
 		return "becomes free"
 	case d.Kind == Freed:
 		return "is held again, if nobody else was given it"
@@ -71,8 +71,8 @@ func (d *Drift) Next() string {
 	return "stays"
 }
 
-// mend repairs a drift, in the term of a leader.
-type mend func(ctx context.Context, epoch int64) error
+// repair repairs a drift, in the term of a leader.
+type repair func(ctx context.Context, epoch int64) error
 
 // sight is what makes two drifts the same.
 type sight struct {

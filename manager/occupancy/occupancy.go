@@ -1,6 +1,6 @@
 // Package occupancy compares what the database says of who holds which device
 // with what the agents say that runs on them, tells where the two differ, and
-// mends what is safe to mend. The leader does so once a minute; admins may ask for
+// mends what is safe to repair. The leader does so once a minute; admins may ask for
 // it at any time. Graph and the manager import it.
 package occupancy
 
@@ -170,7 +170,7 @@ func (s *Service) Look(ctx context.Context) (*Audit, error) {
 	return s.looks(viewer.SystemContext(ctx))
 }
 
-// AuditOccupancy is Look, and lets the leader mend what it can.
+// AuditOccupancy is Look, and lets the leader repair what it can.
 func (s *Service) AuditOccupancy(ctx context.Context) (*AuditPayload, error) {
 	if _, err := permit.Check(ctx, access.Update, access.System, access.Object{}); err != nil {
 		return nil, err
@@ -223,11 +223,11 @@ func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 	}
 	for i := range a.Drift {
 		d := &a.Drift[i]
-		if d.mend == nil || d.unknown && !asked {
+		if d.repair == nil || d.unknown && !asked {
 			continue
 		}
-		if err := d.mend(ctx, epoch); err != nil {
-			s.Logger.Error("mend occupancy", "kind", d.Kind, "agent", d.Agent, "kernel", d.Kernel, "error", err)
+		if err := d.repair(ctx, epoch); err != nil {
+			s.Logger.Error("repair occupancy", "kind", d.Kind, "agent", d.Agent, "kernel", d.Kernel, "error", err)
 			continue
 		}
 		d.Repaired = true

@@ -22,9 +22,9 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// endStray ends a container that nothing says should be there, unless something
+// endOrphan ends a container that nothing says should be there, unless something
 // says so now.
-func (st *state) endStray(on, id uuid.UUID) mend {
+func (st *state) endOrphan(on, id uuid.UUID) repair {
 	launch := st.live[on][id].LaunchEpoch
 	return func(ctx context.Context, epoch int64) error {
 		wanted, err := st.Client.Kernel.Query().Where(kernel.ID(id), kernel.AgentID(on), kernel.LaunchEpochGTE(launch), kernel.TerminatedAtIsNil()).Exist(ctx)
@@ -46,7 +46,7 @@ func (st *state) endStray(on, id uuid.UUID) mend {
 
 // tellMissing lets the sessions learn what their agent has and has not; they end
 // by their own rules.
-func (st *state) tellMissing(on uuid.UUID) mend {
+func (st *state) tellMissing(on uuid.UUID) repair {
 	kernels := st.reports[on].Kernels
 	return func(ctx context.Context, _ int64) error {
 		st.Sessions.ObserveAll(ctx, on, kernels)
@@ -54,11 +54,11 @@ func (st *state) tellMissing(on uuid.UUID) mend {
 	}
 }
 
-// freeOrphan frees what is held for a kernel that is not placed there, once its
+// freeLeaked frees what is held for a kernel that is not placed there, once its
 // agent, if it is there, has it no more.
-func (st *state) freeOrphan(a *ent.Allocation) mend {
+func (st *state) freeLeaked(a *ent.Allocation) repair {
 	if st.live[a.AgentID][a.KernelID] != nil {
-		return nil // the stray goes first
+		return nil // the orphan goes first
 	}
 	return func(ctx context.Context, epoch int64) error {
 		err := st.fenced(ctx, epoch, func(tx *ent.Tx) error {
@@ -77,7 +77,7 @@ func (st *state) freeOrphan(a *ent.Allocation) mend {
 
 // holdAgain takes back that something was freed which a running kernel has, when
 // no one else was given it meanwhile.
-func (st *state) holdAgain(k *ent.Kernel, name, slot string) mend {
+func (st *state) holdAgain(k *ent.Kernel, name, slot string) repair {
 	return func(ctx context.Context, epoch int64) error {
 		return st.fenced(ctx, epoch, func(tx *ent.Tx) error {
 			running, err := tx.Session.Query().Where(session.ID(k.SessionID), session.StatusEQ(lifecycle.Running),

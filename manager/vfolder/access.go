@@ -14,27 +14,27 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// Use is what someone does with the files of a folder.
+// Use is the use of a folder's files by a user.
 type Use struct {
 	User, Folder uuid.UUID
 	Write        bool
 }
 
-// Loss is why someone may not, or no longer, use a folder; "" where they may.
+// Loss is the reason why a user has no access to a folder; "" means that they have access.
 type Loss string
 
-// What there is to lose a folder by.
+// The reasons.
 const (
 	lostDeleted   Loss = "deleted"
 	lostTrashed   Loss = "trashed"
-	lostInactive  Loss = "inactive"  // the user, or their domain
-	lostProject   Loss = "project"   // it is not active
-	lostMember    Loss = "member"    // they are none of the project
-	lostShare     Loss = "share"     // no one shares it with them
-	lostReadWrite Loss = "read-only" // they may read it
+	lostInactive  Loss = "inactive"  // the user or their domain is not active
+	lostProject   Loss = "project"   // the project is not active
+	lostMember    Loss = "member"    // they are not a member of the project
+	lostShare     Loss = "share"     // the folder is not shared with them
+	lostReadWrite Loss = "read-only" // they can only read it
 )
 
-// Of says what a folder is to the one who lost it, after its name.
+// Of describes the relation of the user to the folder, to be appended to its name.
 func (l Loss) Of(who string) string {
 	switch l {
 	case lostTrashed:
@@ -53,7 +53,7 @@ func (l Loss) Of(who string) string {
 	return "is deleted"
 }
 
-// Lost tells of each use whether it is not, or no longer, allowed, and why.
+// Lost returns for each use the reason why it is not allowed, or "".
 func (s *Service) Lost(ctx context.Context, uses []Use) ([]Loss, error) {
 	who, err := s.users(ctx, uses)
 	if err != nil {
@@ -62,7 +62,8 @@ func (s *Service) Lost(ctx context.Context, uses []Use) ([]Loss, error) {
 	return s.lost(ctx, uses, who)
 }
 
-// kept refuses a task what its user has lost meanwhile; what names the folder.
+// kept returns an error if the user of a task has lost the access in the meantime; what names
+// the folder.
 func (s *Service) kept(ctx context.Context, use Use, what string) error {
 	lost, err := s.Lost(ctx, []Use{use})
 	if err != nil || lost[0] == "" {
@@ -71,7 +72,7 @@ func (s *Service) kept(ctx context.Context, use Use, what string) error {
 	return problem.Precondition("%s %s", what, lost[0].Of("who asked"))
 }
 
-// users reads the rights of those of the users who are active.
+// users returns the permissions of the active users.
 func (s *Service) users(ctx context.Context, uses []Use) (map[uuid.UUID]*viewer.Viewer, error) {
 	var users []uuid.UUID
 	for _, u := range uses {
@@ -101,7 +102,8 @@ func (s *Service) lost(ctx context.Context, uses []Use, who map[uuid.UUID]*viewe
 	return lost, nil
 }
 
-// loss looks at one use of a folder, nil for none, by a user, nil for who is not active.
+// loss returns the reason why a user cannot use a folder. A nil folder does not exist; a nil
+// user is not active.
 func loss(v *viewer.Viewer, f *ent.Vfolder, write bool) Loss {
 	switch {
 	case f == nil:

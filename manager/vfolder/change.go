@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// MakeDirectories makes directories with those above them, each with its own result.
+// MakeDirectories creates directories and their missing parents, each with its own result.
 func (s *Service) MakeDirectories(ctx context.Context, in MakeDirectoriesInput) (*FilesPayload, error) {
 	f, p, paths, err := s.pathsOf(ctx, in.Vfolder, in.Paths)
 	if err != nil {
@@ -27,8 +27,7 @@ func (s *Service) MakeDirectories(ctx context.Context, in MakeDirectoriesInput) 
 	return s.settledAs(ctx, paths, r.GetResults(), err, f)
 }
 
-// DeleteFiles deletes files and, where it is recursive, directories, each with its own
-// result.
+// DeleteFiles deletes files and, if recursive, directories, each with its own result.
 func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*FilesPayload, error) {
 	f, p, paths, err := s.pathsOf(ctx, in.Vfolder, in.Paths)
 	if err != nil {
@@ -43,7 +42,7 @@ func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*FilesP
 // MoveFiles moves or renames files and directories, within a folder or to another one
 // of the same volume, each with its own result.
 func (s *Service) MoveFiles(ctx context.Context, in MoveFilesInput) (*FilesPayload, error) {
-	from, err := s.fillable(ctx, in.Vfolder)
+	from, err := s.writable(ctx, in.Vfolder)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +72,8 @@ func (s *Service) MoveFiles(ctx context.Context, in MoveFilesInput) (*FilesPaylo
 	return s.settledAs(ctx, paths, results, err, from, to)
 }
 
-// pathsOf checks the paths of a folder that the viewer changes, and finds its proxy.
+// pathsOf checks the paths of a folder that the viewer wants to change, and returns the folder
+// and its proxy.
 func (s *Service) pathsOf(ctx context.Context, folder uuid.UUID, asked []string) (f *ent.Vfolder, p *proxy, paths []string, err error) {
 	if len(asked) == 0 || len(asked) > maxUploads {
 		return nil, nil, nil, problem.Invalid("paths", "has %d paths, which is too many", len(asked)).WithLimit("1..1000")
@@ -85,26 +85,27 @@ func (s *Service) pathsOf(ctx context.Context, folder uuid.UUID, asked []string)
 		}
 		paths = append(paths, clean)
 	}
-	if f, err = s.fillable(ctx, folder); err != nil {
+	if f, err = s.writable(ctx, folder); err != nil {
 		return nil, nil, nil, err
 	}
 	p, err = s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
 	return f, p, paths, err
 }
 
-// target is the folder that files come to: the same one when no other is named.
+// target returns the folder that receives the files: the other folder, or the same one if no
+// other is named.
 func (s *Service) target(ctx context.Context, same uuid.UUID, other *uuid.UUID) (*ent.Vfolder, error) {
 	if other == nil {
-		return s.fillable(ctx, same)
+		return s.writable(ctx, same)
 	}
-	f, err := s.fillable(ctx, *other)
+	f, err := s.writable(ctx, *other)
 	if errdefs.IsNotFound(err) {
 		return nil, problem.NotFound("folder").WithField("toVfolder")
 	}
 	return f, err
 }
 
-// cleanItems checks what is to be moved or copied.
+// cleanItems checks the paths of a move or copy.
 func cleanItems(items []MoveFileItem) ([]*storagepb.FilePair, error) {
 	if len(items) == 0 || len(items) > maxUploads {
 		return nil, problem.Invalid("items", "has %d items, which is too many", len(items)).WithLimit("1..1000")
@@ -124,7 +125,7 @@ func cleanItems(items []MoveFileItem) ([]*storagepb.FilePair, error) {
 	return pairs, nil
 }
 
-// gathered are the results of a stream that succeeds.
+// gathered collects the results of a stream, or returns its error.
 func gathered(stream grpc.ServerStreamingClient[storagepb.Progress], err error) (all []*storagepb.FileResult, _ error) {
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func gathered(stream grpc.ServerStreamingClient[storagepb.Progress], err error) 
 	}
 }
 
-// settledAs answers with the results of a call in the order that was asked for.
+// settledAs returns the results of a call in the order of the request.
 func (s *Service) settledAs(ctx context.Context, paths []string, results []*storagepb.FileResult, err error, changed ...*ent.Vfolder) (*FilesPayload, error) {
 	if err != nil {
 		return nil, errgrpc.ToNative(err)
@@ -170,8 +171,8 @@ func (s *Service) settledAs(ctx context.Context, paths []string, results []*stor
 	return out, nil
 }
 
-// said is what people read of a path that failed: without its class, which has a field
-// of its own.
+// said returns the error message of a path without the error class, which has a field of its
+// own.
 func said(r *storagepb.FileResult) string {
 	if p, known := problem.From(errgrpc.ToNative(r.Err())); known {
 		return p.Message
@@ -179,7 +180,7 @@ func said(r *storagepb.FileResult) string {
 	return r.Error
 }
 
-// copyable is a folder whose files the viewer may take elsewhere.
+// copyable returns a folder whose files the viewer may copy to other folders.
 func (s *Service) copyable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
 	f, err := s.usable(ctx, id)
 	if err != nil {

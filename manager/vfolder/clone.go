@@ -26,12 +26,12 @@ import (
 
 const cloneKind = "vfolder.clone"
 
-// cloning is the input of a task that makes a folder a copy of another one.
+// cloning is the input of a task that clones a folder.
 type cloning struct{ From, To uuid.UUID }
 
-// CloneVfolder makes a copy of a folder that the viewer may read: their own, or of a
-// project where they may make folders. The copy is there at once, and ready when its
-// task is done.
+// CloneVfolder clones a folder that the viewer can read, as a folder of their own or of a
+// project in which they can create folders. The clone is returned at once and is ready when
+// its task has ended.
 func (s *Service) CloneVfolder(ctx context.Context, in CloneVfolderInput) (*VfolderTaskPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Service) CloneVfolder(ctx context.Context, in CloneVfolderInput) (*Vfol
 	return s.enqueued(ctx, f.ID, out, nil)
 }
 
-// together refuses two volumes that no proxy serves both.
+// together returns an error if no proxy serves both volumes.
 func (s *Service) together(ctx context.Context, from, to *ent.Volume, field string) error {
 	if from.ID == to.ID || from.ProxyID == to.ProxyID {
 		return nil
@@ -109,7 +109,7 @@ func (s *Service) together(ctx context.Context, from, to *ent.Volume, field stri
 // cloner runs the tasks that clone folders.
 type cloner struct{ *Service }
 
-// Undo takes the copy away, whole or not.
+// Undo deletes the clone, complete or not.
 func (c cloner) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
 	var in cloning
 	if err := json.Unmarshal(t.Input, &in); err != nil {
@@ -138,7 +138,7 @@ func (c cloner) Run(ctx context.Context, at *tasks.Progress, input []byte) error
 	case err != nil:
 		return err
 	case to.Status != vfolder.StatusCloning:
-		return nil // it was complete before
+		return nil // it was already complete
 	}
 	from, err := c.readable(ctx, at.By(), in.From)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c cloner) Run(ctx context.Context, at *tasks.Progress, input []byte) error
 	return nil
 }
 
-// cloned makes the copy, and returns it as the proxy has it.
+// cloned creates the clone at the proxy and returns it.
 func (s *Service) cloned(ctx context.Context, p *proxy, from, to *ent.Vfolder, at *tasks.Progress) (*storagepb.Folder, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -191,13 +191,13 @@ func (s *Service) cloned(ctx context.Context, p *proxy, from, to *ent.Vfolder, a
 	return whole, nil
 }
 
-// leftOut is what a clone lacks.
+// leftOut lists what a clone lacks.
 type leftOut struct {
-	paths []string // the first of them
+	paths []string // the first of the paths
 	all   int
 }
 
-// leftOutNamed is how many are named.
+// leftOutNamed is the number of paths in the message.
 const leftOutNamed = 5
 
 func (l *leftOut) add(results []*storagepb.FileResult) any {
@@ -220,7 +220,8 @@ func (l *leftOut) String() string {
 	return text
 }
 
-// readable returns a folder that a user may read now: a task may have waited for long.
+// readable returns a folder that a user can read now. A task checks this again, because it may
+// have waited for a long time.
 func (s *Service) readable(ctx context.Context, user, folder uuid.UUID) (*ent.Vfolder, error) {
 	if err := s.kept(ctx, Use{User: user, Folder: folder}, "the folder it is copied from"); err != nil {
 		return nil, err

@@ -26,11 +26,11 @@ type copying struct {
 	Overwrite bool
 }
 
-// copied is the state of such a task: the paths that have arrived.
+// copied is the state of such a task: the paths that are complete.
 type copied struct{ Done []string }
 
-// CopyFiles copies files and directories in a task, within a folder or to another one
-// whose volume the same proxy serves.
+// CopyFiles copies files and directories in a task, within a folder or to another one whose
+// volume is served by the same proxy.
 func (s *Service) CopyFiles(ctx context.Context, in CopyFilesInput) (*VfolderTaskPayload, error) {
 	from, err := s.copyable(ctx, in.Vfolder)
 	if err != nil {
@@ -102,8 +102,8 @@ func (c copier) Run(ctx context.Context, at *tasks.Progress, input []byte) error
 	return nil
 }
 
-// copy runs the call and returns what failed. An item that arrived in an earlier run
-// of it may be in its own way now, noted or not.
+// copy runs the call and returns the failures. A target that an earlier run of the task has
+// written is not a failure.
 func (c copier) copy(ctx context.Context, p *proxy, call *storagepb.TransferRequest, at *tasks.Progress) (failed []*storagepb.FileResult, err error) {
 	var state copied
 	if err := at.State(&state); err != nil {
@@ -130,8 +130,8 @@ func (c copier) copy(ctx context.Context, p *proxy, call *storagepb.TransferRequ
 	return failed, err
 }
 
-// arrived reports whether what is in an item's way is that item, copied by a run whose
-// end no one noted: a copy has the modes and times of its original.
+// arrived reports whether the existing target of an item is its own copy, written by an
+// earlier run whose result was not saved: a copy has the modes and times of its original.
 func arrived(ctx context.Context, p *proxy, call *storagepb.TransferRequest, r *storagepb.FileResult) bool {
 	i := slices.IndexFunc(call.Files, func(f *storagepb.FilePair) bool { return f.From == r.Path })
 	if i < 0 || codes.Code(r.Code) != codes.AlreadyExists {
@@ -146,7 +146,7 @@ func arrived(ctx context.Context, p *proxy, call *storagepb.TransferRequest, r *
 		return false
 	}
 	if from.Type == storagepb.FileInfo_DIRECTORY {
-		from.Size = to.Size // it is what the file system makes of it
+		from.Size = to.Size // file systems compute the sizes of directories
 	}
 	return from.Type == to.Type && from.Size == to.Size && from.Mode == to.Mode && from.ModifiedUnixMs == to.ModifiedUnixMs
 }

@@ -16,9 +16,8 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Deed is what someone did with the files of a folder for some time, through a
-// proxy.
-type Deed struct {
+// FileActivity is the activity of one client in a folder during some time, through a proxy.
+type FileActivity struct {
 	Action  string // readFiles or changeFiles
 	Who     *viewer.Viewer
 	Address string
@@ -27,39 +26,39 @@ type Deed struct {
 	Took    time.Duration
 }
 
-// Record puts into the trail what a proxy tells: one row for what was read and one
-// for what was changed, by one client in one folder in about a minute.
+// Record writes the file activity that a proxy reports to the audit log: one row for reads and
+// one for changes, for one client in one folder during about a minute.
 func (v *View) Record(ctx context.Context, q *storagepb.RecordRequest) (*storagepb.RecordResponse, error) {
-	who, err := v.Folders.doers(ctx, q.Doings)
+	who, err := v.Folders.actors(ctx, q.Activities)
 	if err != nil {
-		v.Folders.log.ErrorContext(ctx, "record what was done with files", "error", err)
+		v.Folders.log.ErrorContext(ctx, "record file activity", "error", err)
 		return nil, errgrpc.ToGRPC(fmt.Errorf("record: %w", errdefs.ErrUnavailable))
 	}
-	for _, d := range q.Doings {
+	for _, d := range q.Activities {
 		id, _ := uuid.FromBytes(d.User)
 		folder, err := uuid.Parse(d.Folder)
 		if who[id] == nil || err != nil {
-			v.Folders.log.WarnContext(ctx, "record what was done with files: nobody knows who or where", "user", id, "folder", d.Folder)
+			v.Folders.log.WarnContext(ctx, "file activity has an unknown user or folder", "user", id, "folder", d.Folder)
 			continue
 		}
 		one := *who[id]
 		one.Credential, _ = uuid.FromBytes(d.Credential)
-		deed := Deed{Who: &one, Address: d.Address, Folder: folder, Took: time.Duration(d.EndedUnixMs-d.BeganUnixMs) * time.Millisecond}
-		reads := func(x *storagepb.Doing) bool { return x.Kind == storagepb.Doing_READ }
-		if i := slices.IndexFunc(d.Done, reads); i >= 0 {
-			deed.Action, deed.Message = "readFiles", tell(d, d.Done[i:i+1])
-			v.Trail(ctx, deed)
+		activity := FileActivity{Who: &one, Address: d.Address, Folder: folder, Took: time.Duration(d.EndedUnixMs-d.BeganUnixMs) * time.Millisecond}
+		reads := func(x *storagepb.FileOperation) bool { return x.Kind == storagepb.FileOperation_READ }
+		if i := slices.IndexFunc(d.Operations, reads); i >= 0 {
+			activity.Action, activity.Message = "readFiles", describe(d, d.Operations[i:i+1])
+			v.Audit(ctx, activity)
 		}
-		if changes := slices.DeleteFunc(slices.Clone(d.Done), reads); len(changes) > 0 {
-			deed.Action, deed.Message = "changeFiles", tell(d, changes)
-			v.Trail(ctx, deed)
+		if changes := slices.DeleteFunc(slices.Clone(d.Operations), reads); len(changes) > 0 {
+			activity.Action, activity.Message = "changeFiles", describe(d, changes)
+			v.Audit(ctx, activity)
 		}
 	}
 	return &storagepb.RecordResponse{}, nil
 }
 
-// doers are the users who did something.
-func (s *Service) doers(ctx context.Context, list []*storagepb.Doings) (map[uuid.UUID]*viewer.Viewer, error) {
+// actors returns the users of the activities.
+func (s *Service) actors(ctx context.Context, list []*storagepb.FileActivity) (map[uuid.UUID]*viewer.Viewer, error) {
 	var ids []uuid.UUID
 	for _, d := range list {
 		if id, err := uuid.FromBytes(d.User); err == nil && !slices.Contains(ids, id) {
@@ -77,14 +76,14 @@ func (s *Service) doers(ctx context.Context, list []*storagepb.Doings) (map[uuid
 	return out, nil
 }
 
-var verbs = map[storagepb.Doing_Kind]string{
-	storagepb.Doing_READ: "read", storagepb.Doing_WROTE: "wrote", storagepb.Doing_MADE: "made directories",
-	storagepb.Doing_MOVED: "moved", storagepb.Doing_REMOVED: "deleted", storagepb.Doing_SET: "set modes or times of",
+var verbs = map[storagepb.FileOperation_Kind]string{
+	storagepb.FileOperation_READ: "read", storagepb.FileOperation_WROTE: "wrote", storagepb.FileOperation_MADE: "made directories",
+	storagepb.FileOperation_MOVED: "moved", storagepb.FileOperation_REMOVED: "deleted", storagepb.FileOperation_SET: "set modes or times of",
 }
 
-// tell says in one line what was done. The trail cuts what is too long, so the
+// describe summarizes operations in one line. The audit log truncates long messages, so the
 // numbers come first.
-func tell(d *storagepb.Doings, list []*storagepb.Doing) string {
+func describe(d *storagepb.FileActivity, list []*storagepb.FileOperation) string {
 	counts, paths := make([]string, len(list)), make([]string, 0, len(list))
 	for i, x := range list {
 		verb := verbs[x.Kind]

@@ -23,18 +23,20 @@ import (
 )
 
 const (
-	// uploadLife bounds an upload: a large file over a slow line.
+	// uploadLife is the validity of an upload's ticket, long enough for a large file over a
+	// slow connection.
 	uploadLife = ticket.Life
-	// downloadLife bounds the start of a download; its URL may end up in logs.
+	// downloadLife is the time in which a download must start. It is short because the URL can
+	// end up in logs.
 	downloadLife = 2 * time.Minute
 	maxUploads   = 1000
 	maxUpload    = 1 << 44 // 16 TiB
-	maxSearch    = 255     // bytes, as a name has at most
+	maxSearch    = 255     // bytes, the longest name of file systems
 )
 
-// CreateUpload signs a ticket per file.
+// CreateUpload signs a ticket for each file.
 func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*CreateUploadPayload, error) {
-	f, err := s.fillable(ctx, in.Vfolder)
+	f, err := s.writable(ctx, in.Vfolder)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +48,7 @@ func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*Crea
 		return nil, err
 	}
 	expires := time.Now().UTC().Add(uploadLife).Truncate(time.Second)
-	if err := s.noteTicket(ctx, f, true, expires); err != nil {
+	if err := s.recordTicket(ctx, f, true, expires); err != nil {
 		return nil, err
 	}
 	out := &CreateUploadPayload{}
@@ -99,7 +101,7 @@ func (s *Service) CreateDownload(ctx context.Context, in CreateDownloadInput) (*
 		}
 	}
 	expires := time.Now().UTC().Add(downloadLife).Truncate(time.Second)
-	if err := s.noteTicket(ctx, f, false, expires); err != nil {
+	if err := s.recordTicket(ctx, f, false, expires); err != nil {
 		return nil, err
 	}
 	t := s.signer.Sign(claims(ctx, f, operation, clean, expires))
@@ -114,8 +116,8 @@ func claims(ctx context.Context, f *ent.Vfolder, operation, path string, expires
 	}
 }
 
-// Open finds those of the folders that are ready and in the viewer's sight,
-// for Files, in one read.
+// Open returns the given folders that are ready and visible to the viewer, with one query, for
+// use with Files.
 func (s *Service) Open(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Vfolder, error) {
 	all, err := s.client.Vfolder.Query().
 		Where(vfolder.IDIn(ids...), vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ("")).
@@ -143,8 +145,8 @@ func (s *Service) Files(ctx context.Context, f *ent.Vfolder, dir string, first i
 	return fileList(clean, r, err)
 }
 
-// Search returns a page of the files of a folder that Open found whose names hold a
-// text, in the tree below a path.
+// Search returns a page of the files whose names contain a text, in the tree below a path of a
+// folder that Open returned.
 func (s *Service) Search(ctx context.Context, f *ent.Vfolder, dir, text string, first int, after string) (*FileList, error) {
 	clean, err := cleanPath("path", dir, true)
 	if err != nil {
@@ -163,7 +165,7 @@ func (s *Service) Search(ctx context.Context, f *ent.Vfolder, dir, text string, 
 	return fileList(clean, r, err)
 }
 
-// readableAt returns the proxy of a folder that the viewer may read.
+// readableAt returns the proxy of a folder if the viewer can read the folder.
 func (s *Service) readableAt(ctx context.Context, f *ent.Vfolder) (*proxy, error) {
 	if err := mayUse(ctx, f); err != nil {
 		return nil, err
@@ -182,8 +184,8 @@ func fileList(path string, r *storagepb.ListFilesResponse, err error) (*FileList
 	return list, nil
 }
 
-// usable returns a ready folder whose files the viewer may read.
-// Administrators see that a folder is there, not what is in it.
+// usable returns a ready folder whose files the viewer can read. Administrators can see a
+// folder without access to its files.
 func (s *Service) usable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
 	open, err := s.Open(ctx, []uuid.UUID{id})
 	if err != nil {
@@ -199,9 +201,9 @@ func mayUse(ctx context.Context, f *ent.Vfolder) error {
 	return permit.Inside(ctx, access.Special, f)
 }
 
-// fillable is usable for a viewer who may change things, on a volume that lets
-// them.
-func (s *Service) fillable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
+// writable returns the folder if the viewer can upload to it and its volume allows uploads;
+// the error is of class not found or permission denied.
+func (s *Service) writable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
 	f, err := s.usable(ctx, id)
 	if err != nil {
 		return nil, err
@@ -212,8 +214,8 @@ func (s *Service) fillable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, err
 	return f, s.Allow(ctx, f, access.VolumeUpload)
 }
 
-// cleanPath accepts a relative path that stays inside its folder. The proxy
-// checks again, with the file system in hand.
+// cleanPath accepts a relative path that stays inside its folder. The proxy checks again
+// against the file system.
 func cleanPath(field, p string, empty bool) (string, error) {
 	if len(p) > folderpath.MaxPath {
 		return "", problem.Invalid(field, "has %d bytes", len(p)).WithLimit(fmt.Sprint(folderpath.MaxPath))
@@ -246,7 +248,7 @@ func fileRef(f *ent.Vfolder, path string) *storagepb.FileRef {
 	return &storagepb.FileRef{Folder: folderRef(f), Path: path}
 }
 
-// fileError names the path for errors that a person can mend.
+// fileError names the field and the path in errors that the user can correct.
 func fileError(field, path string, err error) error {
 	native := errgrpc.ToNative(err)
 	p, known := problem.From(native)

@@ -20,8 +20,8 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// SetVolumeGrantInput says what a volume's folders may be used for by one
-// domain, project or user, or by everyone when none is named.
+// SetVolumeGrantInput sets the permissions on the folders of a volume for one domain, project
+// or user, or for everyone if none is given.
 type SetVolumeGrantInput struct {
 	Volume      uuid.UUID
 	Domain      *uuid.UUID
@@ -30,23 +30,23 @@ type SetVolumeGrantInput struct {
 	Permissions []access.VolumePermission
 }
 
-// SetVolumeGrantPayload is the grant as it is now.
+// SetVolumeGrantPayload is the changed grant.
 type SetVolumeGrantPayload struct{ Grant *ent.VolumeGrant }
 
 // RemoveVolumeGrantInput names a grant.
 type RemoveVolumeGrantInput struct{ ID uuid.UUID }
 
-// RemoveVolumeGrantPayload is the volume without the grant.
+// RemoveVolumeGrantPayload is the volume after the removal.
 type RemoveVolumeGrantPayload struct{ Volume *ent.Volume }
 
-// SetVolumeGrant replaces what one holder, or everyone, may do.
+// SetVolumeGrant replaces the permissions of one grantee, or of everyone.
 func (s *Service) SetVolumeGrant(ctx context.Context, in SetVolumeGrantInput) (*SetVolumeGrantPayload, error) {
 	holder, err := s.grantee(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	permissions := []access.VolumePermission{}
-	for _, p := range access.VolumePermissions() { // in this order, each once
+	for _, p := range access.VolumePermissions() { // sorted, without duplicates
 		if slices.Contains(in.Permissions, p) {
 			permissions = append(permissions, p)
 		}
@@ -56,8 +56,8 @@ func (s *Service) SetVolumeGrant(ctx context.Context, in SetVolumeGrantInput) (*
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	// NULLs are not unique to the database, so the grants of a volume are
-	// changed one after the other.
+	// The unique index does not cover NULLs, so changes of a volume's grants take a lock on
+	// the volume.
 	if _, err := tx.Volume.Query().Where(volume.ID(in.Volume)).ForUpdate().OnlyID(ctx); err != nil {
 		return nil, fmt.Errorf("lock volume: %w", err)
 	}
@@ -78,8 +78,8 @@ func (s *Service) SetVolumeGrant(ctx context.Context, in SetVolumeGrantInput) (*
 	return &SetVolumeGrantPayload{Grant: g.Unwrap()}, nil
 }
 
-// grantee checks that volume and holder are there and that the viewer may
-// grant, and returns how to find the holder's grant.
+// grantee checks that the volume and the grantee exist and that the viewer may grant. It
+// returns the predicate of the grantee's grant.
 func (s *Service) grantee(ctx context.Context, in SetVolumeGrantInput) (predicate.VolumeGrant, error) {
 	if _, err := s.volume(ctx, &in.Volume); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *Service) grantee(ctx context.Context, in SetVolumeGrantInput) (predicat
 	return ofHolder(in.Domain, in.Project, in.User), nil
 }
 
-// ofHolder matches the grant of exactly one holder; of everyone without any.
+// ofHolder matches the grant of exactly one grantee, or of everyone if all ids are nil.
 func ofHolder(domain, project, user *uuid.UUID) predicate.VolumeGrant {
 	switch {
 	case domain != nil:
@@ -128,7 +128,7 @@ func ofHolder(domain, project, user *uuid.UUID) predicate.VolumeGrant {
 	return volumegrant.And(volumegrant.DomainIDIsNil(), volumegrant.ProjectIDIsNil(), volumegrant.UserIDIsNil())
 }
 
-// RemoveVolumeGrant takes a grant away.
+// RemoveVolumeGrant removes a grant.
 func (s *Service) RemoveVolumeGrant(ctx context.Context, in RemoveVolumeGrantInput) (*RemoveVolumeGrantPayload, error) {
 	g, err := s.client.VolumeGrant.Query().Where(volumegrant.ID(in.ID)).WithVolume().Only(ctx)
 	if ent.IsNotFound(err) || err == nil && g.Edges.Volume == nil {
@@ -146,12 +146,12 @@ func (s *Service) RemoveVolumeGrant(ctx context.Context, in RemoveVolumeGrantInp
 	return &RemoveVolumeGrantPayload{Volume: g.Edges.Volume}, nil
 }
 
-// everyone gives all permissions on a new volume to everyone.
+// everybody grants all permissions on a new volume to everyone.
 func everybody(ctx context.Context, tx *ent.Tx, vol uuid.UUID) error {
 	return tx.VolumeGrant.Create().SetID(id.New(id.VolumeGrant)).SetVolumeID(vol).SetPermissions(access.VolumePermissions()).Exec(ctx)
 }
 
-// GrantsOf reads the grants of volumes.
+// GrantsOf returns the grants of volumes, by volume.
 func (s *Service) GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.UUID][]*ent.VolumeGrant, error) {
 	all, err := s.client.VolumeGrant.Query().Where(volumegrant.VolumeIDIn(volumes...)).Order(volumegrant.ByCreatedAt()).All(ctx)
 	m := make(map[uuid.UUID][]*ent.VolumeGrant, len(volumes))
@@ -161,8 +161,8 @@ func (s *Service) GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.U
 	return m, err
 }
 
-// Union is what the grants together allow a user, in a domain and a project,
-// if any.
+// Union returns the permissions that the grants together give a user, in a domain and
+// optionally a project.
 func Union(grants []*ent.VolumeGrant, domain, project, user uuid.UUID) []access.VolumePermission {
 	is := func(id *uuid.UUID, want uuid.UUID) bool { return id == nil || *id == want }
 	out := []access.VolumePermission{}
@@ -176,8 +176,8 @@ func Union(grants []*ent.VolumeGrant, domain, project, user uuid.UUID) []access.
 	return out
 }
 
-// Allow refuses what no grant of the folder's volume allows, whatever the
-// viewer's role is.
+// Allow returns an error if no grant of the folder's volume includes the needed permissions.
+// The role of the viewer does not matter.
 func (s *Service) Allow(ctx context.Context, f *ent.Vfolder, need ...access.VolumePermission) error {
 	scope := f.Edges.QuotaScope
 	if scope == nil || scope.Edges.Volume == nil {

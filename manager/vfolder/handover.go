@@ -27,11 +27,11 @@ import (
 
 const handOverKind = "vfolder.hand_over"
 
-// handing is the input of a task that gives a folder to another user.
+// handing is the input of a task that transfers a folder to another user.
 type handing struct{ Folder, To uuid.UUID }
 
-// HandOverVfolder gives a user's folder to another user of its domain, in a task. It is
-// for who may change users.
+// HandOverVfolder transfers a user's folder to another user of the same domain, in a task. It
+// requires the permission to change users.
 func (s *Service) HandOverVfolder(ctx context.Context, in HandOverVfolderInput) (*VfolderTaskPayload, error) {
 	f, err := s.inState(ctx, in.ID, vfolder.StatusReady)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Service) HandOverVfolder(ctx context.Context, in HandOverVfolderInput) 
 // handler runs the tasks that hand folders over.
 type handler struct{ *Service }
 
-// Undo refuses once the bytes may have moved.
+// Undo returns an error once files may have moved.
 func (handler) Undo(_ context.Context, _ *ent.Tx, t *ent.Task) error {
 	if len(t.State) > 0 {
 		return problem.Precondition("the folder is being handed over; wait until this has ended")
@@ -106,9 +106,9 @@ func (h handler) Run(ctx context.Context, at *tasks.Progress, input []byte) erro
 	return nil
 }
 
-// HandOver gives a user's folder to another user of its domain: first its bytes
-// move into the other's quota scope, then its row. A name that they have already
-// gets a number. Called again after any interruption it continues.
+// HandOver transfers a user's folder to another user of the same domain: first its files move
+// to the quota scope of the new owner, then the row changes. If the new owner has a folder of
+// the name, a number is appended. It can be repeated after any interruption.
 func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 	ctx = viewer.SystemContext(ctx)
 	f, err := s.whole(ctx, folder)
@@ -145,14 +145,15 @@ func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 		return err
 	}
 	if after.Status == vfolder.StatusDeleted {
-		// It was deleted forever while it moved: nothing was found in the old scope.
+		// The folder was deleted permanently during the move: the deletion found nothing in
+		// the old scope.
 		return s.clear(ctx, p, ref(from.Edges.Volume, scope, f))
 	}
 	s.changed(ctx, f.ID)
 	return nil
 }
 
-// clear deletes the bytes of a folder that no one has any more.
+// clear deletes the files of a folder that no row refers to any more.
 func (s *Service) clear(ctx context.Context, p *proxy, f *storagepb.FolderRef) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -162,10 +163,10 @@ func (s *Service) clear(ctx context.Context, p *proxy, f *storagepb.FolderRef) e
 	return nil
 }
 
-// errHeirGone refuses to give a folder to who cannot use it any more.
+// errHeirGone reports that the new owner is no longer active.
 var errHeirGone = problem.Precondition("the user who was to get the folders is no longer active")
 
-// movable refuses a folder that is in use.
+// movable returns an error if the folder is in use.
 func (s *Service) movable(ctx context.Context, f *ent.Vfolder) error {
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
@@ -175,16 +176,15 @@ func (s *Service) movable(ctx context.Context, f *ent.Vfolder) error {
 	return unmounted(ctx, tx, f)
 }
 
-// rehouse writes where a folder lies now and whose it is, unless it was deleted forever
-// meanwhile. It returns the row as it is then. What was shared with the new owner is
-// their now.
+// rehouse updates path and owner of a folder unless it was deleted permanently in the
+// meantime, and returns the changed row. A share with the new owner ends.
 func (s *Service) rehouse(ctx context.Context, id uuid.UUID, scope *ent.QuotaScope, path string) (*ent.Vfolder, error) {
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	// Folders that come to one user are named one after the other.
+	// The lock on the user makes the choice of free names sequential.
 	to, err := tx.User.Query().Where(user.ID(scope.HolderID)).ForUpdate().Only(ctx)
 	if err != nil && !ent.IsNotFound(err) {
 		return nil, fmt.Errorf("lock the new owner: %w", err)
@@ -214,8 +214,8 @@ func (s *Service) rehouse(ctx context.Context, id uuid.UUID, scope *ent.QuotaSco
 	return f, tx.Commit()
 }
 
-// freeName is a name that an owner has not got yet: the wanted one, or that with
-// a number.
+// freeName returns the wanted name, with a number appended if the owner already has a folder
+// of the name.
 func freeName(ctx context.Context, tx *ent.Tx, owner uuid.UUID, wanted string) (string, error) {
 	taken := map[string]bool{}
 	names, err := tx.Vfolder.Query().Where(vfolder.OwnerID(owner), vfolder.DeletedAtIsNil()).Select(vfolder.FieldName).Strings(ctx)
@@ -233,9 +233,9 @@ func freeName(ctx context.Context, tx *ent.Tx, owner uuid.UUID, wanted string) (
 	return name, nil
 }
 
-// Forget removes what a user who owns no folder any more leaves on volumes: the
-// rows of deleted folders that no session mounted, and empty quota scopes. It
-// tells how many folders are still being deleted, and then removes nothing.
+// Forget removes the remains of a user who no longer owns folders: rows of deleted folders
+// that no session mounted, and empty quota scopes. It returns the number of folders that are
+// still being deleted; if there are any, it removes nothing.
 func (s *Service) Forget(ctx context.Context, owner uuid.UUID) (left int, err error) {
 	ctx = viewer.SystemContext(ctx)
 	left, err = s.client.Vfolder.Query().Where(vfolder.OwnerID(owner), vfolder.StatusEQ(vfolder.StatusDeleting)).Count(ctx)
@@ -260,8 +260,8 @@ func (s *Service) Forget(ctx context.Context, owner uuid.UUID) (left int, err er
 	return 0, nil
 }
 
-// forgetScope removes a quota scope. What cannot be reached now stays behind as an
-// empty directory, which is in no one's way.
+// forgetScope removes a quota scope. If its proxy cannot be reached, an empty directory stays
+// on the volume, which does no harm.
 func (s *Service) forgetScope(ctx context.Context, scope *ent.QuotaScope) error {
 	used, err := s.client.Vfolder.Query().Where(vfolder.QuotaScopeID(scope.ID)).Exist(ctx)
 	if err != nil || used {

@@ -57,34 +57,34 @@ type CloneVfolderInput struct {
 // HandOverVfolderInput names a user's folder and its next owner.
 type HandOverVfolderInput struct{ ID, User uuid.UUID }
 
-// UploadFileInput declares one file to come.
+// UploadFileInput describes one file to upload.
 type UploadFileInput struct {
 	Path string
 	Size int64
 }
 
-// CreateUploadInput asks for tickets to upload files.
+// CreateUploadInput requests tickets to upload files.
 type CreateUploadInput struct {
 	Vfolder uuid.UUID
 	Files   []UploadFileInput
 }
 
-// CreateDownloadInput asks for a URL to download a file or directory.
+// CreateDownloadInput requests a URL to download a file or directory.
 type CreateDownloadInput struct {
 	Vfolder uuid.UUID
 	Path    string
 }
 
-// MakeDirectoriesInput names directories to make.
+// MakeDirectoriesInput lists directories to create.
 type MakeDirectoriesInput struct {
 	Vfolder uuid.UUID
 	Paths   []string
 }
 
-// MoveFileItem is a path of a folder and its new one.
+// MoveFileItem is a path in a folder and its new path.
 type MoveFileItem struct{ From, To string }
 
-// MoveFilesInput moves or renames, within a folder or to another one.
+// MoveFilesInput moves or renames files, within a folder or to another one.
 type MoveFilesInput struct {
 	Vfolder   uuid.UUID
 	Items     []MoveFileItem
@@ -92,29 +92,29 @@ type MoveFilesInput struct {
 	Overwrite *bool
 }
 
-// CopyFilesInput copies, within a folder or to another one.
+// CopyFilesInput copies files, within a folder or to another one.
 type CopyFilesInput MoveFilesInput
 
-// DeleteFilesInput names what to delete; directories only where it is recursive.
+// DeleteFilesInput lists paths to delete; directories need Recursive.
 type DeleteFilesInput struct {
 	Vfolder   uuid.UUID
 	Paths     []string
 	Recursive *bool
 }
 
-// VfolderPayload answers the mutations of a folder.
+// VfolderPayload is the result of mutations of a folder.
 type VfolderPayload struct{ Vfolder *ent.Vfolder }
 
-// VfolderTaskPayload answers those that a task does.
+// VfolderTaskPayload is the result of mutations that start a task.
 type VfolderTaskPayload struct {
 	Vfolder *ent.Vfolder
 	Task    *ent.Task
 }
 
-// EmptyTrashPayload tells how many folders are being deleted.
+// EmptyTrashPayload is the number of folders that are being deleted.
 type EmptyTrashPayload struct{ Count int }
 
-// UploadTarget says where and with which ticket one file is uploaded.
+// UploadTarget is the URL and the ticket for the upload of one file.
 type UploadTarget struct {
 	Path      string
 	URL       string
@@ -122,7 +122,7 @@ type UploadTarget struct {
 	ExpiresAt time.Time
 }
 
-// CreateUploadPayload has one target per file, in the order asked.
+// CreateUploadPayload has one target per file, in the order of the request.
 type CreateUploadPayload struct{ Uploads []UploadTarget }
 
 // CreateDownloadPayload has a complete URL with its ticket.
@@ -131,10 +131,10 @@ type CreateDownloadPayload struct {
 	ExpiresAt time.Time
 }
 
-// FilesPayload has one result per path, in the order asked.
+// FilesPayload has one result per path, in the order of the request.
 type FilesPayload struct{ Results []FileResult }
 
-// FileResult is what came of one path; Error is nil when it went well.
+// FileResult is the result for one path; Error is nil after success.
 type FileResult struct {
 	Path  string
 	Error *string

@@ -8,30 +8,30 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Lead measures quota scopes, brings their limits to the policies' of now, and looks for
-// storage proxies that have gone, until ctx ends.
+// Lead measures quota scopes, applies the current limits of the policies to them, and marks
+// volumes of unresponsive storage proxies, until ctx ends.
 func (s *Service) Lead(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
 	news := s.bus.Gather(ctx, []event.Topic{event.Policy})
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
-	look := time.NewTicker(silentEvery)
+	look := time.NewTicker(checkEvery)
 	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-news.Wake():
-			news.Take() // once for many changes
+			news.Take() // one pass covers many changes
 		case <-look.C:
-			if err := s.markSilent(ctx); err != nil && ctx.Err() == nil {
+			if err := s.markUnresponsive(ctx); err != nil && ctx.Err() == nil {
 				s.log.Warn("storage proxies", "error", err)
 			}
 			continue
 		case <-s.back:
 		case <-tick.C:
 		}
-		if err := s.settle(ctx); err != nil && ctx.Err() == nil {
+		if err := s.syncScopes(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("settle quota scopes", "error", err)
 		}
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Limits that a volume may be able to keep, as the storage contract names them.
+// Limits that a volume can enforce, as the storage contract names them.
 const (
 	bytesQuota  = "quota-bytes"
 	inodesQuota = "quota-inodes"
 )
 
-// request asks for a scope with what of its limits its volume can keep. That of bytes is
-// the policies' too; that of files is its own alone.
+// request describes a scope with those of its limits that its volume can enforce. The limit of
+// bytes comes from the policies too; the limit of files is the scope's own.
 func request(scope *ent.QuotaScope, vol *ent.Volume, bytes *int64) *storagepb.ScopeRequest {
 	q := &storagepb.ScopeRequest{Volume: vol.Name, Scope: scope.HolderID.String()}
-	unknown := len(vol.Capabilities) == 0 // then the proxy finds out
+	unknown := len(vol.Capabilities) == 0 // then the proxy checks
 	if unknown || slices.Contains(vol.Capabilities, bytesQuota) {
 		q.LimitBytes = bytes
 	}
@@ -33,7 +33,7 @@ func request(scope *ent.QuotaScope, vol *ent.Volume, bytes *int64) *storagepb.Sc
 	return q
 }
 
-// limitKind is what a scope can be limited in.
+// limitKind is a quantity that a scope can limit.
 type limitKind struct {
 	field, capability, said string
 	wanted                  func(SetQuotaScopeInput) *int64
@@ -51,7 +51,7 @@ var limitKinds = []limitKind{
 	},
 }
 
-// check refuses a limit that the volume cannot keep.
+// check returns an error if the volume cannot enforce the limit.
 func (l limitKind) check(vol *ent.Volume, limit *int64) error {
 	if limit == nil {
 		return nil
@@ -74,8 +74,8 @@ func (l limitKind) check(vol *ent.Volume, limit *int64) error {
 	return problem.Precondition("volume %s (%s) cannot limit %s; it can limit %s", vol.Name, vol.Backend, l.said, can).WithField(l.field)
 }
 
-// refused names the field of a limit that a product would not take, such as zero where
-// that means none.
+// refused names the field of a limit that a product does not accept, such as zero where zero
+// means unlimited.
 func refused(err error) error {
 	if !errdefs.IsInvalidArgument(err) {
 		return err
@@ -89,16 +89,15 @@ func refused(err error) error {
 	return err
 }
 
-// plugins is how the contract of volume plugins names the field.
+// plugins returns the name of the field in the contract of volume plugins.
 func (l limitKind) plugins() string {
 	return "limit." + strings.ToLower(strings.TrimPrefix(l.field, "limit"))
 }
 
-// full is a limit of a scope's own that leaves no room.
+// full describes a scope's own limit that is reached.
 type full struct{ said, most string }
 
-// ownReached lists the scope's own limits that leave no room for a folder of so many
-// bytes.
+// ownReached returns the scope's own limits that do not allow a folder with this many bytes.
 func ownReached(scope *ent.QuotaScope, brings int64) (list []full) {
 	for _, l := range limitKinds {
 		used, most := l.now(scope)

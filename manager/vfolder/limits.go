@@ -16,10 +16,10 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// admit refuses a folder beyond the policies' count or bytes, and names every
-// limit in the way. brings is how many bytes come with it; nil when they are there
-// already. Requests of one holder count one after the other.
-func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domain uuid.UUID, scope *ent.QuotaScope, brings *int64) error {
+// checkQuota returns an error that lists every policy limit that a new folder would exceed: of
+// folders, or of bytes. brings is the number of bytes that come with the folder, or nil if
+// they are on the volume already. A lock makes requests of one holder sequential.
+func (s *Service) checkQuota(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domain uuid.UUID, scope *ent.QuotaScope, brings *int64) error {
 	keypair := uuid.Nil
 	if id.KindOf(v.Credential) == id.Keypair {
 		keypair = v.Credential
@@ -76,7 +76,7 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, domai
 	return nil
 }
 
-// bytesLimit is what a scope may hold now; nil for no limit.
+// bytesLimit returns the current limit of a scope in bytes; nil for no limit.
 func (s *Service) bytesLimit(ctx context.Context, scope *ent.QuotaScope) (*int64, error) {
 	limits, err := s.policies.Binding(ctx, place(scope, scope.DomainID, uuid.Nil))
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 
 const (
 	measureEvery  = 15 * time.Second
-	measureAtOnce = 50 // folders a round: a proxy may walk 2 s for each
+	measureAtOnce = 50 // folders per round: a proxy can take 2 s for each
 	staleAfter    = 10 * time.Minute
 )
 
-// Measure keeps what folders hold known, the oldest figures first and never many at
-// once, until ctx ends.
+// Measure updates the usage of folders, the oldest values first and a few at a time, until ctx
+// ends.
 func (s *Service) Measure(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
 	tick := time.NewTicker(measureEvery)
@@ -57,8 +57,8 @@ func (s *Service) measure(ctx context.Context) error {
 	return nil
 }
 
-// measureOne notes what a folder holds. One that the proxy does not tell of now keeps
-// its figures, and waits for its next turn like the others.
+// measureOne stores the usage of a folder. If its proxy does not answer, the folder keeps its
+// values until its next turn.
 func (s *Service) measureOne(ctx context.Context, f *ent.Vfolder) error {
 	up := s.client.Vfolder.UpdateOneID(f.ID).SetMeasuredAt(clock.Now())
 	changed := false
@@ -89,7 +89,7 @@ func (s *Service) measureOne(ctx context.Context, f *ent.Vfolder) error {
 	return nil
 }
 
-// served lists the volumes that connected proxies serve.
+// served returns the volumes that connected proxies serve.
 func (s *Service) served() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

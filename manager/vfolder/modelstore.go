@@ -12,8 +12,9 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// modelFolder refuses for a project that is a model store any use but models, and more for
-// its members than reading. Its administrators write, as in every project.
+// modelFolder returns an error if a folder of a model store project has another use than
+// models, or gives members more than read access. Administrators of the project can write, as
+// in every project.
 func modelFolder(p *ent.Project, mode *vfolder.UsageMode, permission *access.FolderPermission) error {
 	switch {
 	case p.Type != project.TypeModelStore:
@@ -28,7 +29,7 @@ func modelFolder(p *ent.Project, mode *vfolder.UsageMode, permission *access.Fol
 	return nil
 }
 
-// inModelStore makes a new folder one of the model store, if the project is one.
+// inModelStore sets the use of a new folder to models if the project is a model store.
 func (w *folderWish) inModelStore(p *ent.Project) error {
 	if err := modelFolder(p, w.mode, w.permission); err != nil || p.Type != project.TypeModelStore {
 		return err
@@ -38,7 +39,7 @@ func (w *folderWish) inModelStore(p *ent.Project) error {
 	return nil
 }
 
-// allowedIn is modelFolder for a folder that exists.
+// allowedIn applies the rule of modelFolder to an existing folder.
 func (s *Service) allowedIn(ctx context.Context, f *ent.Vfolder, mode *vfolder.UsageMode, permission *access.FolderPermission) error {
 	if f.ProjectID == nil || mode == nil && permission == nil {
 		return nil

@@ -11,17 +11,17 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Source returns a folder whose files the viewer may take out.
+// Source returns a folder whose files the viewer can read.
 func (s *Service) Source(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
 	return s.copyable(ctx, id)
 }
 
-// Target returns a folder that the viewer may put files into.
+// Target returns a folder that the viewer can write files to.
 func (s *Service) Target(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
-	return s.fillable(ctx, id)
+	return s.writable(ctx, id)
 }
 
-// User returns the rights that a user has now; a user who is not active has none.
+// User returns the current permissions of a user; a user who is not active has none.
 func (s *Service) User(ctx context.Context, id uuid.UUID) (*viewer.Viewer, error) {
 	who, err := s.Rights(viewer.SystemContext(ctx), []uuid.UUID{id})
 	if err != nil {
@@ -33,15 +33,15 @@ func (s *Service) User(ctx context.Context, id uuid.UUID) (*viewer.Viewer, error
 	return who[id], nil
 }
 
-// At is where the files of a folder can be moved to and from object storages.
+// At is a folder at its proxy, for tasks that move files from and to object storages.
 type At struct {
 	Ref     *storagepb.FolderRef
 	Volume  string
 	Objects storagepb.ObjectsClient
 }
 
-// At finds the proxy for what a task does with a folder, whose user may have lost the
-// right to it meanwhile. Without a proxy the error makes the task wait.
+// At finds the proxy for a task of a folder, after it has checked that the user still has
+// access. If no proxy is connected, the error makes the task wait.
 func (s *Service) At(ctx context.Context, use Use) (*At, error) {
 	if err := s.kept(ctx, use, "the folder"); err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func (s *Service) At(ctx context.Context, use Use) (*At, error) {
 	return at, nil
 }
 
-// Later makes of an error of the proxy what a task does about it.
+// Later converts an error of the proxy to one that makes a task wait, if waiting helps.
 func (a *At) Later(err error) error { return later(a.Volume, err) }
 
-// Changed tells who watches that the files of a folder are others.
+// Changed notifies subscribers that files of the folder have changed.
 func (s *Service) Changed(ctx context.Context, id uuid.UUID) { s.changed(ctx, id) }

@@ -21,8 +21,8 @@ import (
 
 const orphanKind = "volume.remove_orphan"
 
-// RemoveOrphanInput names a folder on a volume that no row knows or, without folder, a
-// quota scope.
+// RemoveOrphanInput names a folder on a volume without a row or, without a folder, a quota
+// scope without a row.
 type RemoveOrphanInput struct {
 	Volume uuid.UUID
 	Scope  uuid.UUID
@@ -35,7 +35,7 @@ type RemoveOrphanPayload struct {
 	Task   *ent.Task
 }
 
-// RemoveOrphan deletes an orphan forever, in a task.
+// RemoveOrphan deletes an orphan permanently, in a task.
 func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*RemoveOrphanPayload, error) {
 	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: in.Volume}); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*Remo
 	return out, nil
 }
 
-// orphaned refuses what a row knows.
+// orphaned returns an error if a row exists.
 func (s *Service) orphaned(ctx context.Context, in RemoveOrphanInput) error {
 	if in.Folder == nil {
 		known, err := s.client.QuotaScope.Query().Where(quotascope.VolumeID(in.Volume), quotascope.HolderID(in.Scope)).Exist(ctx)
@@ -87,7 +87,7 @@ func (s *Service) orphaned(ctx context.Context, in RemoveOrphanInput) error {
 // orphanRemover runs the tasks that remove orphans.
 type orphanRemover struct{ *Service }
 
-// Run looks again whether it is an orphan: much may have happened since it was found.
+// Run checks again that it is an orphan, because a row may have been created since.
 func (r orphanRemover) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
 	var in RemoveOrphanInput
 	if err := json.Unmarshal(input, &in); err != nil {

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	maxOrphans = 1000 // of each kind that are told
-	atATime    = 1000 // that are compared with rows in one read
+	maxOrphans = 1000 // of each kind in a report
+	atATime    = 1000 // compared with rows in one query
 )
 
-// VolumeOrphans is how what lies on a volume differs from what the rows say.
+// VolumeOrphans are the differences between the contents of a volume and the rows.
 type VolumeOrphans struct {
 	Scopes   []OrphanScope
 	Folders  []OrphanFolder
@@ -35,13 +35,13 @@ type VolumeOrphans struct {
 	Complete bool
 }
 
-// OrphanScope is a quota scope that no row knows.
+// OrphanScope is a quota scope without a row.
 type OrphanScope struct {
 	Scope     string
 	UsedBytes *int64
 }
 
-// OrphanFolder is what lies where folders do and is none.
+// OrphanFolder is a directory on a volume that is not a known folder.
 type OrphanFolder struct{ State, Scope, Folder, Path string }
 
 // search compares one volume with the rows.
@@ -50,12 +50,12 @@ type search struct {
 	vol   *ent.Volume
 	rpc   storagepb.StorageClient
 	begun time.Time
-	seen  map[uuid.UUID]bool // folders that lie where their row says
+	seen  map[uuid.UUID]bool // folders that are where their row says
 	out   *VolumeOrphans
 }
 
-// Orphans looks for quota scopes and folders on a volume that no row knows, and for
-// rows whose folder is not there.
+// Orphans returns the quota scopes and folders on a volume that have no row, and the rows
+// whose folder is missing.
 func (s *Service) Orphans(ctx context.Context, vol *ent.Volume) (*VolumeOrphans, error) {
 	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: vol.ID}); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *Service) Orphans(ctx context.Context, vol *ent.Volume) (*VolumeOrphans,
 	return look.out, nil
 }
 
-// batches gives what a stream sends to f, some at a time.
+// batches passes the messages of a stream to f in batches.
 func batches[T any](recv func() (*T, error), f func([]*T) error) error {
 	var list []*T
 	for {
@@ -128,7 +128,7 @@ func (l *search) scopes(ctx context.Context) error {
 	})
 }
 
-// more reports whether one more of a kind is told.
+// more reports whether the report has space for one more of a kind.
 func (l *search) more(n int) bool {
 	if n >= maxOrphans {
 		l.out.Complete = false
@@ -169,16 +169,16 @@ func (l *search) folders(ctx context.Context) error {
 
 var states = map[storagepb.FolderEntry_State]string{
 	storagepb.FolderEntry_PRESENT: "present", storagepb.FolderEntry_ARRIVING: "arriving",
-	storagepb.FolderEntry_DELETING: "deleting", storagepb.FolderEntry_STRAY: "stray",
+	storagepb.FolderEntry_DELETING: "deleting", storagepb.FolderEntry_UNKNOWN: "unknown",
 }
 
-// lies reports whether a folder's row, if there is one, says that it is there.
+// lies reports whether a folder's row exists and says that the folder is at this place.
 func lies(row *ent.Vfolder, vol uuid.UUID, scope string) bool {
 	return row != nil && row.Edges.QuotaScope.VolumeID == vol && row.Edges.QuotaScope.HolderID.String() == scope
 }
 
-// rows are those of folders that are not deleted, and which of them work is done on
-// that may have them in two places.
+// rows returns the rows of folders that are not deleted, and the folders that a running task
+// may have in two places.
 func (s *Service) rows(ctx context.Context, ids []uuid.UUID) (rows map[uuid.UUID]*ent.Vfolder, moving map[uuid.UUID]bool, err error) {
 	all, err := s.client.Vfolder.Query().Where(vfolder.IDIn(ids...), vfolder.StatusNEQ(vfolder.StatusDeleted)).WithQuotaScope().All(ctx)
 	if err != nil {
@@ -198,8 +198,8 @@ func (s *Service) rows(ctx context.Context, ids []uuid.UUID) (rows map[uuid.UUID
 	return rows, moving, nil
 }
 
-// missing looks for folders of rows that were there before the search began. Each is
-// asked for by itself: it may have come to another place meanwhile.
+// missing finds folders of rows from before the search that are not on the volume. It requests
+// each folder by itself, because the folder may have moved during the search.
 func (l *search) missing(ctx context.Context) error {
 	var after uuid.UUID
 	for {

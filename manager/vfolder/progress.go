@@ -15,12 +15,12 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// saveEvery bounds how often a task writes how far it is.
+// saveEvery is the shortest pause between two writes of a task's progress.
 const saveEvery = 500 * time.Millisecond
 
-// follow waits for a long call to end, and saves how far it is: bytes where bytes are
-// to be copied, files otherwise. settled, if any, takes the results of paths and
-// returns the state to continue with.
+// follow waits for a long call to end and saves its progress: bytes if the call copies bytes,
+// files otherwise. The function settled, if not nil, receives the results of paths and returns
+// the state to continue from.
 func follow(ctx context.Context, stream grpc.ServerStreamingClient[storagepb.Progress], at *tasks.Progress, settled func([]*storagepb.FileResult) any) error {
 	var saved time.Time
 	for {
@@ -54,8 +54,8 @@ func follow(ctx context.Context, stream grpc.ServerStreamingClient[storagepb.Pro
 	}
 }
 
-// later makes of a proxy's error, a native one, what a task does about it: it waits for a proxy that
-// is away, and for work that is under way already.
+// later converts an error of a proxy to the error of a task: the task waits while the proxy is
+// not connected, and while the same work is already running.
 func later(volume string, err error) error {
 	switch {
 	case errdefs.IsUnavailable(err):

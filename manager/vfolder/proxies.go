@@ -30,11 +30,11 @@ type proxy struct {
 	url     string
 	volumes map[string]storagepb.Volume_Health
 
-	enrolment string // the join that its certificate goes back to
+	enrolment string // the join that issued its certificate
 }
 
-// Connected follows one storage proxy until its tunnel ends; it is the hub's
-// OnPeer for storage.
+// Connected follows one storage proxy until its tunnel ends. It is the hub's OnPeer for
+// storage.
 func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	ctx = viewer.SystemContext(ctx)
 	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn), objects: storagepb.NewObjectsClient(peer.Conn), enrolment: peer.Enrolment}
@@ -65,8 +65,7 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	s.log.Info("storage proxy disconnected", "proxy", peer.Name)
 }
 
-// TellManagers begins all watches again: a watch tells its proxy which managers
-// there are.
+// TellManagers restarts all watches, because a watch sends its proxy the list of managers.
 func (s *Service) TellManagers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,12 +86,12 @@ func (s *Service) nextTell() context.Context {
 }
 
 func (s *Service) watch(ctx context.Context, name string, p *proxy) error {
-	barred, err := s.barred(ctx)
+	revoked, err := s.revoked(ctx)
 	if err != nil {
 		return err
 	}
 	stream, err := p.rpc.Watch(ctx, &storagepb.WatchRequest{
-		Managers: s.managers(), TicketKeys: s.signer.PublicKeys(), BarredUsers: barred.users, BarredFolders: barred.folders,
+		Managers: s.managers(), TicketKeys: s.signer.PublicKeys(), RevokedUsers: revoked.users, RevokedFolders: revoked.folders,
 	})
 	for err == nil {
 		var r *storagepb.Report
@@ -103,12 +102,12 @@ func (s *Service) watch(ctx context.Context, name string, p *proxy) error {
 	return errgrpc.ToNative(err)
 }
 
-// record writes a proxy's report: its row and its volumes.
+// record stores a proxy's report: its row and its volumes.
 func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagepb.Report) error {
 	if r.Name != name {
 		return fmt.Errorf("certificate of %s, report of %s: %w", name, r.Name, errdefs.ErrPermissionDenied)
 	}
-	// It may have been removed meanwhile.
+	// The proxy may have been removed from the cluster in the meantime.
 	if err := s.Enrolments.Admit(ctx, cluster.RoleStorage, name, p.enrolment); err != nil {
 		return err
 	}
@@ -134,7 +133,7 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	}
 	s.mu.Lock()
 	var before map[string]storagepb.Volume_Health
-	if s.proxies[name] == p { // else it has joined again
+	if s.proxies[name] == p { // otherwise it has connected again
 		before = p.volumes
 	}
 	p.url, p.volumes = r.PublicUrl, names
@@ -149,8 +148,8 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	return nil
 }
 
-// recovered reports whether a volume is better than it was: while its plugin starts, scopes
-// are not told of.
+// recovered reports whether the health of a volume has improved. Scopes are not reported while
+// a plugin starts.
 func recovered(before, now map[string]storagepb.Volume_Health) bool {
 	for name, at := range now {
 		if was, known := before[name]; !known || at < was {
@@ -160,8 +159,9 @@ func recovered(before, now map[string]storagepb.Volume_Health) bool {
 	return false
 }
 
-// elsewhere reports whether another proxy serves a volume better than the named one, or
-// as well and comes before it by its name: the row says what that one says.
+// elsewhere reports whether another proxy takes precedence for a volume: one that serves it in
+// better health, or in equal health with a smaller name. The row has the values of the proxy
+// that takes precedence.
 func (s *Service) elsewhere(name string, v *storagepb.Volume) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 	c := tx.Volume.Create().SetID(fresh).SetName(v.Name).SetBackend(v.Backend).SetHealth(health[v.Health]).
 		SetHealthMessage(v.Message).SetCapabilities(capabilities).SetTotalBytes(v.TotalBytes).SetUsedBytes(v.UsedBytes).
 		SetNillableTotalInodes(v.TotalInodes).SetNillableUsedInodes(v.UsedInodes).SetElastic(v.Elastic).SetProxyID(proxyID)
-	if v.Enforcement != "" { // it is not known yet
+	if v.Enforcement != "" { // otherwise not known yet
 		c.SetEnforcement(v.Enforcement)
 	}
 	if v.Performance != nil {
@@ -201,7 +201,7 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 			if v.Enforcement != "" {
 				u.UpdateEnforcement()
 			}
-			if len(capabilities) > 0 { // else its plugin has not told since the proxy began
+			if len(capabilities) > 0 { // otherwise the plugin has not answered since the proxy started
 				u.UpdateCapabilities()
 			}
 		}).Exec(ctx)
@@ -212,7 +212,7 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 	if err != nil {
 		return err
 	}
-	if made { // by this very report
+	if made { // this report created the volume
 		if err := everybody(ctx, tx, fresh); err != nil {
 			return fmt.Errorf("open volume %s to everybody: %w", v.Name, err)
 		}
@@ -235,8 +235,8 @@ var health = map[storagepb.Volume_Health]string{
 	storagepb.Volume_UNAVAILABLE: "unavailable",
 }
 
-// reach returns a connected proxy that serves all of the volumes, one where they are
-// healthy rather than another, and none where they are unavailable.
+// reach returns a connected proxy that serves all of the volumes. It prefers one where they
+// are healthy, and does not return one where a volume is unavailable.
 func (s *Service) reach(volumes ...string) (*proxy, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// place is where the folders of a scope are, for the limits that bind them.
+// place returns the owner of a scope's folders, for the limits that apply to them.
 func place(scope *ent.QuotaScope, domain, keypair uuid.UUID) policy.Place {
 	if scope.Kind == quotascope.KindProject {
 		return policy.Place{Domain: domain, Project: scope.HolderID}
@@ -22,8 +22,8 @@ func place(scope *ent.QuotaScope, domain, keypair uuid.UUID) policy.Place {
 	return policy.Place{Domain: domain, User: scope.HolderID, Keypair: keypair}
 }
 
-// leastBytes is what a scope may hold: its own limit, or the least of the policies
-// that bind it; nil for no limit.
+// leastBytes returns the limit of a scope: its own, or the smallest of the policies that apply
+// to it; nil for no limit.
 func leastBytes(scope *ent.QuotaScope, limits []policy.Limit) *int64 {
 	least := scope.LimitBytes
 	at := place(scope, scope.DomainID, uuid.Nil)
@@ -36,13 +36,13 @@ func leastBytes(scope *ent.QuotaScope, limits []policy.Limit) *int64 {
 	return least
 }
 
-// bounds reports whether the bytes of a policy are of account: a scope's own limit comes
-// before the policies of its holder, not before that of the whole domain.
+// bounds reports whether a policy limits the bytes of a scope: a scope's own limit replaces
+// the policies of its owner, but not the policy of the domain.
 func bounds(l *policy.Limit, scope *ent.QuotaScope) bool {
 	return scope.LimitBytes == nil || l.Scope == policy.ScopeDomain
 }
 
-// EffectiveLimits are the limits that bind scopes now, of those that have one.
+// EffectiveLimits returns the current limits of scopes; scopes without a limit are left out.
 func (s *Service) EffectiveLimits(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*int64, error) {
 	limits, err := s.policies.All(ctx, s.client)
 	if err != nil {
@@ -59,10 +59,9 @@ func (s *Service) EffectiveLimits(ctx context.Context, ids []uuid.UUID) (map[uui
 	return m, nil
 }
 
-// settle gives every scope that a proxy serves now the limits that bind it now, and
-// notes what the proxy knows of its usage. A scope that could not be settled is
-// looked at again with the next pass.
-func (s *Service) settle(ctx context.Context) error {
+// syncScopes applies the current limits to every scope that a connected proxy serves, and
+// stores the usage that the proxy returns. A scope that fails is retried in the next pass.
+func (s *Service) syncScopes(ctx context.Context) error {
 	limits, err := s.policies.All(ctx, s.client)
 	if err != nil {
 		return err
@@ -93,8 +92,8 @@ func (s *Service) settle(ctx context.Context) error {
 	return nil
 }
 
-// settled is a scope as its proxy has it after it was given the limits. Some products
-// round them: what came of the same limits before is not asked for again.
+// settled applies limits to a scope and returns the scope as its proxy reports it. Some
+// products round limits, so limits that were applied before are not applied again.
 func (s *Service) settled(ctx context.Context, rpc storagepb.StorageClient, want *storagepb.ScopeRequest) (*storagepb.Scope, error) {
 	got, err := rpc.GetScope(ctx, want)
 	if err != nil {
@@ -119,13 +118,14 @@ func (s *Service) settled(ctx context.Context, rpc storagepb.StorageClient, want
 	return got, nil
 }
 
-// rounded is what a product made of the limits of a scope.
+// rounded remembers the limits of a scope as a product has rounded them.
 type rounded struct {
 	want *storagepb.ScopeRequest
 	got  *storagepb.Scope
 }
 
-// of reports whether it is what was made of these limits, and still holds.
+// of reports whether these limits were applied before and the scope still has the rounded
+// values.
 func (r rounded) of(want *storagepb.ScopeRequest, got *storagepb.Scope) bool {
 	return r.want != nil && same(r.want.LimitBytes, want.LimitBytes) && same(r.want.LimitInodes, want.LimitInodes) &&
 		same(r.got.LimitBytes, got.LimitBytes) && same(r.got.LimitInodes, got.LimitInodes)

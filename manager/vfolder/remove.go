@@ -22,14 +22,14 @@ import (
 
 const deleteKind = "vfolder.delete"
 
-// deletion is the input of a task that deletes a folder forever.
+// deletion is the input of a task that deletes a folder permanently.
 type deletion struct {
 	Folder uuid.UUID
-	After  uuid.UUID // a task that has to have stopped before
+	After  uuid.UUID // a task that must have stopped before
 }
 
-// discard asks for a folder's deletion forever, in the caller's transaction. It
-// fails with not found when that was asked for already.
+// discard requests the permanent deletion of a folder, in the caller's transaction. It returns
+// not found if the deletion was already requested.
 func (s *Service) discard(ctx context.Context, tx *ent.Tx, f *ent.Vfolder, after uuid.UUID) (*ent.Task, error) {
 	up := tx.Vfolder.UpdateOneID(f.ID).Where(vfolder.StatusNotIn(vfolder.StatusDeleting, vfolder.StatusDeleted)).SetStatus(vfolder.StatusDeleting)
 	if f.DeletedAt == nil {
@@ -51,8 +51,8 @@ func (s *Service) discardOne(ctx context.Context, f *ent.Vfolder) (t *ent.Task, 
 	return t, err
 }
 
-// Discard asks for the deletion of a folder forever, in whatever state it is. A
-// clone to it ends.
+// Discard requests the permanent deletion of a folder in any state. A clone into it is
+// cancelled.
 func (s *Service) Discard(ctx context.Context, folder uuid.UUID) error {
 	ctx = viewer.SystemContext(ctx)
 	f, err := s.client.Vfolder.Get(ctx, folder)
@@ -87,7 +87,7 @@ func (s *Service) Discard(ctx context.Context, folder uuid.UUID) error {
 	return nil
 }
 
-// SweepTrash deletes forever what has been in the trash since before a time.
+// SweepTrash deletes folders permanently that have been in the trash since before a time.
 func (s *Service) SweepTrash(ctx context.Context, before time.Time) (n int, err error) {
 	ctx = viewer.SystemContext(ctx)
 	list, err := s.client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusTrash), vfolder.DeletedAtLT(before)).
@@ -110,13 +110,13 @@ func (s *Service) SweepTrash(ctx context.Context, before time.Time) (n int, err 
 	return n, nil
 }
 
-// sweepAtOnce bounds the tasks that one sweep of the trash makes.
+// sweepAtOnce limits the tasks of one sweep of the trash.
 const sweepAtOnce = 1000
 
 // remover runs the tasks that delete folders.
 type remover struct{ *Service }
 
-// Undo refuses: a part of the files is gone.
+// Undo returns an error, because some files are already deleted.
 func (remover) Undo(context.Context, *ent.Tx, *ent.Task) error {
 	return problem.Precondition("a deletion cannot be cancelled")
 }
@@ -147,12 +147,12 @@ func (r remover) Run(ctx context.Context, at *tasks.Progress, input []byte) erro
 	return r.gone(ctx, f)
 }
 
-// whole reads a folder with where it is.
+// whole reads a folder with its volume and quota scope.
 func (s *Service) whole(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
 	return s.client.Vfolder.Query().Where(vfolder.ID(id)).WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
 }
 
-// removed deletes the bytes of a folder.
+// removed deletes the files of a folder.
 func removed(ctx context.Context, p *proxy, f *storagepb.FolderRef, at *tasks.Progress) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -163,9 +163,9 @@ func removed(ctx context.Context, p *proxy, f *storagepb.FolderRef, at *tasks.Pr
 	return follow(ctx, stream, at, nil)
 }
 
-// gone notes that the bytes of a folder are no more. One that was handed over
-// meanwhile has to be deleted where it is now. The row of one that never was a
-// folder goes too.
+// gone records that the files of a folder are deleted. A folder that was transferred in the
+// meantime must be deleted at its new place. The row of a folder that was never complete is
+// deleted.
 func (s *Service) gone(ctx context.Context, f *ent.Vfolder) error {
 	defer s.changed(ctx, f.ID)
 	if f.Path == "" {

@@ -14,18 +14,18 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// RemoveStorageProxyInput names a proxy as it named itself.
+// RemoveStorageProxyInput names a proxy.
 type RemoveStorageProxyInput struct{ Name string }
 
-// RemoveStorageProxyPayload is the proxy that is no longer one; its id is for the trail.
+// RemoveStorageProxyPayload is the removed proxy; its id is for the audit log.
 type RemoveStorageProxyPayload struct {
 	ID   uuid.UUID
 	Name string
 }
 
-// RemoveStorageProxy takes a proxy out of the cluster: its certificate opens nothing any
-// more. What it told of stays, volumes and their folders, for another proxy or for the
-// same machine when it joins with a new token.
+// RemoveStorageProxy removes a proxy from the cluster: its certificate is no longer accepted.
+// Its volumes and their folders stay, for another proxy, or for the same machine after it has
+// joined with a new token.
 func (s *Service) RemoveStorageProxy(ctx context.Context, in RemoveStorageProxyInput) (*RemoveStorageProxyPayload, error) {
 	if _, err := permit.Check(ctx, access.Delete, access.System, access.Object{}); err != nil {
 		return nil, err

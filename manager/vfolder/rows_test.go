@@ -74,7 +74,7 @@ func TestSettle(t *testing.T) {
 	h := newShelf(t)
 	small := h.Client.ResourcePolicy.Create().SetName("small").SetMaxScopeBytes(2048).SaveX(h.ctx)
 	h.Client.PolicyAttachment.Create().SetPolicy(small).SetUser(h.A.Member).ExecX(h.ctx)
-	if err := h.settle(h.ctx); err != nil { // no one serves the volume
+	if err := h.syncScopes(h.ctx); err != nil { // no one serves the volume
 		t.Fatal(err)
 	}
 	if s := h.Client.QuotaScope.GetX(h.ctx, h.from.ID); s.UsedBytes != nil || s.MeasuredAt != nil {
@@ -83,7 +83,7 @@ func TestSettle(t *testing.T) {
 	r := &rounder{used: amount(77)}
 	h.proxies = map[string]*proxy{"s1": {rpc: r, volumes: map[string]storagepb.Volume_Health{"main": storagepb.Volume_HEALTHY}}}
 	h.Client.QuotaScope.DeleteOne(h.to).ExecX(h.ctx)
-	if err := h.settle(h.ctx); err != nil {
+	if err := h.syncScopes(h.ctx); err != nil {
 		t.Fatal(err)
 	}
 	if s := h.Client.QuotaScope.GetX(h.ctx, h.from.ID); s.UsedBytes == nil || *s.UsedBytes != 77 || s.MeasuredAt == nil || s.Enforcement != "hard" {

@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// SetQuotaScopeInput says what the folders of a user or project may hold on a volume
-// together; nil is what the policies say.
+// SetQuotaScopeInput sets the limits for all folders of a user or project on a volume; nil
+// means the limits of the policies.
 type SetQuotaScopeInput struct {
 	Volume      uuid.UUID
 	User        *uuid.UUID
@@ -28,8 +28,8 @@ type SetQuotaScopeInput struct {
 // QuotaScopePayload is a scope after a change.
 type QuotaScopePayload struct{ QuotaScope *ent.QuotaScope }
 
-// SetQuotaScope gives a scope a limit of its own, or takes it away, and makes the scope
-// where there is none. A proxy that cannot be reached now hears of it when it is back.
+// SetQuotaScope sets or removes a scope's own limits, and creates the scope if it does not
+// exist. A proxy that cannot be reached now gets the limits when it connects.
 func (s *Service) SetQuotaScope(ctx context.Context, in SetQuotaScopeInput) (*QuotaScopePayload, error) {
 	if (in.User == nil) == (in.Project == nil) {
 		return nil, problem.Invalid("user", "name a user or a project")
@@ -82,14 +82,14 @@ func (s *Service) limited(ctx context.Context, scope *ent.QuotaScope, bytes, ino
 	return after, nil
 }
 
-// holder finds whose scope is meant, whom the viewer has to be allowed to change.
+// holder returns the owner of the scope, whom the viewer must be allowed to change.
 func (s *Service) holder(ctx context.Context, in SetQuotaScopeInput) (quotascope.Kind, uuid.UUID, uuid.UUID, error) {
 	if in.User != nil {
 		u, err := s.client.User.Get(ctx, *in.User)
 		if err != nil {
 			return "", uuid.Nil, uuid.Nil, permit.Missing(err, "user", "user")
 		}
-		// Not as the user themselves, who may change themselves too.
+		// Users cannot set their own limits, although they can change themselves.
 		_, err = permit.Check(ctx, access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID})
 		return quotascope.KindUser, u.ID, u.DomainID, err
 	}
@@ -97,12 +97,12 @@ func (s *Service) holder(ctx context.Context, in SetQuotaScopeInput) (quotascope
 	if err != nil {
 		return "", uuid.Nil, uuid.Nil, permit.Missing(err, "project", "project")
 	}
-	// Nor as its lead: who may make projects says how large they are.
+	// Leads of a project cannot set its limits; this needs the permission to create projects.
 	_, err = permit.Check(ctx, access.Create, access.Project, access.Object{Domain: p.DomainID})
 	return quotascope.KindProject, p.ID, p.DomainID, err
 }
 
-// impose makes a scope at its proxy with the limits that bind it now.
+// impose creates a scope at its proxy with its current limits.
 func (s *Service) impose(ctx context.Context, scope *ent.QuotaScope, vol *ent.Volume) error {
 	p, err := s.materialiseScope(ctx, scope, vol)
 	if err != nil {

@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	maxInvited = 50   // people at once
-	maxShares  = 1000 // of a folder
+	maxInvited = 50   // per request
+	maxShares  = 1000 // per folder
 	maxEmail   = 254
 )
 
-// ShareVfolderInput invites people to a folder. Of a project's folder it says what
-// these members may, in place of what all may.
+// ShareVfolderInput invites users to a folder. For a project's folder, it sets the permission
+// of these members, which replaces the permission of all members.
 type ShareVfolderInput struct {
 	ID         uuid.UUID
 	Emails     []string
 	Permission access.FolderPermission
 }
 
-// ShareResult is how it went for one of the people.
+// ShareResult is the result for one e-mail address.
 type ShareResult struct {
 	Email string
 	Share *ent.VfolderShare
@@ -47,7 +47,7 @@ type ShareResult struct {
 // ShareVfolderPayload has a result for each e-mail address, in their order.
 type ShareVfolderPayload struct{ Results []ShareResult }
 
-// UpdateVfolderShareInput changes what a share is for.
+// UpdateVfolderShareInput changes the permission of a share.
 type UpdateVfolderShareInput struct {
 	ID         uuid.UUID
 	Permission access.FolderPermission
@@ -63,8 +63,8 @@ type (
 // VfolderSharePayload is a share after a change.
 type VfolderSharePayload struct{ Share *ent.VfolderShare }
 
-// ShareVfolder invites people by e-mail. Whether an address belongs to anyone is
-// not told: who has it finds the invitation.
+// ShareVfolder invites users by e-mail. The result does not reveal whether a user with the
+// address exists; the user sees the invitation after login.
 func (s *Service) ShareVfolder(ctx context.Context, in ShareVfolderInput) (*ShareVfolderPayload, error) {
 	if len(in.Emails) == 0 || len(in.Emails) > maxInvited {
 		return nil, problem.Invalid("emails", "has %d addresses, which is too many", len(in.Emails)).WithLimit(fmt.Sprintf("1..%d", maxInvited))
@@ -81,7 +81,7 @@ func (s *Service) ShareVfolder(ctx context.Context, in ShareVfolderInput) (*Shar
 		switch p, known := problem.From(err); {
 		case err == nil:
 			r.Share = share
-			s.sharedAnew(ctx, share)
+			s.shareChanged(ctx, share)
 		case known:
 			r.Error = &p.Message
 		default:
@@ -91,8 +91,8 @@ func (s *Service) ShareVfolder(ctx context.Context, in ShareVfolderInput) (*Shar
 	return out, nil
 }
 
-// shareable returns a folder that the viewer may share for so much. No one gives
-// what they have not.
+// shareable returns a folder that the viewer can share with this permission. Nobody can share
+// a permission that they lack.
 func (s *Service) shareable(ctx context.Context, folder uuid.UUID, p access.FolderPermission) (*ent.Vfolder, error) {
 	atom := access.VolumeInvite
 	f, err := s.client.Vfolder.Query().Where(vfolder.ID(folder), vfolder.StatusEQ(vfolder.StatusReady)).
@@ -126,7 +126,7 @@ func mayShare(ctx context.Context, f *ent.Vfolder, p access.FolderPermission) er
 	return nil
 }
 
-// shareWith stores one share: an invitation, or what a member of the project may.
+// shareWith stores one share: an invitation, or the permission of a member of the project.
 func (s *Service) shareWith(ctx context.Context, f *ent.Vfolder, email string, p access.FolderPermission) (*ent.VfolderShare, error) {
 	email = strings.ToLower(strings.TrimSpace(email))
 	if a, err := mail.ParseAddress(email); err != nil || a.Address != email || len(email) > maxEmail {
@@ -167,7 +167,7 @@ func (s *Service) shareWith(ctx context.Context, f *ent.Vfolder, email string, p
 	return share, nil
 }
 
-// UpdateVfolderShare changes what a share, accepted or not, is for.
+// UpdateVfolderShare changes the permission of a share, accepted or not.
 func (s *Service) UpdateVfolderShare(ctx context.Context, in UpdateVfolderShareInput) (*VfolderSharePayload, error) {
 	share, err := s.share(ctx, in.ID)
 	if err != nil {
@@ -183,8 +183,7 @@ func (s *Service) UpdateVfolderShare(ctx context.Context, in UpdateVfolderShareI
 		vfoldershare.StatusPending, vfoldershare.StatusAccepted)
 }
 
-// RemoveVfolderShare ends a share: who shares the folder withdraws it, whom it is
-// shared with leaves.
+// RemoveVfolderShare ends a share. The sharing user withdraws it, or the recipient leaves it.
 func (s *Service) RemoveVfolderShare(ctx context.Context, in RemoveVfolderShareInput) (*VfolderSharePayload, error) {
 	share, err := s.share(ctx, in.ID)
 	if err != nil {
@@ -209,14 +208,14 @@ func (s *Service) RemoveVfolderShare(ctx context.Context, in RemoveVfolderShareI
 		vfoldershare.StatusPending, vfoldershare.StatusAccepted)
 }
 
-// AcceptVfolderShare takes an invitation to the viewer.
+// AcceptVfolderShare accepts an invitation of the viewer.
 func (s *Service) AcceptVfolderShare(ctx context.Context, in AcceptVfolderShareInput) (*VfolderSharePayload, error) {
 	return s.answer(ctx, in.ID, func(v *viewer.Viewer, u *ent.VfolderShareUpdateOne) {
 		u.SetStatus(vfoldershare.StatusAccepted).SetUserID(v.User)
 	})
 }
 
-// DeclineVfolderShare refuses an invitation to the viewer.
+// DeclineVfolderShare declines an invitation of the viewer.
 func (s *Service) DeclineVfolderShare(ctx context.Context, in DeclineVfolderShareInput) (*VfolderSharePayload, error) {
 	return s.answer(ctx, in.ID, func(_ *viewer.Viewer, u *ent.VfolderShareUpdateOne) {
 		u.SetStatus(vfoldershare.StatusDeclined).SetEndedAt(clock.Now())
@@ -238,7 +237,7 @@ func (s *Service) answer(ctx context.Context, id uuid.UUID, set func(*viewer.Vie
 	return s.move(ctx, share, func(u *ent.VfolderShareUpdateOne) { set(v, u); u.SetAnsweredAt(clock.Now()) }, vfoldershare.StatusPending)
 }
 
-// share reads a share in sight, with its folder if that is in sight too.
+// share reads a visible share, with its folder if the folder is visible too.
 func (s *Service) share(ctx context.Context, id uuid.UUID) (*ent.VfolderShare, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -258,13 +257,13 @@ func Addressed(v *viewer.Viewer, share *ent.VfolderShare) bool {
 	return v.User != uuid.Nil && v.Domain == share.DomainID && strings.EqualFold(v.Email, share.Email)
 }
 
-// SharedWith are the shares that Addressed is true for.
+// SharedWith matches the shares for which Addressed is true.
 func SharedWith(v *viewer.Viewer) predicate.VfolderShare {
 	return vfoldershare.Or(vfoldershare.UserID(v.User),
 		vfoldershare.And(vfoldershare.UserIDIsNil(), vfoldershare.Email(strings.ToLower(v.Email)), vfoldershare.DomainID(v.Domain)))
 }
 
-// move changes a share that is in one of the states.
+// move changes a share that is in one of the given states.
 func (s *Service) move(ctx context.Context, share *ent.VfolderShare, set func(*ent.VfolderShareUpdateOne), from ...vfoldershare.Status) (*VfolderSharePayload, error) {
 	u := s.client.VfolderShare.UpdateOne(share).Where(vfoldershare.StatusIn(from...))
 	set(u)
@@ -275,13 +274,13 @@ func (s *Service) move(ctx context.Context, share *ent.VfolderShare, set func(*e
 	if err != nil {
 		return nil, fmt.Errorf("change share: %w", err)
 	}
-	s.sharedAnew(ctx, after)
+	s.shareChanged(ctx, after)
 	return &VfolderSharePayload{Share: after}, nil
 }
 
-// sharedAnew tells who watches, and has what is open looked at again: rights may
-// be less than they were.
-func (s *Service) sharedAnew(ctx context.Context, share *ent.VfolderShare) {
+// shareChanged notifies subscribers, and makes open mounts and transfers be checked again,
+// because permissions may be reduced.
+func (s *Service) shareChanged(ctx context.Context, share *ent.VfolderShare) {
 	s.bus.Publish(ctx, event.Event{Topic: event.Share, ID: share.ID})
 	s.changed(ctx, share.VfolderID)
 	if share.UserID != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// longest is how long after its ticket has expired what was begun with it may run on and
-// is still ended when the right to it is lost.
+// longest is how long after the expiry of its ticket a transfer can still run. Until then, the
+// transfer is ended if the permission is lost.
 const longest = 24 * time.Hour
 
-// noteTicket notes that the viewer gets tickets for a folder's files, before they
-// has them.
-func (s *Service) noteTicket(ctx context.Context, f *ent.Vfolder, write bool, expires time.Time) error {
+// recordTicket records that the viewer gets tickets for a folder's files, before the viewer
+// receives them.
+func (s *Service) recordTicket(ctx context.Context, f *ent.Vfolder, write bool, expires time.Time) error {
 	t := clock.Now()
 	err := s.client.VfolderTicket.Create().SetID(id.New(id.VfolderTicket)).
 		SetUserID(viewer.From(ctx).User).SetVfolderID(f.ID).SetWrite(write).SetIssuedAt(t).SetExpiresAt(expires.Add(longest)).
@@ -36,9 +36,9 @@ func (s *Service) noteTicket(ctx context.Context, f *ent.Vfolder, write bool, ex
 	return nil
 }
 
-// revoke marks the tickets of users who may not use the folders any more, and
-// forgets those that have expired. Those of users who are not active are barred as
-// long as that is so, and count again afterwards.
+// revoke marks the tickets of users who can no longer use the folders, and deletes expired
+// tickets. Tickets of users who are not active are refused while that lasts, and are valid
+// again afterwards.
 func (s *Service) revoke(ctx context.Context) error {
 	t := clock.Now()
 	if _, err := s.client.VfolderTicket.Delete().Where(vfolderticket.ExpiresAtLT(t)).Exec(ctx); err != nil {
@@ -72,22 +72,22 @@ func (s *Service) revoke(ctx context.Context) error {
 	return s.client.VfolderTicket.Update().Where(vfolderticket.IDIn(ids...), counting).SetRevokedAt(clock.Now()).Exec(ctx)
 }
 
-// counting are tickets that were not revoked since the last was issued.
+// counting matches tickets that were not revoked since the last one was issued.
 var counting = predicate.VfolderTicket(func(s *sql.Selector) {
 	s.Where(sql.Or(sql.IsNull(s.C(vfolderticket.FieldRevokedAt)),
 		sql.ColumnsLTE(s.C(vfolderticket.FieldRevokedAt), s.C(vfolderticket.FieldIssuedAt))))
 })
 
-// barredFolders lists the revoked tickets, as proxies name them.
-func (s *Service) barredFolders(ctx context.Context) ([]*storagepb.BarredFolder, error) {
+// revokedFolders lists the revoked tickets, in the form that proxies expect.
+func (s *Service) revokedFolders(ctx context.Context) ([]*storagepb.RevokedFolder, error) {
 	rows, err := s.client.VfolderTicket.Query().
 		Where(vfolderticket.RevokedAtNotNil(), vfolderticket.ExpiresAtGT(clock.Now())).Order(vfolderticket.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list revoked tickets: %w", err)
 	}
-	var list []*storagepb.BarredFolder
+	var list []*storagepb.RevokedFolder
 	for _, r := range rows {
-		list = append(list, &storagepb.BarredFolder{User: r.UserID[:], Folder: r.VfolderID[:], SinceUnixMs: r.RevokedAt.UnixMilli() + 1})
+		list = append(list, &storagepb.RevokedFolder{User: r.UserID[:], Folder: r.VfolderID[:], SinceUnixMs: r.RevokedAt.UnixMilli() + 1})
 	}
 	return list, nil
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// TrashVfolder puts a folder into the trash. Its name is free at once. A folder that
-// a live session mounts is refused.
+// TrashVfolder moves a folder to the trash. Its name is free at once. A folder that a live
+// session mounts cannot be moved.
 func (s *Service) TrashVfolder(ctx context.Context, in TrashVfolderInput) (*VfolderPayload, error) {
 	f, err := s.inState(ctx, in.ID, vfolder.StatusReady)
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *Service) TrashVfolder(ctx context.Context, in TrashVfolderInput) (*Vfol
 	return s.after(ctx, f.ID, err)
 }
 
-// RestoreVfolder takes a folder out of the trash, under another name where the old
-// one is taken. Who may put it there may take it out.
+// RestoreVfolder restores a folder from the trash, under another name if the old one is taken.
+// Users who can move it to the trash can restore it.
 func (s *Service) RestoreVfolder(ctx context.Context, in RestoreVfolderInput) (*VfolderPayload, error) {
 	f, err := s.inState(ctx, in.ID, vfolder.StatusTrash)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) RestoreVfolder(ctx context.Context, in RestoreVfolderInput) (*
 	}
 	v := viewer.From(ctx)
 	err = s.locked(ctx, f, vfolder.StatusTrash, func(ctx context.Context, tx *ent.Tx) error {
-		if err := s.admit(ctx, tx, v, f.DomainID, f.Edges.QuotaScope, nil); err != nil {
+		if err := s.checkQuota(ctx, tx, v, f.DomainID, f.Edges.QuotaScope, nil); err != nil {
 			return err
 		}
 		return named(f.Name, tx.Vfolder.UpdateOneID(f.ID).SetStatus(vfolder.StatusReady).ClearDeletedAt().SetName(f.Name).Exec(ctx))
@@ -63,8 +63,7 @@ func (s *Service) RestoreVfolder(ctx context.Context, in RestoreVfolderInput) (*
 	return s.after(ctx, f.ID, err)
 }
 
-// DeleteVfolder deletes a folder in the trash forever. What someone has by a share
-// does not reach so far.
+// DeleteVfolder deletes a folder in the trash permanently. Users of a share cannot.
 func (s *Service) DeleteVfolder(ctx context.Context, in DeleteVfolderInput) (*VfolderTaskPayload, error) {
 	f, err := s.inState(ctx, in.ID, vfolder.StatusTrash)
 	if err != nil {
@@ -81,7 +80,8 @@ func (s *Service) DeleteVfolder(ctx context.Context, in DeleteVfolderInput) (*Vf
 	return s.enqueued(ctx, f.ID, out, err)
 }
 
-// EmptyTrash deletes what is in one's own trash, or in that of a project, forever.
+// EmptyTrash permanently deletes all folders in the viewer's trash, or in the trash of a
+// project.
 func (s *Service) EmptyTrash(ctx context.Context, in EmptyTrashInput) (*EmptyTrashPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Service) EmptyTrash(ctx context.Context, in EmptyTrashInput) (*EmptyTra
 	for _, f := range list {
 		t, err := s.discardOne(ctx, f)
 		if ent.IsNotFound(err) {
-			continue // someone else was quicker
+			continue // another request was faster
 		}
 		if err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func (s *Service) EmptyTrash(ctx context.Context, in EmptyTrashInput) (*EmptyTra
 	return out, nil
 }
 
-// inState returns a folder in sight that is in a state, with its volume.
+// inState returns a visible folder that has a status, with its volume.
 func (s *Service) inState(ctx context.Context, id uuid.UUID, status vfolder.Status) (*ent.Vfolder, error) {
 	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id)).
 		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
@@ -144,8 +144,8 @@ func wrongState(is, want vfolder.Status) error {
 	return problem.Precondition("%s; this is for folders that are %s", says[is], want).WithField("id")
 }
 
-// changeable refuses who may not do all of the operations to a folder, or whom its
-// volume does not let.
+// changeable returns an error if the viewer lacks one of the operations on a folder, or if its
+// volume does not allow the change.
 func (s *Service) changeable(ctx context.Context, f *ent.Vfolder, need access.VolumePermission, ops ...access.Operation) error {
 	for _, op := range ops {
 		if err := permit.To(ctx, op, f); err != nil {
@@ -155,9 +155,8 @@ func (s *Service) changeable(ctx context.Context, f *ent.Vfolder, need access.Vo
 	return s.Allow(ctx, f, need)
 }
 
-// locked runs do in a transaction that holds the row of a folder in a state. A
-// session that is being created holds its folders, so one of the two waits for the
-// other.
+// locked runs do in a transaction that locks the row of a folder with a status. The creation
+// of a session locks its folders too, so one of the two waits for the other.
 func (s *Service) locked(ctx context.Context, f *ent.Vfolder, status vfolder.Status, do func(context.Context, *ent.Tx) error) error {
 	ctx = viewer.SystemContext(ctx)
 	return store.InTx(ctx, s.client, func(tx *ent.Tx) error {
@@ -172,7 +171,7 @@ func (s *Service) locked(ctx context.Context, f *ent.Vfolder, status vfolder.Sta
 	})
 }
 
-// after tells who watches of a change that went well, and answers with the folder.
+// after notifies subscribers of a successful change and returns the folder.
 func (s *Service) after(ctx context.Context, id uuid.UUID, err error) (*VfolderPayload, error) {
 	if err != nil {
 		return nil, err
@@ -182,7 +181,7 @@ func (s *Service) after(ctx context.Context, id uuid.UUID, err error) (*VfolderP
 	return &VfolderPayload{Vfolder: f}, err
 }
 
-// enqueued is after for a change that a task was made for.
+// enqueued is after for a change with a task.
 func (s *Service) enqueued(ctx context.Context, id uuid.UUID, out *VfolderTaskPayload, err error) (*VfolderTaskPayload, error) {
 	if err != nil {
 		return nil, err
@@ -194,7 +193,7 @@ func (s *Service) enqueued(ctx context.Context, id uuid.UUID, out *VfolderTaskPa
 	return out, err
 }
 
-// named says that a name is taken where the database did.
+// named converts a violation of the unique index to an error that the name is taken.
 func named(name string, err error) error {
 	if ent.IsConstraintError(err) {
 		return problem.Exists("name", "a folder is already named %q", name)
@@ -202,8 +201,8 @@ func named(name string, err error) error {
 	return err
 }
 
-// unmounted refuses a folder that live sessions mount, or that was taken from them
-// without their agents having confirmed it.
+// unmounted returns an error if live sessions mount the folder, or if agents have not
+// confirmed yet that they unmounted it.
 func unmounted(ctx context.Context, tx *ent.Tx, f *ent.Vfolder) error {
 	mounts, err := tx.SessionMount.Query().
 		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil()),

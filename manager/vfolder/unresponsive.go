@@ -9,19 +9,19 @@ import (
 	"github.com/berthhq/berth/ent/volume"
 )
 
-// silence is how long a proxy may tell nothing before its volumes are not what it told
-// last: it reports every 10 s.
-const silence = 30 * time.Second
+// heartbeatTimeout is how long after the last report a proxy's volumes are marked unavailable.
+// A proxy reports every 10 s.
+const heartbeatTimeout = 30 * time.Second
 
-// silentEvery is the pause between two looks, and before the first: when there was no
-// manager no proxy could tell anything, and the last is back after 10 s.
-const silentEvery = 15 * time.Second
+// checkEvery is the pause between two checks, and before the first one: without a manager, no
+// proxy could report, and all proxies reconnect within 10 s.
+const checkEvery = 15 * time.Second
 
-// markSilent makes the volumes of proxies that are gone unavailable, with the reason. A
-// proxy that comes back, or another that serves them, says what they are.
-func (s *Service) markSilent(ctx context.Context) error {
+// markUnresponsive marks the volumes of proxies without a heartbeat as unavailable, with the
+// reason. The next report of a proxy that serves them replaces this.
+func (s *Service) markUnresponsive(ctx context.Context) error {
 	lost, err := s.client.Volume.Query().
-		Where(volume.HealthNEQ("unavailable"), volume.HasProxyWith(storageproxy.LastSeenAtLT(time.Now().Add(-silence)))).
+		Where(volume.HealthNEQ("unavailable"), volume.HasProxyWith(storageproxy.LastSeenAtLT(time.Now().Add(-heartbeatTimeout)))).
 		WithProxy().All(ctx)
 	if err != nil {
 		return fmt.Errorf("look for silent storage proxies: %w", err)

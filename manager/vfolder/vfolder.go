@@ -1,6 +1,5 @@
-// Package vfolder owns virtual folders: who has which, on which volume, and
-// the tickets with which people move their bytes. The bytes themselves live
-// with the storage proxies.
+// Package vfolder owns virtual folders: their rows, owners and volumes, and the tickets with
+// which users transfer files. The files are on the storage proxies.
 package vfolder
 
 import (
@@ -42,23 +41,24 @@ type Service struct {
 	managers func() []string
 	log      *slog.Logger
 
-	// Enrolments admits storage proxies.
+	// Enrolments checks that storage proxies belong to the cluster.
 	Enrolments *enrolment.Service
-	// Rights tells what users may do; Recheck has what is open by one looked at again.
+	// Rights returns the permissions of users. Recheck makes the mounts and transfers of a
+	// folder be checked again.
 	Rights  func(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error)
 	Recheck func(ctx context.Context, user uuid.UUID)
 
 	mu      sync.Mutex
 	proxies map[string]*proxy // by name
-	back    chan struct{}     // a volume is better than it was
-	told    context.Context   // ends when the managers are others
+	back    chan struct{}     // receives when the health of a volume has improved
+	told    context.Context   // ends when the list of managers changes
 	tell    context.CancelFunc
-	rounded map[string]rounded // limits by volume and scope, as products made them
-	shut    []uuid.UUID        // whose tickets count no longer, as last looked up
+	rounded map[string]rounded // limits by volume and scope, as products rounded them
+	shut    []uuid.UUID        // users whose tickets are revoked, as of the last query
 }
 
-// New returns a Service, whose tasks the given one runs; managers lists the
-// addresses that proxies should dial.
+// New returns a Service. Its tasks run in runs; managers returns the addresses that proxies
+// should connect to.
 func New(client *ent.Client, bus *event.Bus, signer *ticket.Ring, policies *policy.Service, runs *tasks.Service, managers func() []string, log *slog.Logger) *Service {
 	s := &Service{client: client, bus: bus, signer: signer, policies: policies, tasks: runs, managers: managers, log: log,
 		proxies: map[string]*proxy{}, back: make(chan struct{}, 1), rounded: map[string]rounded{}}
@@ -74,8 +74,8 @@ func (s *Service) changed(ctx context.Context, id uuid.UUID) {
 	s.bus.Publish(ctx, event.Event{Topic: event.Vfolder, ID: id})
 }
 
-// CreateVfolder makes a folder on a volume: the row first, so that its name
-// and the owner's count are held, then the directory.
+// CreateVfolder creates a folder on a volume: first the row, which reserves the name and the
+// owner's quota, then the directory.
 func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*VfolderPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 		return nil, err
 	}
 	if err := s.materialise(ctx, f, w.scope, w.volume); err != nil {
-		// Nothing was promised yet: take the row back, so that the name is free.
+		// The directory was not created: delete the row, so that the name is free.
 		if undo := s.client.Vfolder.DeleteOneID(f.ID).Exec(ctx); undo != nil {
 			s.log.Error("take back a folder that could not be made", "folder", f.ID, "error", undo)
 		}
@@ -103,7 +103,7 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 	return s.after(ctx, f.ID, nil)
 }
 
-// folderWish is what someone says of a folder to come.
+// folderWish is the request for a new folder.
 type folderWish struct {
 	name       string
 	volume     *uuid.UUID
@@ -112,7 +112,7 @@ type folderWish struct {
 	permission *access.FolderPermission
 }
 
-// wanted is a folder to come that the viewer may make.
+// wanted is a new folder that the viewer may create.
 type wanted struct {
 	folderWish
 	volume *ent.Volume
@@ -120,7 +120,8 @@ type wanted struct {
 	domain uuid.UUID
 }
 
-// wanted finds where a new folder goes, and refuses who may not make it there.
+// wanted finds the volume and the scope of a new folder, and returns an error if the viewer
+// cannot create it.
 func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (*wanted, error) {
 	if err := checkName(in.name); err != nil {
 		return nil, err
@@ -157,9 +158,9 @@ func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (
 	return w, err
 }
 
-// store writes the row of a new folder, which brings so many bytes.
+// store inserts the row of a new folder with the given number of bytes.
 func (s *Service) store(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, w *wanted, brings *int64, set func(*ent.VfolderCreate)) (*ent.Vfolder, error) {
-	if err := s.admit(ctx, tx, v, w.domain, w.scope, brings); err != nil {
+	if err := s.checkQuota(ctx, tx, v, w.domain, w.scope, brings); err != nil {
 		return nil, err
 	}
 	c := tx.Vfolder.Create().SetID(id.New(id.Vfolder)).SetName(w.name).SetDomainID(w.domain).SetCreatorID(v.User).SetQuotaScopeID(w.scope.ID).
@@ -175,7 +176,7 @@ func (s *Service) store(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, w *wa
 	return f, nil
 }
 
-// volume finds the named volume, or the first one.
+// volume returns the given volume, or the first one.
 func (s *Service) volume(ctx context.Context, id *uuid.UUID) (*ent.Volume, error) {
 	q := s.client.Volume.Query().Order(volume.ByCreatedAt())
 	if id != nil {
@@ -191,7 +192,7 @@ func (s *Service) volume(ctx context.Context, id *uuid.UUID) (*ent.Volume, error
 	return vol, err
 }
 
-// scope finds or makes the quota scope of a user or project on a volume.
+// scope returns the quota scope of a user or project on a volume, and creates it if needed.
 func (s *Service) scope(ctx context.Context, vol *ent.Volume, kind quotascope.Kind, holder, domain uuid.UUID) (*ent.QuotaScope, error) {
 	sys := viewer.SystemContext(ctx)
 	err := s.client.QuotaScope.Create().SetID(id.New(id.QuotaScope)).SetKind(kind).SetHolderID(holder).SetDomainID(domain).SetVolumeID(vol.ID).
@@ -202,7 +203,7 @@ func (s *Service) scope(ctx context.Context, vol *ent.Volume, kind quotascope.Ki
 	return s.client.QuotaScope.Query().Where(quotascope.VolumeID(vol.ID), quotascope.KindEQ(kind), quotascope.HolderID(holder)).Only(sys)
 }
 
-// materialise makes scope and directory at the proxy and notes the path.
+// materialise creates the scope and the directory at the proxy and stores the path.
 func (s *Service) materialise(ctx context.Context, f *ent.Vfolder, scope *ent.QuotaScope, vol *ent.Volume) error {
 	p, err := s.materialiseScope(ctx, scope, vol)
 	if err != nil {
@@ -215,7 +216,7 @@ func (s *Service) materialise(ctx context.Context, f *ent.Vfolder, scope *ent.Qu
 	return s.client.Vfolder.UpdateOne(f).SetPath(dir.Path).Exec(ctx)
 }
 
-// materialiseScope makes a scope at a proxy of its volume, and returns the proxy.
+// materialiseScope creates a scope at a proxy of its volume, and returns the proxy.
 func (s *Service) materialiseScope(ctx context.Context, scope *ent.QuotaScope, vol *ent.Volume) (*proxy, error) {
 	p, err := s.reach(vol.Name)
 	if err != nil {
@@ -240,8 +241,7 @@ func ref(vol *ent.Volume, scope *ent.QuotaScope, f *ent.Vfolder) *storagepb.Fold
 	return &storagepb.FolderRef{Volume: vol.Name, Scope: scope.HolderID.String(), Folder: f.ID.String()}
 }
 
-// UpdateVfolder changes a folder's name, what it is for, and what the members of its
-// project may do with it.
+// UpdateVfolder changes the name, the use and the permission for project members of a folder.
 func (s *Service) UpdateVfolder(ctx context.Context, in UpdateVfolderInput) (*VfolderPayload, error) {
 	if in.Name != nil {
 		if err := checkName(*in.Name); err != nil {
@@ -299,12 +299,12 @@ func checkName(name string) error {
 	return nil
 }
 
-// reserved are dot files that shells, SSH and the platform have in a session's home,
-// where a folder of the name would be mounted.
+// reserved are dot files in a session's home that shells, SSH or Berth use. A folder of such a
+// name would be mounted over them.
 var reserved = []string{
 	".ssh", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_history", ".profile", ".inputrc", ".zshrc", ".zshenv", ".zprofile",
 	".zlogin", ".zsh_history", ".vimrc", ".screenrc", ".tmux.conf", ".netrc", ".gitconfig", ".config", ".terminfo", ".berth",
 }
 
-// AutoMounts reports whether sessions mount a folder of that name without being asked.
+// AutoMounts reports whether sessions mount a folder of that name automatically.
 func AutoMounts(name string) bool { return strings.HasPrefix(name, ".") }

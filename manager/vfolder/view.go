@@ -20,24 +20,24 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// View answers storage proxies whose folders an access token or SSH key opens, and
-// hears what people do with them.
+// View answers storage proxies: it returns the folders that a credential gives access to, and
+// records file activity.
 type View struct {
 	storagepb.UnimplementedFoldersServer
 	Folders  *Service
 	Visitors Visitors
-	// Trail keeps what someone did.
-	Trail func(context.Context, Deed)
+	// Audit writes file activity to the audit log.
+	Audit func(context.Context, FileActivity)
 }
 
-// Visitors finds who shows a token or key at a proxy, and where they are, from the
-// address of their connection and what its request says of those before.
+// Visitors authenticates a token or key that a client presents to a proxy. It determines the
+// client's address from the connection and the headers of the request.
 type Visitors interface {
 	Visitor(ctx context.Context, token, peer string, forwarded []string) (*viewer.Viewer, netip.Addr, error)
 	Keyholder(ctx context.Context, email string, key []byte, peer string) (*viewer.Viewer, netip.Addr, error)
 }
 
-// List answers a proxy.
+// List answers ListRequest of a proxy.
 func (v *View) List(ctx context.Context, q *storagepb.ListRequest) (*storagepb.ListResponse, error) {
 	who, from, err := v.visitor(ctx, q)
 	if err == nil {
@@ -64,7 +64,7 @@ func (v *View) visitor(ctx context.Context, q *storagepb.ListRequest) (*viewer.V
 	return v.Visitors.Visitor(ctx, q.Token, q.Peer, q.Forwarded)
 }
 
-// opens lists the folders whose files the viewer may read, in the order of their ids.
+// opens lists the folders whose files the viewer can read, ordered by id.
 func (s *Service) opens(ctx context.Context) (*storagepb.ListResponse, error) {
 	who := viewer.From(ctx)
 	rows, err := s.client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ("")).
@@ -97,7 +97,7 @@ func (s *Service) opens(ctx context.Context) (*storagepb.ListResponse, error) {
 	return out, nil
 }
 
-// grantsOf are the grants of the folders' volumes.
+// grantsOf returns the grants of the folders' volumes.
 func (s *Service) grantsOf(ctx context.Context, rows []*ent.Vfolder) (map[uuid.UUID][]*ent.VolumeGrant, error) {
 	var volumes []uuid.UUID
 	for _, f := range rows {
@@ -116,8 +116,8 @@ func (s *Service) grantsOf(ctx context.Context, rows []*ent.Vfolder) (map[uuid.U
 	return out, nil
 }
 
-// paths are where folders lie in a view: mine/NAME, projects/PROJECT/NAME and
-// shared/OWNER/NAME. Anyone who sees a folder in their view may know whose it is.
+// paths returns the paths of folders in a view: mine/NAME, projects/PROJECT/NAME and
+// shared/OWNER/NAME. A user who can see a folder may see its owner.
 func (s *Service) paths(ctx context.Context, rows []*ent.Vfolder) (map[uuid.UUID][]string, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, f := range rows {

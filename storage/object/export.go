@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// Export sends files of a folder, or parts of them, to a storage.
+// Export uploads files of a folder, or parts of them, to an object storage.
 func (m *Mover) Export(ctx context.Context, w *Work, f *volume.Folder, q *storagepb.ExportRequest) error {
 	return w.each(ctx, len(q.Files), func(i int) (*storagepb.ObjectResult, error) {
 		u := &upload{client: m.client, work: w, item: q.Files[i]}
@@ -30,7 +30,7 @@ func (m *Mover) Export(ctx context.Context, w *Work, f *volume.Folder, q *storag
 	})
 }
 
-// upload is a file, or a part of one, on its way.
+// upload is the upload of a file or of a part of one.
 type upload struct {
 	client *http.Client
 	work   *Work
@@ -39,7 +39,7 @@ type upload struct {
 	etag   string
 }
 
-// open finds the file as it was listed.
+// open opens the file that was listed.
 func (u *upload) open(f *volume.Folder) (err error) {
 	if u.item.Offset < 0 || u.item.Length < 0 || u.item.Offset+u.item.Length > u.item.Size {
 		return fmt.Errorf("%d bytes from %d of %d: %w", u.item.Length, u.item.Offset, u.item.Size, errdefs.ErrInvalidArgument)
@@ -53,7 +53,7 @@ func (u *upload) open(f *volume.Folder) (err error) {
 	return nil
 }
 
-// same refuses a file that is another than was listed.
+// same returns an error if the file differs from the one that was listed.
 func (u *upload) same() error {
 	info, err := u.file.Stat()
 	if err != nil {
@@ -65,7 +65,7 @@ func (u *upload) same() error {
 	return nil
 }
 
-// try sends all of it. The storage checks the sum, so that it keeps nothing damaged.
+// try uploads all bytes. The storage verifies the checksum, so it does not store damaged data.
 func (u *upload) try(parent context.Context) error {
 	part := func() *io.SectionReader { return io.NewSectionReader(u.file, u.item.Offset, u.item.Length) }
 	sum := md5.New()
@@ -107,7 +107,7 @@ func (u *upload) try(parent context.Context) error {
 	return err
 }
 
-// steady reads until its context ends.
+// steady is a reader that returns an error after its context has ended.
 type steady struct {
 	ctx  context.Context
 	from io.Reader

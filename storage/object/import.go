@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// Import brings objects into a folder.
+// Import downloads objects into a folder.
 func (m *Mover) Import(ctx context.Context, w *Work, f *volume.Folder, q *storagepb.ImportRequest) error {
 	return w.each(ctx, len(q.Objects), func(i int) (*storagepb.ObjectResult, error) {
 		left, err := m.bring(ctx, w, f, q, q.Objects[i])
@@ -26,7 +26,7 @@ func (m *Mover) Import(ctx context.Context, w *Work, f *volume.Folder, q *storag
 	})
 }
 
-// bring makes one object a file, unless there is an equal one.
+// bring writes one object to a file, unless an equal file exists.
 func (m *Mover) bring(ctx context.Context, w *Work, f *volume.Folder, q *storagepb.ImportRequest, o *storagepb.ObjectItem) (left bool, err error) {
 	if o.Directory {
 		_, err := f.MakeDirectory(o.Path)
@@ -62,7 +62,7 @@ func (m *Mover) bring(ctx context.Context, w *Work, f *volume.Folder, q *storage
 	return errors.Is(err, errEqual), notEqual(err)
 }
 
-// errEqual is a file that need not be brought.
+// errEqual reports that an equal file exists, so the object is not downloaded.
 var errEqual = errors.New("an equal file is there")
 
 func notEqual(err error) error {
@@ -72,7 +72,7 @@ func notEqual(err error) error {
 	return err
 }
 
-// admits reports whether an object may take the place of what is there.
+// admits reports whether an object can replace the existing file.
 func admits(there *volume.Entry, o *storagepb.ObjectItem) error {
 	if there == nil {
 		return nil
@@ -98,19 +98,19 @@ func admits(there *volume.Entry, o *storagepb.ObjectItem) error {
 	return nil
 }
 
-// download is an object on its way.
+// download is the download of one object.
 type download struct {
 	client *http.Client
 	work   *Work
 	item   *storagepb.ObjectItem
-	draft  *transfer.Draft
-	at     int64 // bytes that are here
+	draft  *transfer.StagedFile
+	at     int64 // bytes that have arrived
 	sum    *sum
-	every  int64 // after so many more it is kept; 0 = never
-	kept   int64 // bytes that outlive the proxy
+	every  int64 // checkpoint after this many bytes; 0 = never
+	kept   int64 // bytes that survive a restart of the proxy
 }
 
-// try gets what is missing, and reports whether any came.
+// try downloads the missing bytes, and reports whether it received any.
 func (g *download) try(parent context.Context) (further bool, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -132,14 +132,14 @@ func (g *download) try(parent context.Context) (further bool, err error) {
 	if err == nil {
 		err = g.sum.check()
 	}
-	if errors.Is(err, errSpoiled) { // what came has to come again
+	if errors.Is(err, errSpoiled) { // the bytes must be downloaded again
 		err = errors.Join(g.restart(), &passing{error: err})
 		further = false
 	}
 	return further, err
 }
 
-// ask begins the download where it is.
+// ask requests the object from the current offset on.
 func (g *download) ask(ctx context.Context) (*http.Response, error) {
 	r, err := request(ctx, http.MethodGet, g.item.Get, nil)
 	if err != nil {
@@ -157,7 +157,7 @@ func (g *download) ask(ctx context.Context) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.at > 0 && resp.StatusCode == http.StatusOK { // it has no ranges
+	if g.at > 0 && resp.StatusCode == http.StatusOK { // the storage does not support ranges
 		if err := g.restart(); err != nil {
 			resp.Body.Close()
 			return nil, err
@@ -173,7 +173,7 @@ func (g *download) ask(ctx context.Context) (*http.Response, error) {
 	return resp, nil
 }
 
-// same refuses another object than the one that was listed.
+// same returns an error if the object differs from the one that was listed.
 func (g *download) same(resp *http.Response) error {
 	etag := strings.Trim(resp.Header.Get("ETag"), `"`)
 	if g.item.Etag != "" && etag != "" && etag != g.item.Etag {
@@ -224,7 +224,7 @@ func (g *download) copy(from io.Reader, dog watchdog) error {
 	}
 }
 
-// restart forgets what has come.
+// restart drops the bytes that have arrived.
 func (g *download) restart() error {
 	g.work.bytes.Add(-g.at)
 	g.at, g.sum = 0, nil

@@ -1,5 +1,5 @@
-// Package object moves bytes between folders and object storages that speak S3, with
-// requests that the manager has signed. The storage proxy alone imports it.
+// Package object moves bytes between folders and S3 object storages, with requests that the
+// manager has signed. Only the storage proxy imports it.
 package object
 
 import (
@@ -19,30 +19,30 @@ import (
 )
 
 const (
-	// atOnce is how many items of one call are moved at one time.
+	// atOnce is the number of items of one call that move concurrently.
 	atOnce = 4
-	// keepEvery is how much of an object comes until it is made sure that it outlives
-	// the proxy. Smaller objects come again.
+	// keepEvery is the number of bytes between two checkpoints of a download. After a restart
+	// of the proxy, a smaller object is downloaded again from its beginning.
 	keepEvery = 64 << 20
 )
 
-// Mover imports and exports. Make it with New.
+// Mover imports and exports. New creates one.
 type Mover struct {
 	files     *transfer.Server
 	client    *http.Client
 	keepEvery int64
 }
 
-// New returns a Mover that writes files by way of the given server.
+// New returns a Mover that writes files through the given server.
 func New(files *transfer.Server, policy *egress.Policy) *Mover {
 	return &Mover{files: files, keepEvery: keepEvery, client: &http.Client{
 		Transport: policy.Transport(egress.Public),
-		// A signature is for one address.
+		// A signature is valid for one address only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Work is one call under way.
+// Work is the progress of one running call.
 type Work struct {
 	bytes atomic.Int64
 	moved chan struct{}
@@ -51,13 +51,13 @@ type Work struct {
 	results []*storagepb.ObjectResult
 }
 
-// NewWork returns one that has not begun.
+// NewWork returns a Work without progress.
 func NewWork() *Work { return &Work{moved: make(chan struct{}, 1)} }
 
-// Moved gets a value when items were settled since the last one was taken.
+// Moved receives a value when items have finished since the last receive.
 func (w *Work) Moved() <-chan struct{} { return w.moved }
 
-// Progress is how far it is, with what was settled since it was last asked.
+// Progress returns the progress, and the results since the last call of Progress.
 func (w *Work) Progress(finished bool) *storagepb.ObjectProgress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *Work) settle(i int, r *storagepb.ObjectResult, err error) {
 	}
 }
 
-// classed gives the errors of writing files their class.
+// classed adds the error class to an error of writing a file.
 func classed(err error) error {
 	if code, words := transfer.Status(err); code == http.StatusInsufficientStorage {
 		return fmt.Errorf("%s: %w", words, errdefs.ErrResourceExhausted)
@@ -89,7 +89,7 @@ func classed(err error) error {
 	return err
 }
 
-// each moves every item of a call, several at once, until the context ends.
+// each moves every item of a call, several concurrently, until the context ends.
 func (w *Work) each(ctx context.Context, n int, move func(i int) (*storagepb.ObjectResult, error)) error {
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, atOnce)

@@ -18,27 +18,27 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// A request is tried so often before it moves a byte, which takes
-// 0.5 + 1 + 2 + 4 + 8 s and the tries themselves.
+// A request is tried this many times before it moves a byte. The pauses take 0.5 + 1 + 2 + 4 +
+// 8 s, plus the time of the requests.
 const (
 	tries     = 6
 	firstWait = 500 * time.Millisecond
-	longest   = 30 * time.Second // that a storage may ask to wait
+	longest   = 30 * time.Second // the longest Retry-After of a storage that is honoured
 )
 
-// silence is how long a storage may say nothing while bytes should come or go.
+// stallTimeout is how long a transfer can make no progress before its request is cancelled.
 const silence = time.Minute
 
-// passing is an error that may not be there the next time.
+// passing is an error that a retry can resolve.
 type passing struct {
 	error
-	after time.Duration // that the storage asks to wait
+	after time.Duration // Retry-After of the storage
 }
 
 func (p *passing) Unwrap() []error { return []error{p.error, errdefs.ErrUnavailable} }
 
-// persist runs a try again as long as what is in its way may pass. A try reports whether
-// it has brought it any further.
+// persist repeats try while it fails with an error that a retry can resolve. A call that made
+// progress resets the number of attempts.
 func persist(ctx context.Context, try func() (further bool, err error)) error {
 	wait := firstWait
 	for n := 1; ; n++ {
@@ -63,11 +63,11 @@ func persist(ctx context.Context, try func() (further bool, err error)) error {
 	}
 }
 
-// request makes a signed request.
+// request creates a signed request.
 func request(ctx context.Context, method string, s *storagepb.SignedRequest, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.GetUrl(), body)
 	if err != nil {
-		return nil, fmt.Errorf("the signed address cannot be read: %w", errdefs.ErrInvalidArgument) // it is a secret
+		return nil, fmt.Errorf("the signed address cannot be read: %w", errdefs.ErrInvalidArgument) // the address is a secret
 	}
 	for name, value := range s.GetHeaders() {
 		r.Header.Set(name, value)
@@ -75,8 +75,8 @@ func request(ctx context.Context, method string, s *storagepb.SignedRequest, bod
 	return r, nil
 }
 
-// do sends a request and turns what is not a success into an error. It tells no one the
-// address, which is signed.
+// do sends a request and returns an error for every status but the good ones. The error does
+// not contain the address, which is signed.
 func do(c *http.Client, r *http.Request, good ...int) (*http.Response, error) {
 	resp, err := c.Do(r)
 	if err != nil {
@@ -91,7 +91,7 @@ func do(c *http.Client, r *http.Request, good ...int) (*http.Response, error) {
 	return nil, refused(resp)
 }
 
-// broken is an error of a connection.
+// broken returns the error of a connection.
 func broken(doing string, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -113,11 +113,11 @@ type plain struct {
 func (p *plain) Error() string { return p.text }
 func (p *plain) Unwrap() error { return p.cause }
 
-// refused explains an answer that is not a success.
+// refused returns an error that explains an unsuccessful answer.
 func refused(resp *http.Response) error {
 	var said struct{ Code, Message string }
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<10))
-	_ = xml.Unmarshal(raw, &said) // there may be none
+	_ = xml.Unmarshal(raw, &said) // the body may be empty
 	words := resp.Status
 	if said.Code != "" {
 		words = said.Code + " (" + resp.Status + ")"
@@ -143,7 +143,7 @@ func refused(resp *http.Response) error {
 	return class(errdefs.ErrInvalidArgument)
 }
 
-// watchdog ends a request over which nothing moves.
+// watchdog cancels a request that makes no progress.
 type watchdog struct{ *time.Timer }
 
 func guard(cancel context.CancelCauseFunc) watchdog {

@@ -11,17 +11,17 @@ import (
 	"github.com/berthhq/berth/storage/transfer"
 )
 
-// note is what is kept with the bytes of an object that are here, for a proxy that goes
-// on with them.
+// note is stored with a checkpoint of an object, for a proxy that resumes the download.
 type note struct {
 	Etag string
 	Size int64
 	Sum  json.RawMessage `json:",omitempty"`
 }
 
-// stage finds what an earlier proxy has left of an object, if that is large enough to
-// continue with it, or begins a file. An object without an ETag may be another the next
-// time, and one that someone else brings here at the same time is brought twice.
+// stage resumes the download of a large object from the checkpoint of an earlier proxy, or
+// begins a file. An object without an ETag may have changed in between, so it is downloaded
+// again; an object that another call downloads to the same place at the same time is
+// downloaded twice.
 func (m *Mover) stage(ctx context.Context, g *download, at transfer.Place) (err error) {
 	if g.item.Size > m.keepEvery && g.item.Etag != "" {
 		g.draft, err = m.files.Resume(ctx, at, source(g.item), g.item.Size)
@@ -33,24 +33,24 @@ func (m *Mover) stage(ctx context.Context, g *download, at transfer.Place) (err 
 			return err
 		}
 	}
-	g.draft, err = m.files.Draft(ctx, at, g.item.Size)
+	g.draft, err = m.files.Stage(ctx, at, g.item.Size)
 	return err
 }
 
-// source is the address of an object without its signature.
+// source returns the address of an object without its signature.
 func source(o *storagepb.ObjectItem) string {
 	u, err := url.Parse(o.Get.GetUrl())
 	if err != nil {
-		return "" // it is refused when it is asked
+		return "" // the request will return the error
 	}
 	u.RawQuery = ""
 	return u.String()
 }
 
-// goOn takes what was kept, if it is of this very object, and marks a new file as one
-// of it.
+// goOn continues from the checkpoint if it belongs to this very object. Otherwise it starts a
+// new file.
 func (g *download) goOn() error {
-	at, raw := g.draft.Kept()
+	at, raw := g.draft.LastCheckpoint()
 	var n note
 	if at > 0 && json.Unmarshal(raw, &n) == nil && n.Etag == g.item.Etag && n.Size == g.item.Size {
 		if s, err := sumFrom(n.Sum); err == nil {
@@ -69,7 +69,7 @@ func (g *download) goOn() error {
 	return err
 }
 
-// keep makes sure that what is here outlives the proxy.
+// keep makes the received bytes survive a restart of the proxy.
 func (g *download) keep() error {
 	state, err := g.sum.state()
 	if err != nil {
@@ -79,17 +79,17 @@ func (g *download) keep() error {
 	if err != nil {
 		return err
 	}
-	if err := g.draft.Keep(raw); err != nil {
+	if err := g.draft.Checkpoint(raw); err != nil {
 		return err
 	}
 	g.kept = g.at
 	return nil
 }
 
-// leave lets a later call continue with what came, if it was ended by what passes: the
-// storage is away, or the proxy stops. What its caller has given up is not kept.
+// leave keeps the received bytes for a later call if a temporary condition ended this one: the
+// storage is unreachable, or the proxy stops. Bytes of a cancelled call are not kept.
 func (g *download) leave(err error) {
 	if g.every > 0 && errdefs.IsUnavailable(err) && (g.at == g.kept || g.keep() == nil) {
-		g.draft.Leave()
+		g.draft.Detach()
 	}
 }

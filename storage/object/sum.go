@@ -20,10 +20,10 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// errSpoiled are bytes that do not add up to what their storage says of them.
+// errSpoiled reports that the bytes do not match the checksum of the storage.
 var errSpoiled = errors.New("the bytes that arrived do not add up to the object's checksum")
 
-// kinds are the checksums that S3 keeps of whole objects, the strongest first.
+// kinds are the checksums that S3 stores for whole objects, the strongest first.
 var kinds = []struct {
 	header string
 	make   func() hash.Hash
@@ -35,20 +35,20 @@ var kinds = []struct {
 	{"X-Amz-Checksum-Crc32", func() hash.Hash { return crc32.NewIEEE() }},
 }
 
-// nvme is the CRC-64 of the NVM Express specification, its polynomial bit-reversed.
+// nvme is the CRC-64 polynomial of the NVM Express specification, bit-reversed.
 var nvme = crc64.MakeTable(0x9a6c9329ac4bc9b5)
 
-// sum is what the bytes of an object must add up to.
+// sum is the expected checksum of an object and the hash of the bytes so far.
 type sum struct {
 	hash.Hash
-	kind string // its header
+	kind string // header of the checksum
 	want []byte
 }
 
-// etagIsMD5 is the kind that needs no header of its own.
+// etagIsMD5 is the kind of checksum that has no header of its own.
 const etagIsMD5 = "ETag"
 
-// newSum is one with nothing in it; nil when there is no such kind.
+// newSum returns an empty sum, or nil if the kind is unknown.
 func newSum(kind string, want []byte) *sum {
 	s := &sum{kind: kind, want: want}
 	if kind == etagIsMD5 {
@@ -87,25 +87,25 @@ func sumOf(h http.Header, etag string) *sum {
 	return nil
 }
 
-// halfway is a sum of which a part has been added, as it is kept.
+// halfway is the stored form of an unfinished sum.
 type halfway struct {
 	Kind        string
 	Want, State []byte
 }
 
-// state is a sum to continue with later; nil for none.
+// state returns the state of a sum, to continue with later; nil for a nil sum.
 func (s *sum) state() (json.RawMessage, error) {
 	if s == nil {
 		return nil, nil
 	}
-	state, err := s.Hash.(encoding.BinaryMarshaler).MarshalBinary() // as all of the standard library
+	state, err := s.Hash.(encoding.BinaryMarshaler).MarshalBinary() // all hashes of the standard library implement it
 	if err != nil {
 		return nil, fmt.Errorf("keep a checksum: %w", err)
 	}
 	return json.Marshal(halfway{s.kind, s.want, state})
 }
 
-// sumFrom continues with a sum.
+// sumFrom restores a sum from its state.
 func sumFrom(raw json.RawMessage) (*sum, error) {
 	if len(raw) == 0 {
 		return nil, nil

@@ -1,4 +1,4 @@
-package door
+package sshd
 
 import (
 	"context"
@@ -14,24 +14,26 @@ import (
 )
 
 const (
-	handshake = 20 * time.Second // from the first byte to the login
-	// idle is how long a connection may say nothing; a client that keeps it alive
-	// (ServerAliveInterval) stays. slow is how long it may take nothing.
+	handshake = 20 * time.Second // time from the first byte to the login
+	// idle is how long a connection can be silent; clients with keep-alive
+	// (ServerAliveInterval) stay connected. slow is how long a client can delay the read of an
+	// answer.
 	idle = 15 * time.Minute
 	slow = time.Minute
-	// stillEvery is how often the rights of who is in are looked at, also of who
-	// does nothing: what was revoked ends within this and one question.
-	stillEvery = 4 * time.Second
+	// checkEvery is how often the rights of connected clients are checked, including idle
+	// ones. A revocation takes effect within this time and the time of one request to a
+	// manager.
+	checkEvery = 4 * time.Second
 )
 
-// timeouts are those of connections.
+// timeouts of a connection.
 type timeouts struct{ handshake, idle, slow time.Duration }
 
-// guestKey is where the permissions of a connection keep its guest.
-type guestKey struct{}
+// clientKey is the key of the Client in the permissions of a connection.
+type clientKey struct{}
 
-// visit serves one connection.
-func (d *Door) visit(ctx context.Context, raw net.Conn, from string) {
+// serveConn serves one connection.
+func (d *Server) serveConn(ctx context.Context, raw net.Conn, from string) {
 	user := ""
 	defer func() { d.guard.leave(from, user) }()
 	defer raw.Close()
@@ -44,15 +46,15 @@ func (d *Door) visit(ctx context.Context, raw net.Conn, from string) {
 		d.log.Debug("SSH handshake", "from", from, "error", err)
 		return
 	}
-	guest := server.Permissions.ExtraData[guestKey{}].(Guest)
-	if !d.guard.known(guest.User()) {
-		d.log.Info("SSH connection refused", "from", from, "user", guest.User(), "reason", "too many connections of the user")
+	client := server.Permissions.ExtraData[clientKey{}].(Client)
+	if !d.guard.addUser(client.User()) {
+		d.log.Info("SSH connection refused", "from", from, "user", client.User(), "reason", "too many connections of the user")
 		return
 	}
-	user = guest.User()
+	user = client.User()
 	conn.enter()
 	ctx, cancel := context.WithCancel(ctx)
-	v := &visit{ctx: ctx, guest: guest, says: map[ssh.Channel]func(string){}}
+	v := &connection{ctx: ctx, client: client, says: map[ssh.Channel]func(string){}}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { ssh.DiscardRequests(requests) })
 	tasks.Go(func() { v.watch(raw) })
@@ -60,16 +62,16 @@ func (d *Door) visit(ctx context.Context, raw net.Conn, from string) {
 	cancel()
 	server.Close()
 	tasks.Wait()
-	d.log.Info("SFTP visit", "user", user, "from", from, "took", time.Since(began))
+	d.log.Info("SFTP connection ended", "user", user, "from", from, "took", time.Since(began))
 }
 
-// config is how a connection logs in.
-func (d *Door) config(ctx context.Context, from string) *ssh.ServerConfig {
+// config returns the SSH configuration of a connection, with its login methods.
+func (d *Server) config(ctx context.Context, from string) *ssh.ServerConfig {
 	c := &ssh.ServerConfig{
 		Config: ssh.Config{
 			KeyExchanges: []string{ssh.KeyExchangeMLKEM768X25519, ssh.KeyExchangeCurve25519, ssh.KeyExchangeECDHP256, ssh.KeyExchangeECDHP384},
-			// The client chooses. OpenSSH would take ChaCha20-Poly1305, which in Go costs
-			// twice what AES does.
+			// The client chooses the cipher. OpenSSH would choose ChaCha20-Poly1305, which
+			// costs twice as much as AES in Go.
 			Ciphers: []string{ssh.CipherAES128GCM, ssh.CipherAES256GCM, ssh.CipherAES128CTR, ssh.CipherAES256CTR},
 			MACs:    []string{ssh.HMACSHA256ETM, ssh.HMACSHA512ETM},
 		},
@@ -81,21 +83,21 @@ func (d *Door) config(ctx context.Context, from string) *ssh.ServerConfig {
 	}
 	c.AddHostKey(d.host)
 	c.PasswordCallback = func(who ssh.ConnMetadata, secret []byte) (*ssh.Permissions, error) {
-		if d.guard.shut(from, who.User(), time.Now()) {
+		if d.guard.blocked(from, who.User(), time.Now()) {
 			return nil, fmt.Errorf("too many wrong passwords: %w", errdefs.ErrPermissionDenied)
 		}
 		g, err := d.cfg.Password(ctx, caller(who), string(secret))
 		if errdefs.IsUnauthorized(err) {
-			d.guard.guessed(from, who.User(), time.Now())
+			d.guard.failed(from, who.User(), time.Now())
 		} else if err == nil {
-			d.guard.welcome(from, who.User())
+			d.guard.loggedIn(from, who.User())
 		}
-		return d.admit(g, err)
+		return d.permissions(g, err)
 	}
 	if d.cfg.Key != nil {
 		c.PublicKeyCallback = func(who ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			g, err := d.cfg.Key(ctx, caller(who), key)
-			return d.admit(g, err)
+			return d.permissions(g, err)
 		}
 	}
 	return c
@@ -103,29 +105,29 @@ func (d *Door) config(ctx context.Context, from string) *ssh.ServerConfig {
 
 func caller(who ssh.ConnMetadata) Caller { return Caller{who.User(), who.RemoteAddr().String()} }
 
-func (d *Door) admit(g Guest, err error) (*ssh.Permissions, error) {
+func (d *Server) permissions(g Client, err error) (*ssh.Permissions, error) {
 	switch {
 	case err == nil:
-		return &ssh.Permissions{ExtraData: map[any]any{guestKey{}: g}}, nil
+		return &ssh.Permissions{ExtraData: map[any]any{clientKey{}: g}}, nil
 	case errdefs.IsUnauthorized(err):
 		return nil, err
 	}
 	d.log.Warn("SSH login", "error", err)
-	return nil, &ssh.BannerError{Err: err, Message: "Berth cannot tell right now whether you may come in: try again\r\n"}
+	return nil, &ssh.BannerError{Err: err, Message: "Berth cannot check your login right now: try again later\r\n"}
 }
 
-// visit is a connection of a guest.
-type visit struct {
-	ctx   context.Context
-	guest Guest
+// connection is a connection of an authenticated client.
+type connection struct {
+	ctx    context.Context
+	client Client
 
 	mu   sync.Mutex
-	says map[ssh.Channel]func(string) // of the channels that are served
+	says map[ssh.Channel]func(string) // by channel that is served
 }
 
-// watch ends the connection of a guest who may not stay.
-func (v *visit) watch(raw net.Conn) {
-	ticks := time.NewTicker(stillEvery)
+// watch closes the connection when the client loses its access.
+func (v *connection) watch(raw net.Conn) {
+	ticks := time.NewTicker(checkEvery)
 	defer ticks.Stop()
 	for {
 		select {
@@ -133,8 +135,9 @@ func (v *visit) watch(raw net.Conn) {
 			return
 		case <-ticks.C:
 		}
-		if err := v.guest.Still(v.ctx); errdefs.IsUnauthorized(err) {
-			// The words may find no room in the connection.
+		if err := v.client.Check(v.ctx); errdefs.IsUnauthorized(err) {
+			// The write of the message can block, so the connection closes after a second at
+			// the latest.
 			defer time.AfterFunc(time.Second, func() { raw.Close() }).Stop()
 			v.mu.Lock()
 			for _, say := range v.says {
@@ -147,10 +150,10 @@ func (v *visit) watch(raw net.Conn) {
 	}
 }
 
-const alone = "this is SFTP alone: no shell, no command, no forwarding"
+const alone = "this server offers SFTP only: no shell, no command, no forwarding"
 
 // serve serves channels until the connection ends.
-func (v *visit) serve(channels <-chan ssh.NewChannel) {
+func (v *connection) serve(channels <-chan ssh.NewChannel) {
 	var open atomic.Int32
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
@@ -165,7 +168,7 @@ func (v *visit) serve(channels <-chan ssh.NewChannel) {
 		}
 		ch, requests, err := c.Accept()
 		if err != nil {
-			continue // the connection is gone
+			continue // the connection is closed
 		}
 		open.Add(1)
 		sessions.Go(func() {
@@ -176,8 +179,8 @@ func (v *visit) serve(channels <-chan ssh.NewChannel) {
 	}
 }
 
-// session waits for what a channel is to be.
-func (v *visit) session(ch ssh.Channel, requests <-chan *ssh.Request) {
+// session handles the requests of a channel until it starts the subsystem or is refused.
+func (v *connection) session(ch ssh.Channel, requests <-chan *ssh.Request) {
 	for r := range requests {
 		switch r.Type {
 		case "subsystem":
@@ -187,7 +190,7 @@ func (v *visit) session(ch ssh.Channel, requests <-chan *ssh.Request) {
 				continue
 			}
 			_ = r.Reply(true, nil)
-			go ssh.DiscardRequests(requests) // it ends with the channel
+			go ssh.DiscardRequests(requests) // ends with the channel
 			v.subsystem(ch)
 			return
 		case "shell", "exec":
@@ -201,12 +204,12 @@ func (v *visit) session(ch ssh.Channel, requests <-chan *ssh.Request) {
 	}
 }
 
-// maxSaid is how many lines one channel is told beside the protocol: a client that
-// does not read them has room for these in its window.
+// maxSaid limits the lines that one channel gets outside of the protocol. A client that does
+// not read them has space for them in its window.
 const maxSaid = 20
 
-func (v *visit) subsystem(ch ssh.Channel) {
-	// Package ssh has one buffer for what is written beside: one at a time.
+func (v *connection) subsystem(ch ssh.Channel) {
+	// Package ssh has one buffer for stderr, so writes to it take turns.
 	var mu sync.Mutex
 	said := 0
 	say := func(words string) {
@@ -219,7 +222,7 @@ func (v *visit) subsystem(ch ssh.Channel) {
 	v.mu.Lock()
 	v.says[ch] = say
 	v.mu.Unlock()
-	err := v.guest.Serve(v.ctx, ch, say)
+	err := v.client.Serve(v.ctx, ch, say)
 	v.mu.Lock()
 	delete(v.says, ch)
 	v.mu.Unlock()
@@ -234,15 +237,15 @@ func exit(ch ssh.Channel, status uint32) {
 	_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status}))
 }
 
-// timedConn is a connection that gives every read and write its time once its guest
-// is in; until then the handshake's deadline holds.
+// timedConn sets a deadline for every read and write after the login. Before the login, the
+// deadline of the handshake applies.
 type timedConn struct {
 	net.Conn
 	timeouts
 	in atomic.Bool
 }
 
-// enter ends the time for the handshake, also for the read that waits already.
+// enter replaces the deadline of the handshake, also for a read that is already waiting.
 func (p *timedConn) enter() {
 	p.in.Store(true)
 	_ = p.SetWriteDeadline(time.Time{})

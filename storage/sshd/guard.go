@@ -1,4 +1,4 @@
-package door
+package sshd
 
 import (
 	"fmt"
@@ -8,44 +8,44 @@ import (
 	"time"
 )
 
-// What the door holds at most.
+// Limits of the server.
 const (
 	maxConnections = 500
 	maxStrangers   = 64 // connections that have not logged in
 	maxFrom        = 64 // connections of one address
 	maxOf          = 32 // connections of one user; rclone opens a dozen
-	maxChannels    = 10 // of one connection, as OpenSSH has it
+	maxChannels    = 10 // of one connection; the default of OpenSSH
 	maxTries       = 6  // of one connection
-	// maxWrong is how many wrong passwords an address may show within the window,
-	// as many as it may at the login page. A user who has logged in from the address
-	// has a count of their own there, so that others at it do not lock them out.
+	// maxWrong is the number of wrong passwords per address within the window, as on the login
+	// page. A user who has logged in from the address has a count of their own there, so that
+	// other users of the address cannot lock them out.
 	maxWrong      = 50
 	maxWrongKnown = 10
 	wrongWindow   = 15 * time.Minute
-	maxKept       = 10_000 // addresses, and users at addresses, that are remembered
+	maxKept       = 10_000 // remembered addresses, and users at addresses
 )
 
-// guard counts who is there, and who guesses.
+// guard counts connections and wrong passwords.
 type guard struct {
 	mu        sync.Mutex
 	open      int
 	strangers int
 	from      map[string]int
 	of        map[string]int
-	wrong     map[string][]time.Time     // by address, or address and user
-	users     map[string]map[string]bool // who has logged in, by address
-	seen      int                        // users in users
+	wrong     map[string][]time.Time     // by address, or by address and user
+	users     map[string]map[string]bool // users who have logged in, by address
+	seen      int                        // number of users in users
 }
 
 func newGuard() *guard {
 	return &guard{from: map[string]int{}, of: map[string]int{}, wrong: map[string][]time.Time{}, users: map[string]map[string]bool{}}
 }
 
-// enter counts a connection, or says why there is no room for it.
+// enter counts a connection, or returns the reason why the limit of connections is reached.
 func (g *guard) enter(from string, now time.Time) (why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if wait := g.waits(from, maxWrong, now); wait > 0 && len(g.users[from]) == 0 {
+	if wait := g.retryAfter(from, maxWrong, now); wait > 0 && len(g.users[from]) == 0 {
 		return fmt.Sprintf("too many wrong passwords from this address: try again in %v", wait.Round(time.Second))
 	}
 	if g.open >= maxConnections || g.strangers >= maxStrangers || g.from[from] >= maxFrom {
@@ -57,7 +57,7 @@ func (g *guard) enter(from string, now time.Time) (why string) {
 	return ""
 }
 
-// leave ends what enter counted; user is "" for who did not log in.
+// leave ends the connection that enter counted; user is "" if it did not log in.
 func (g *guard) leave(from, user string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,8 +70,9 @@ func (g *guard) leave(from, user string) {
 	}
 }
 
-// known counts a connection as its user's, if they have not too many.
-func (g *guard) known(user string) bool {
+// addUser counts a connection of a user, and reports whether the user has fewer than the
+// maximum.
+func (g *guard) addUser(user string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.of[user] >= maxOf {
@@ -88,8 +89,8 @@ func less(counts map[string]int, key string) {
 	}
 }
 
-// welcome notes that a user has logged in from an address.
-func (g *guard) welcome(from, user string) {
+// loggedIn records that a user has logged in from an address.
+func (g *guard) loggedIn(from, user string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.users[from][user] {
@@ -105,8 +106,8 @@ func (g *guard) welcome(from, user string) {
 	g.users[from][user] = true
 }
 
-// counted returns under which key a user's wrong passwords count, and how many may be
-// within the window.
+// counted returns the key under which a user's wrong passwords count, and the limit within the
+// window.
 func (g *guard) counted(from, user string) (key string, most int) {
 	if g.users[from][user] {
 		return from + " " + user, maxWrongKnown
@@ -114,13 +115,13 @@ func (g *guard) counted(from, user string) (key string, most int) {
 	return from, maxWrong
 }
 
-// guessed counts a wrong password.
-func (g *guard) guessed(from, user string, now time.Time) {
+// failed counts a wrong password.
+func (g *guard) failed(from, user string, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.wrong) >= maxKept {
 		for other := range g.wrong {
-			g.waits(other, maxWrong, now)
+			g.retryAfter(other, maxWrong, now)
 		}
 		if len(g.wrong) >= maxKept {
 			clear(g.wrong)
@@ -130,18 +131,18 @@ func (g *guard) guessed(from, user string, now time.Time) {
 	g.wrong[key] = append(g.wrong[key], now)
 }
 
-// shut reports whether too many wrong passwords were shown: by the user at the address
-// if they have logged in from it before, and else by strangers at the address.
-func (g *guard) shut(from, user string, now time.Time) bool {
+// blocked reports whether too many wrong passwords were sent: by the user if they have logged in
+// from the address before, and otherwise by anyone else at the address.
+func (g *guard) blocked(from, user string, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	key, most := g.counted(from, user)
-	return g.waits(key, most, now) > 0
+	return g.retryAfter(key, most, now) > 0
 }
 
-// waits is how long the next password has to wait; what is older than the window is
-// forgotten.
-func (g *guard) waits(key string, most int, now time.Time) time.Duration {
+// retryAfter returns how long the next password must wait. Wrong passwords older than the window
+// are dropped.
+func (g *guard) retryAfter(key string, most int, now time.Time) time.Duration {
 	list := g.wrong[key]
 	for len(list) > 0 && now.Sub(list[0]) >= wrongWindow {
 		list = list[1:]
@@ -157,7 +158,8 @@ func (g *guard) waits(key string, most int, now time.Time) time.Duration {
 	return list[len(list)-most].Add(wrongWindow).Sub(now)
 }
 
-// network is what counts as one address: a host of IPv6 has a whole /64.
+// network returns the unit of addresses that is counted: a /64 for IPv6, because one host has
+// all of it.
 func network(peer net.Addr) string {
 	at, err := netip.ParseAddrPort(peer.String())
 	if err != nil {

@@ -1,4 +1,4 @@
-package door
+package sshd
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func TestGuardCounts(t *testing.T) {
 				continue
 			}
 			in++
-			if known && !g.known(fmt.Sprint(i)) {
+			if known && !g.addUser(fmt.Sprint(i)) {
 				t.Error("a user's first connection is refused")
 			}
 		}
@@ -52,7 +52,7 @@ func TestGuardCounts(t *testing.T) {
 		if why := g.enter(other(i), now); why != "" {
 			t.Fatal(why)
 		}
-		if got := g.known("ann"); got != (i < 32) {
+		if got := g.addUser("ann"); got != (i < 32) {
 			t.Errorf("connection %d of a user: %v", i+1, got)
 		}
 	}
@@ -68,35 +68,35 @@ func TestGuardCounts(t *testing.T) {
 func TestGuardOfGuesses(t *testing.T) {
 	g, now := newGuard(), time.Unix(1e9, 0)
 	for i := range 50 {
-		if g.shut("a", "eve", now) || g.enter("a", now) != "" {
+		if g.blocked("a", "eve", now) || g.enter("a", now) != "" {
 			t.Fatalf("refused after %d wrong passwords", i)
 		}
 		g.leave("a", "")
-		g.guessed("a", "eve", now)
+		g.failed("a", "eve", now)
 		now = now.Add(time.Second)
 	}
-	if why := g.enter("a", now); !g.shut("a", "eve", now) || !strings.Contains(why, "14m10s") {
+	if why := g.enter("a", now); !g.blocked("a", "eve", now) || !strings.Contains(why, "14m10s") {
 		t.Errorf("after 50: %q", why)
 	}
-	if g.shut("b", "eve", now) || g.enter("b", now) != "" {
+	if g.blocked("b", "eve", now) || g.enter("b", now) != "" {
 		t.Error("another address is refused")
 	}
 	now = now.Add(15*time.Minute - 51*time.Second)
-	if !g.shut("a", "eve", now) {
+	if !g.blocked("a", "eve", now) {
 		t.Error("let in a second too early")
 	}
-	if now = now.Add(time.Second); g.shut("a", "eve", now) {
+	if now = now.Add(time.Second); g.blocked("a", "eve", now) {
 		t.Error("the first is old, and still it waits")
 	}
-	g.guessed("a", "eve", now)
-	if !g.shut("a", "eve", now) {
+	g.failed("a", "eve", now)
+	if !g.blocked("a", "eve", now) {
 		t.Error("one more is 50 again")
 	}
-	if now = now.Add(wrongWindow); g.shut("a", "eve", now) || len(g.wrong) != 0 {
+	if now = now.Add(wrongWindow); g.blocked("a", "eve", now) || len(g.wrong) != 0 {
 		t.Errorf("what is old is remembered: %v", g.wrong)
 	}
 	for i := range maxKept + 10 {
-		g.guessed(fmt.Sprint(i), "eve", now)
+		g.failed(fmt.Sprint(i), "eve", now)
 	}
 	if len(g.wrong) > maxKept {
 		t.Errorf("%d addresses are remembered", len(g.wrong))
@@ -125,24 +125,24 @@ func TestNetwork(t *testing.T) {
 // passwords count for themselves.
 func TestGuardOfKnownUsers(t *testing.T) {
 	g, now := newGuard(), time.Unix(1e9, 0)
-	g.welcome("a", "ann")
+	g.loggedIn("a", "ann")
 	for range maxWrong {
-		g.guessed("a", "eve", now)
+		g.failed("a", "eve", now)
 	}
-	if !g.shut("a", "eve", now) || !g.shut("a", "bob", now) {
+	if !g.blocked("a", "eve", now) || !g.blocked("a", "bob", now) {
 		t.Error("strangers at the address may go on")
 	}
-	if g.shut("a", "ann", now) || g.enter("a", now) != "" {
+	if g.blocked("a", "ann", now) || g.enter("a", now) != "" {
 		t.Error("strangers lock out who has logged in from the address")
 	}
 	for range maxWrongKnown {
-		g.guessed("a", "ann", now)
+		g.failed("a", "ann", now)
 	}
-	if !g.shut("a", "ann", now) {
+	if !g.blocked("a", "ann", now) {
 		t.Errorf("%d wrong passwords for a known user", maxWrongKnown)
 	}
 	for i := range maxKept + 10 {
-		g.welcome(fmt.Sprint(i), "ann")
+		g.loggedIn(fmt.Sprint(i), "ann")
 	}
 	if len(g.users) > maxKept {
 		t.Errorf("users at %d addresses are remembered", len(g.users))

@@ -1,4 +1,4 @@
-package door
+package sshd
 
 import (
 	"crypto/ed25519"
@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
-// hostKey reads a key that no one else may read, or makes it: a host that changes
-// its key is a stranger to everyone.
+// hostKey reads the host key, which only its owner can read, or generates it. Clients refuse a
+// host whose key has changed.
 func hostKey(path string) (ssh.Signer, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func hostKey(path string) (ssh.Signer, error) {
 	return key, nil
 }
 
-// makeKey makes a key that is there in full or not at all.
+// makeKey generates a key and writes the file atomically.
 func makeKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

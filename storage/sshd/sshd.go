@@ -1,7 +1,7 @@
-// Package door lets people in over SSH to one subsystem, SFTP: no shell, no
-// command, no forwarding. It keeps the host key, the handshakes and the limits; who
-// may come in, and what they get, its caller says. Package storage/view imports it.
-package door
+// Package sshd is an SSH server with one subsystem, SFTP: no shell, no command, no forwarding.
+// It owns the host key, the handshakes and the limits. Its caller authenticates clients and
+// serves their SFTP sessions. Package storage/view imports it.
+package sshd
 
 import (
 	"context"
@@ -18,36 +18,36 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Caller is who knocks.
+// Caller describes a connection that wants to log in.
 type Caller struct {
-	Name string // as they call themselves
+	Name string // the user name that the client sent
 	Peer string // address and port
 }
 
-// Guest is someone who is in, on one connection.
-type Guest interface {
-	// User is the same for all connections of one.
+// Client is an authenticated client on one connection.
+type Client interface {
+	// User returns the id of the user, which all connections of a user share.
 	User() string
-	// Still returns an error of the class unauthorized when they must go.
-	Still(context.Context) error
-	// Serve serves the subsystem until the stream ends. What is said stands on the
-	// person's terminal, beside the protocol.
+	// Check returns an error of the class unauthorized if the client has lost its access.
+	Check(context.Context) error
+	// Serve serves the subsystem until the stream ends. The function say writes a line to the
+	// client's terminal, outside of the protocol.
 	Serve(ctx context.Context, stream io.ReadWriteCloser, say func(words string)) error
 }
 
-// Config of a door.
+// Config of a server.
 type Config struct {
-	Dir string // keeps the host key
-	// Password and Key find who shows a secret, or the public half of a key that they
-	// has not proved yet to have. An error refuses them; of the class unauthorized
-	// when what they show is wrong.
-	Password func(context.Context, Caller, string) (Guest, error)
-	Key      func(context.Context, Caller, ssh.PublicKey) (Guest, error) // nil = no keys
+	Dir string // directory of the host key
+	// Password and Key authenticate a client by a secret, or by a public key whose possession
+	// it has yet to prove. An error rejects the client; it is of the class unauthorized if the
+	// secret or key is wrong.
+	Password func(context.Context, Caller, string) (Client, error)
+	Key      func(context.Context, Caller, ssh.PublicKey) (Client, error) // nil: no login by key
 	Logger   *slog.Logger
 }
 
-// Door accepts connections. Make it with New.
-type Door struct {
+// Server accepts connections. New creates one.
+type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	host     ssh.Signer
@@ -55,21 +55,22 @@ type Door struct {
 	timeouts timeouts
 }
 
-// New reads the host key, or makes it.
-func New(cfg Config) (*Door, error) {
+// New reads the host key, or generates it.
+func New(cfg Config) (*Server, error) {
 	host, err := hostKey(filepath.Join(cfg.Dir, "sftp_host_ed25519_key"))
 	if err != nil {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
-	return &Door{cfg: cfg, log: cfg.Logger, host: host, guard: newGuard(), timeouts: timeouts{handshake, idle, slow}}, nil
+	return &Server{cfg: cfg, log: cfg.Logger, host: host, guard: newGuard(), timeouts: timeouts{handshake, idle, slow}}, nil
 }
 
-// Fingerprint is what people compare before they trust the host.
-func (d *Door) Fingerprint() string { return ssh.FingerprintSHA256(d.host.PublicKey()) }
+// Fingerprint returns the fingerprint of the host key, which users compare before they trust
+// the host.
+func (d *Server) Fingerprint() string { return ssh.FingerprintSHA256(d.host.PublicKey()) }
 
-// Serve lets people in until the context ends, which closes the listener, and
-// waits until all have gone.
-func (d *Door) Serve(ctx context.Context, l net.Listener) error {
+// Serve accepts connections until the context ends, then closes the listener and waits until
+// all connections have ended.
+func (d *Server) Serve(ctx context.Context, l net.Listener) error {
 	var visits sync.WaitGroup
 	defer visits.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,12 +98,12 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 		from := network(c.RemoteAddr())
 		if why := d.guard.enter(from, time.Now()); why != "" {
 			d.log.Info("SSH connection refused", "from", from, "reason", why)
-			// Lines before the protocol's own are allowed (RFC 4253, 4.2); the buffer
-			// of a new connection has room for one.
+			// Lines before the identification string are allowed (RFC 4253, 4.2). The send
+			// buffer of a new connection has space for one, so the write does not block.
 			_, _ = io.WriteString(c, why+"\r\n")
 			c.Close()
 			continue
 		}
-		visits.Go(func() { d.visit(ctx, c, from) })
+		visits.Go(func() { d.serveConn(ctx, c, from) })
 	}
 }

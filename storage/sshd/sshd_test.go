@@ -1,4 +1,4 @@
-package door
+package sshd
 
 import (
 	"context"
@@ -23,13 +23,13 @@ import (
 // long is how long tests wait for what must come.
 const long = 2 * time.Minute
 
-// visitor is a guest who gets their own bytes back; their name is their user and their
+// echo is a client who gets their own bytes back; their name is their user and their
 // password.
-type visitor string
+type echo string
 
-func (v visitor) User() string                { return string(v) }
-func (v visitor) Still(context.Context) error { return nil }
-func (v visitor) Serve(_ context.Context, s io.ReadWriteCloser, say func(string)) error {
+func (v echo) User() string                { return string(v) }
+func (v echo) Check(context.Context) error { return nil }
+func (v echo) Serve(_ context.Context, s io.ReadWriteCloser, say func(string)) error {
 	if v == "talker" {
 		var all sync.WaitGroup
 		for i := range 2 * maxSaid {
@@ -42,9 +42,9 @@ func (v visitor) Serve(_ context.Context, s io.ReadWriteCloser, say func(string)
 	return err
 }
 
-// house is a door at an address.
+// house is a server at an address.
 type house struct {
-	*Door
+	*Server
 	address string
 	close   func()
 
@@ -60,13 +60,13 @@ func newHouse(t *testing.T, p *timeouts) *house {
 	h := &house{}
 	d, err := New(Config{
 		Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
-		Password: func(_ context.Context, c Caller, secret string) (Guest, error) {
+		Password: func(_ context.Context, c Caller, secret string) (Client, error) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.shown++
 			switch secret {
 			case c.Name:
-				return visitor(secret), nil
+				return echo(secret), nil
 			case "away":
 				return nil, fmt.Errorf("nobody to ask: %w", errdefs.ErrUnavailable)
 			}
@@ -96,11 +96,11 @@ func newHouse(t *testing.T, p *timeouts) *house {
 				t.Errorf("serve: %v", err)
 			}
 		case <-time.After(long):
-			t.Error("the door is open still")
+			t.Error("the server is still listening")
 		}
 	})
 	t.Cleanup(h.close)
-	h.Door, h.address = d, l.Addr().String()
+	h.Server, h.address = d, l.Addr().String()
 	return h
 }
 
@@ -239,7 +239,7 @@ func TestSilenceEnds(t *testing.T) {
 
 }
 
-// While a guest talks they stay: what they say counts from when they say it, and the time
+// While a client talks they stay: what they say counts from when they say it, and the time
 // for the handshake ends with it.
 func TestWhoTalksStays(t *testing.T) {
 	const span = 2 * time.Second
@@ -324,7 +324,7 @@ func TestTries(t *testing.T) {
 		t.Errorf("right at the second try: %v", err)
 	}
 	for guessed() < maxWrong-1 {
-		h.guard.guessed("127.0.0.1", "eve", time.Now())
+		h.guard.failed("127.0.0.1", "eve", time.Now())
 	}
 	if _, err := h.enter(t, "bob", "wrong", "bob"); err == nil {
 		t.Error("came in by the connection that guessed too often")
@@ -338,7 +338,7 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range maxWrong {
-		h.guard.guessed("127.0.0.1", "eve", time.Now())
+		h.guard.failed("127.0.0.1", "eve", time.Now())
 	}
 	if _, err := h.enter(t, "bob", "bob"); err == nil {
 		t.Error("a stranger comes in from an address that guessed too often")
@@ -367,7 +367,7 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// A guest is told no more beside the protocol than they have room for, and one thing after
+// A client is told no more beside the protocol than they have room for, and one thing after
 // the other, whatever happens at once.
 func TestFewWordsBeside(t *testing.T) {
 	h := newHouse(t, nil)

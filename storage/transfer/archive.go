@@ -23,9 +23,9 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// archive streams a directory as zip or tar.zst at constant memory. Links,
-// FIFOs, sockets and devices are left out, and so are directories that are too deep,
-// which a file in the archive names; what changes meanwhile is taken as it is found.
+// archive streams a directory as zip or tar.zst with constant memory. It leaves out links,
+// FIFOs, sockets, devices and directories that are too deep; a file in the archive lists the
+// latter. Files that change during the transfer are archived as they are read.
 func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.claims(w, r, ticket.Archive)
 	if err != nil {
@@ -71,49 +71,49 @@ func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 		err = deep.tell(pack)
 	}
 	if err != nil {
-		return err // not closed: the end would make it look whole
+		return err // not closed: with an end mark the archive would look complete
 	}
 	return pack.Close()
 }
 
 const (
-	// leftOut is the name of the file in an archive that lists what is not there, after
-	// more letters where a file has that name.
+	// leftOut is the name of the file in an archive that lists the directories that were left
+	// out. Letters are added in front if a file already has the name.
 	leftOut = "LEFT-OUT.txt"
-	// maxLeftOut bounds the list.
+	// maxLeftOut limits the length of that list.
 	maxLeftOut = 1000
 )
 
-// tooDeep gathers the directories that an archive leaves out.
+// tooDeep collects the directories that an archive leaves out.
 type tooDeep struct {
-	paths []string
-	more  int
-	name  string
+	paths   []string
+	omitted int
+	name    string
 }
 
 func (d *tooDeep) add(path string) {
 	if len(d.paths) == maxLeftOut {
-		d.more++
+		d.omitted++
 		return
 	}
 	d.paths = append(d.paths, path)
 }
 
-// seen keeps the name of the list apart from those of files.
+// seen records a path of the archive, so that the name of the list differs from it.
 func (d *tooDeep) seen(path string) {
 	for path == cmp.Or(d.name, leftOut) {
 		d.name = "BERTH-" + cmp.Or(d.name, leftOut)
 	}
 }
 
-// tell adds the list to the archive, where there is something to list.
+// tell adds the list to the archive if a directory was left out.
 func (d *tooDeep) tell(p packer) error {
 	if len(d.paths) == 0 {
 		return nil
 	}
 	text := fmt.Sprintf("Directories that are more than %d levels deep are not in this archive:\n\n%s\n", folderpath.MaxDepth, strings.Join(d.paths, "\n"))
-	if d.more > 0 {
-		text += fmt.Sprintf("and %d more\n", d.more)
+	if d.omitted > 0 {
+		text += fmt.Sprintf("and %d more\n", d.omitted)
 	}
 	w, err := p.Add(cmp.Or(d.name, leftOut), listing{size: int64(len(text)), at: time.Now()})
 	if err != nil {
@@ -123,7 +123,7 @@ func (d *tooDeep) tell(p packer) error {
 	return err
 }
 
-// listing describes a file that is on no disk.
+// listing is the os.FileInfo of a file that exists only in the archive.
 type listing struct {
 	size int64
 	at   time.Time
@@ -136,9 +136,9 @@ func (l listing) ModTime() time.Time { return l.at }
 func (l listing) IsDir() bool        { return false }
 func (l listing) Sys() any           { return nil }
 
-// packer writes one archive.
+// packer writes one archive format.
 type packer interface {
-	// Add begins an entry and returns where its bytes go.
+	// Add begins an entry and returns the writer of its contents.
 	Add(name string, info os.FileInfo) (io.Writer, error)
 	Close() error
 }
@@ -162,7 +162,7 @@ func add(ctx context.Context, p packer, n volume.Node) error {
 	}
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	// Never more than the header said, also of a file that grows.
+	// A file that grows must not exceed the size in the header.
 	src := io.LimitReader(n.File, n.Info.Size())
 	written, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{src}, *buf)
 	if err != nil {
@@ -178,8 +178,8 @@ func tarred(p packer) bool { _, ok := p.(*tarPacker); return ok }
 
 type zipPacker struct{ *zip.Writer }
 
-// deflater is the compressor of one archive: to make one costs far more than to compress
-// a small file. Entries come one after the other.
+// deflater is the compressor of one archive. Creating one costs far more than compressing a
+// small file, and entries are written one after the other, so all entries share it.
 type deflater struct{ *flate.Writer }
 
 func (d *deflater) begin(w io.Writer) (_ io.WriteCloser, err error) {
@@ -206,7 +206,7 @@ func (z zipPacker) Add(name string, info os.FileInfo) (io.Writer, error) {
 	return z.CreateHeader(h)
 }
 
-// compressed are the kinds of files that do not get smaller.
+// compressed are the file name extensions of formats that are already compressed.
 var compressed = func() map[string]bool {
 	out := make(map[string]bool)
 	for _, e := range strings.Fields(".zip .gz .tgz .bz2 .xz .zst .7z .rar .jpg .jpeg .png .gif .webp .mp3 .mp4 .m4a .mkv .webm .avi .mov .whl .jar .npz .parquet .safetensors .pdf .docx .xlsx .pptx") {

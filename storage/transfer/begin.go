@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// begin makes the upload's files unless they are there.
+// begin creates the files of the upload unless they exist.
 func (s *Server) begin(r *http.Request, v *volume.Volume, u *upload) error {
 	st, err := v.Staging(u.Claims.Scope)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Server) begin(r *http.Request, v *volume.Volume, u *upload) error {
 	if !errdefs.IsNotFound(err) {
 		return err
 	}
-	if err := admit(r.Context(), v, u.Claims.Scope, volume.Room{Writer: u.id, Size: u.Claims.Size}, u.Claims.Size); err != nil {
+	if err := reserve(r.Context(), v, u.Claims.Scope, volume.Room{Writer: u.id, Size: u.Claims.Size}, u.Claims.Size); err != nil {
 		return err
 	}
 	if err := s.make(v, st, u); err != nil {
@@ -41,9 +41,9 @@ func (s *Server) begin(r *http.Request, v *volume.Volume, u *upload) error {
 	return nil
 }
 
-// make makes the files of an upload, and publishes an empty one.
+// make creates the files of an upload, and publishes an empty file at once.
 func (s *Server) make(v *volume.Volume, st *volume.Staging, u *upload) error {
-	// Bytes before note: a note without bytes means published.
+	// The bytes come before the note: a note without bytes means a published upload.
 	part, err := st.Open(u.part(), unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
 	if err != nil {
 		return err
@@ -54,14 +54,15 @@ func (s *Server) make(v *volume.Volume, st *volume.Staging, u *upload) error {
 	if u.Claims.Size > 0 {
 		return part.Close()
 	}
-	if err := s.publish(v, &session{upload: u, staging: st, file: part}); err != nil {
-		// With these the ticket's next use would find an upload to continue with.
+	if err := s.publishMatching(v, &lockedUpload{upload: u, staging: st, file: part}); err != nil {
+		// If these files stayed, the next request with the ticket would find an upload to
+		// resume.
 		return errors.Join(err, st.Remove(u.part()), st.Remove(u.note()))
 	}
 	return nil
 }
 
-// again answers a ticket that was used before.
+// again answers a request with a ticket that was already used.
 func again(st *volume.Staging, old, u *upload) error {
 	part, err := st.Open(old.part(), unix.O_RDONLY)
 	if err == nil {

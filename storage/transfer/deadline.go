@@ -7,37 +7,38 @@ import (
 	"time"
 )
 
-// idle is how long an upload may send nothing before its connection ends. It
-// loses nothing: the client resumes.
+// idle is how long an upload can stay silent before its connection is closed. No data is lost,
+// because the client can resume.
 const idle = time.Minute
 
-// taken is how long a client may take to read a piece of a download, which piece bounds:
-// 9 kB a second at least. A client that reads nothing holds a file open, and resumes.
+// taken is how long a client can take to read a piece of a download, a piece being at most 1
+// MiB: at least 9 kB/s. A client that does not read keeps a file open; it can resume the
+// download.
 const (
 	taken = 2 * time.Minute
 	piece = 1 << 20
 )
 
-// deadlines are those of one request: they move on with every read and every write until
-// someone ends them.
+// deadlines sets the deadlines of one request. Each read and each write extends them until end
+// is called.
 type deadlines struct {
 	control *http.ResponseController
 	taken   time.Duration
-	cancel  context.CancelFunc // of the request's context
+	cancel  context.CancelFunc // cancels the request's context
 
 	mu      sync.Mutex
-	cause   error // why it ended
-	reading bool  // the request's body
-	cut     bool  // the connection has a read deadline in the past
+	cause   error // why the request was ended, nil before that
+	reading bool  // the request's body is being read
+	cut     bool  // the connection's read deadline is in the past
 }
 
 func newDeadlines(w http.ResponseWriter, cancel context.CancelFunc) *deadlines {
 	return &deadlines{control: http.NewResponseController(w), taken: taken, cancel: cancel}
 }
 
-// more gives the next read its time. Not every connection has deadlines; one
-// without can only be ended by its client.
-func (p *deadlines) more() {
+// extendRead sets the deadline of the next read. Some connections do not support deadlines;
+// only their client can end them.
+func (p *deadlines) extendRead() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading = true
@@ -48,11 +49,13 @@ func (p *deadlines) more() {
 	}
 }
 
-// refused is how long an answer that refuses a request waits for the rest of it.
-// net/http reads some of it first, since a client that still sends may not look.
+// refused is how long an answer that refuses a request waits for the rest of its body.
+// net/http reads part of the body first, since a client that is still sending may not read the
+// answer.
 const refused = 2 * time.Second
 
-// shorten lets a client that sends nothing hold up its own refusal no longer.
+// shorten reduces the time that a client without progress can delay the answer that refuses
+// it.
 func (p *deadlines) shorten() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,9 +64,8 @@ func (p *deadlines) shorten() {
 	}
 }
 
-// over takes the deadline off after the last read, for the next request on
-// the connection.
-func (p *deadlines) over() {
+// clearRead removes the deadline after the last read, for the next request on the connection.
+func (p *deadlines) clearRead() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading = false
@@ -72,17 +74,17 @@ func (p *deadlines) over() {
 	}
 }
 
-// gone is why someone ended it, nil when no one did.
-func (p *deadlines) gone() error {
+// endCause returns the cause that was passed to end, or nil.
+func (p *deadlines) endCause() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cause
 }
 
-// end makes a pending read of the body, and every later one, fail now, and ends the
-// context of the request. It leaves the connection of a request without a body alone:
-// net/http listens there for the client to go, takes a deadline for that, and ends the
-// context of all requests to come on the connection.
+// end makes a pending read of the body, and every later one, fail now, and cancels the context
+// of the request. It does not touch the connection of a request without a body: net/http reads
+// there to detect that the client has disconnected, would take a deadline for that, and would
+// cancel the context of all later requests of the connection.
 func (p *deadlines) end(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,15 +100,15 @@ func (p *deadlines) stop() {
 	_ = p.control.SetReadDeadline(time.Now())
 }
 
-// spent reports whether the connection is of no use to another request.
+// spent reports whether the connection cannot serve another request.
 func (p *deadlines) spent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cut
 }
 
-// write gives the next write its time.
-func (p *deadlines) write() {
+// extendWrite sets the deadline of the next write.
+func (p *deadlines) extendWrite() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cause == nil {
@@ -114,5 +116,5 @@ func (p *deadlines) write() {
 	}
 }
 
-// begin takes off what the last request of the connection left.
+// begin removes the deadline that the previous request of the connection has set.
 func (p *deadlines) begin() { _ = p.control.SetWriteDeadline(time.Time{}) }

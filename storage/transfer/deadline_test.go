@@ -72,13 +72,13 @@ func TestAnEndAfterTheLastByte(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(r.Context())
 		x := &exchange{ResponseWriter: w, proto: r.ProtoMajor, deadline: newDeadlines(w, cancel)}
-		x.deadline.more()
+		x.deadline.extendRead()
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			t.Error(err)
 		}
 		x.deadline.end(errTaken())
 		<-ctx.Done()
-		x.deadline.over()
+		x.deadline.clearRead()
 		<-r.Context().Done() // net/http has met the deadline
 		x.WriteHeader(http.StatusNoContent)
 	}))

@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 )
 
-// download serves one file: ranges, conditions and HEAD as net/http knows
-// them, the bytes by sendfile(2).
+// download serves one file, with ranges, conditions and HEAD as net/http supports them, and
+// the bytes by sendfile(2).
 func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.claims(w, r, ticket.Download)
 	if err != nil {
@@ -44,20 +44,20 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// guard makes a browser save the answer instead of showing it: a folder holds
-// whatever its users put there, pages with scripts included.
+// guard makes a browser save the answer instead of showing it, because a folder can contain
+// any file, including pages with scripts.
 func guard(h http.Header, name string) {
 	h.Set("Content-Disposition", disposition(name))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("Cross-Origin-Resource-Policy", "same-site")
-	h.Set("Referrer-Policy", "no-referrer") // the address may hold a ticket
+	h.Set("Referrer-Policy", "no-referrer") // the address can contain a ticket
 }
 
-// etag changes when the file is replaced or written to.
+// etag returns an entity tag that changes when the file is replaced or written to.
 func etag(info fs.FileInfo) string {
 	st := info.Sys().(*syscall.Stat_t)
-	// Who uploads says when it was changed; the kernel when it came to be as it is.
+	// The client sets the modification time; the kernel sets the change time.
 	return fmt.Sprintf(`"%x-%x-%x-%x"`, st.Ino, info.Size(), info.ModTime().UnixNano(), st.Ctim.Nano())
 }
 
@@ -68,7 +68,8 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// disposition names the file twice: in ASCII for old clients and by RFC 5987.
+// disposition returns a Content-Disposition with two names: one in ASCII for old clients, one
+// by RFC 5987.
 func disposition(name string) string {
 	if !utf8.ValidString(name) {
 		name = strings.ToValidUTF8(name, "_")

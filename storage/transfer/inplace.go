@@ -7,10 +7,10 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// Edit begins to change a file of a folder where it is, for who continues with a part
-// of it or writes into its middle: what is written is there at once, Publish makes
-// it durable, and Discard keeps it.
-func (s *Server) Edit(at Place) (*Draft, error) {
+// Edit opens a file of a folder to change it in place, for a client that appends to it or
+// writes into its middle. Writes are visible at once, Publish makes them durable, and Discard
+// keeps them.
+func (s *Server) Edit(at Place) (*StagedFile, error) {
 	c := ticket.Claims{Operation: ticket.Upload, Volume: at.Volume, Scope: at.Scope, Folder: at.Folder, Path: at.Path, User: at.User}
 	v, err := s.cfg.Volumes.Get(c.Volume)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Server) Edit(at Place) (*Draft, error) {
 		return nil, err
 	}
 	defer f.Close()
-	d := s.draftOf(v, c)
+	d := s.stagedOf(v, c)
 	if d.file, err = f.OpenToChange(c.Path); err != nil {
 		return nil, err
 	}
@@ -36,8 +36,8 @@ func (s *Server) Edit(at Place) (*Draft, error) {
 	return d, nil
 }
 
-// keep makes sure that what was changed where it is will stay.
-func (d *Draft) keep(x *session) error {
+// keep makes changes of a file in place durable.
+func (d *StagedFile) keep(x *lockedUpload) error {
 	err := d.set.Set(x.file)
 	if err := errors.Join(err, x.file.Sync(), x.file.Close()); err != nil {
 		return written(err)

@@ -10,16 +10,16 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// admit promises an upload its room, so many bytes more than before, unless the scope's
-// limit or the disk is in the way.
-func admit(ctx context.Context, v *volume.Volume, scope string, r volume.Room, more int64) error {
+// reserve reserves storage for an upload, `more` bytes in addition to earlier reservations. It
+// returns an error if the limit of the scope or the free space of the disk is too small.
+func reserve(ctx context.Context, v *volume.Volume, scope string, r volume.Room, more int64) error {
 	if err := v.Room(more); err != nil {
 		return err
 	}
 	return v.Reserve(ctx, scope, r)
 }
 
-// explain names the limit that a product has kept itself.
+// explain adds the limit of the scope to an error of a product that enforces the limit itself.
 func (s *Server) explain(c ticket.Claims, err error) error {
 	if !errors.Is(err, errLimit) {
 		return err

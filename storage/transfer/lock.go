@@ -9,26 +9,26 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// takeover is how long a newcomer waits for the request that holds an upload
-// to save what it has and let go.
+// takeover is how long a new request waits until the request that has locked an upload has
+// saved its bytes and released the lock.
 const takeover = 5 * time.Second
 
-// locks give each upload to one request at a time. A newcomer ends the
-// holder: it is most likely a connection the client has given up long ago.
-// Between proxies on one volume, flock(2) on the staging file does the same
-// without the ending: a newcomer waits there as long.
+// locks gives each upload to one request at a time. A new request ends the older one, which is
+// most likely a connection that the client has given up. Between proxies on one volume,
+// flock(2) on the staging file serializes requests, but does not end them: a new request waits
+// up to the same time.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*holder
 }
 
 type holder struct {
-	end  func()        // asks the holder to let go; only while it holds
-	gone chan struct{} // closed when it has
+	end  func()        // asks the holder to release the lock
+	gone chan struct{} // closed after the release
 }
 
-// take returns when the upload is the caller's; end is called when another
-// request wants it.
+// take returns when the caller has the upload. The function end is called when another request
+// wants the upload.
 func (l *locks) take(ctx context.Context, id string, end func()) (release func(), err error) {
 	mine := &holder{end: end, gone: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(ctx, takeover)
@@ -42,7 +42,7 @@ func (l *locks) take(ctx context.Context, id string, end func()) (release func()
 		if other == nil {
 			l.held[id] = mine
 		} else {
-			other.end() // not later: its connection may have the next request by then
+			other.end() // under the mutex: later its connection could already serve the next request
 		}
 		l.mu.Unlock()
 		if other == nil {
@@ -56,7 +56,7 @@ func (l *locks) take(ctx context.Context, id string, end func()) (release func()
 		select {
 		case <-other.gone:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("upload is held by another request: %w", errdefs.ErrConflict)
+			return nil, fmt.Errorf("the upload is locked by another request: %w", errdefs.ErrConflict)
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// tooLate is no time of a file: ext4 counts until 2446, and no one means it.
+// tooLate is the limit for modification times. ext4 stores times until 2446, and later ones
+// are mistakes.
 var tooLate = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// modified reads when the file was changed from what a tus client says of it: mtime,
-// in seconds since 1970 with up to nine digits behind a dot. Nil is now; what else is
-// said of the file is not asked for.
+// modified returns the modification time from the metadata of a tus client: mtime, in seconds
+// since 1970 with up to nine decimals. Nil means now. Other metadata is ignored.
 func modified(r *http.Request) (*time.Time, error) {
 	const header = "Upload-Metadata"
 	for pair := range strings.SplitSeq(r.Header.Get(header), ",") {

@@ -8,12 +8,12 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// maxRanges is more than any client asks for at once: an answer to many costs far more
-// than to ask for it does.
+// maxRanges is more than any known client requests at once. An answer to many ranges costs the
+// server far more than the request costs the client.
 const maxRanges = 16
 
-// checkRanges refuses a request for too many parts of a file, and for the last zero bytes,
-// which net/http answers with a part that ends before it begins.
+// checkRanges rejects a request for too many parts of a file. It also rejects a request for
+// the last zero bytes, which net/http answers with a part that ends before it begins.
 func checkRanges(r *http.Request) error {
 	// Units that a server does not know are ignored (RFC 9110, 14.2).
 	if unit, _, _ := strings.Cut(r.Header.Get("Range"), "="); !strings.EqualFold(strings.TrimSpace(unit), "bytes") {

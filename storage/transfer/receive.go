@@ -23,20 +23,20 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// checksumNames are the algorithms of the checksum extension: sha1 because
-// tus demands it, sha256 for those who mean it, crc32c (four bytes, the first the
-// highest) for those who look for broken lines only and have no time.
+// checksumNames are the algorithms of the checksum extension: sha1 because tus requires it,
+// sha256 for security, crc32c (four bytes, big endian) as a cheap check against transmission
+// errors.
 const checksumNames = "sha1,sha256,crc32c"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is what a chunk must add up to.
+// checksum is the expected checksum of a chunk.
 type checksum struct {
 	hash.Hash
 	want []byte
 }
 
-// wantedSum reads Upload-Checksum; nil without one.
+// wantedSum returns the checksum from Upload-Checksum, or nil without the header.
 func wantedSum(r *http.Request) (*checksum, error) {
 	const header = "Upload-Checksum"
 	text := r.Header.Get(header)
@@ -64,10 +64,10 @@ func wantedSum(r *http.Request) (*checksum, error) {
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
 
-// receive appends a request's body and makes it durable. A cut connection
-// keeps what arrived; a body that is too long, or does not add up to its
-// checksum, keeps nothing.
-func (x *session) receive(body io.Reader, sum *checksum) (received int64, err error) {
+// receive appends the body of a request to the upload and makes it durable. If the connection
+// is cut, it keeps the bytes that arrived; if the body is too long or does not match its
+// checksum, it keeps none of them.
+func (x *lockedUpload) receive(body io.Reader, sum *checksum) (received int64, err error) {
 	start := x.offset
 	received, err = x.copy(body, sum)
 	if x.file == nil { // already published; nothing was written
@@ -95,16 +95,16 @@ func (x *session) receive(body io.Reader, sum *checksum) (received int64, err er
 	return received, err
 }
 
-// unwritten is the error of a write.
+// unwritten is an error of a write.
 type unwritten struct{ error }
 
 func (u unwritten) Unwrap() error { return u.error }
 
-// forget gives up what came since start. A file system on a network takes bytes
-// before its server does, and when it tells of an error in the end it does not say
-// which of them are missing: the file may be long enough and have a hole. What it
-// still meant to write, which Sync waits for, can make the file longer again.
-func (x *session) forget(start int64) error {
+// forget drops the bytes after start. A network file system accepts bytes before its server
+// has stored them, and an error that it reports later does not say which of them are missing:
+// the file can have its full length and a hole. Sync waits for pending writes, which could
+// otherwise extend the file again.
+func (x *lockedUpload) forget(start int64) error {
 	x.offset = start
 	var errs error
 	for range 3 {
@@ -118,8 +118,9 @@ func (x *session) forget(start int64) error {
 	return fmt.Errorf("take upload back to byte %d: %w", start, errors.Join(errs, errdefs.ErrUnavailable))
 }
 
-// knows reports whether a file system has room for the bytes it takes, so that those
-// before the one it refused are there. All that are not known for it, do not.
+// knows reports whether a file system checks for free space when it accepts bytes, so that all
+// bytes before a failed write are stored. File systems that are not known to do so do not
+// count.
 func knows(f *os.File) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
@@ -128,15 +129,15 @@ func knows(f *os.File) bool {
 	return slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC}, st.Type)
 }
 
-// ahead is how many bytes an upload gathers before the disk begins with them.
+// ahead is the number of bytes after which the kernel starts to write an upload to disk.
 const ahead = 4 << 20
 
-func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error) {
+func (x *lockedUpload) copy(body io.Reader, sum *checksum) (received int64, err error) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	left, begun := x.Claims.Size-x.offset, x.offset
 	for {
-		x.deadline.more()
+		x.deadline.extendRead()
 		n, rerr := body.Read(*buf)
 		received += int64(n)
 		if int64(n) > left {
@@ -153,20 +154,20 @@ func (x *session) copy(body io.Reader, sum *checksum) (received int64, err error
 			left -= int64(n)
 			x.wrote()
 			if x.offset-begun >= ahead {
-				// The disk is to work meanwhile; Sync is what waits and tells.
+				// This starts the writes without waiting; Sync waits and returns errors.
 				_ = unix.SyncFileRange(int(x.file.Fd()), begun, x.offset-begun, unix.SYNC_FILE_RANGE_WRITE)
 				begun = x.offset
 			}
 		}
 		if errors.Is(rerr, io.EOF) {
-			x.deadline.over()
+			x.deadline.clearRead()
 			return received, nil
 		}
-		if cause := x.deadline.gone(); rerr != nil && cause != nil {
+		if cause := x.deadline.endCause(); rerr != nil && cause != nil {
 			return received, cause
 		}
 		if rerr != nil {
-			// No one is there to answer; the client asks for the offset.
+			// The client has disconnected. It requests the offset when it resumes.
 			return received, fmt.Errorf("receive upload: %w: %w", rerr, context.Canceled)
 		}
 	}

@@ -14,33 +14,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kept is the part of an upload's note that is about a draft which outlives its process.
-type kept struct {
-	At   int64           // bytes that are on disk, whatever becomes of the machine
-	Note json.RawMessage // of who writes it
+// checkpoint is the part of an upload's note about a staged file that outlives its process.
+type checkpoint struct {
+	At   int64           // bytes that are durable on disk
+	Note json.RawMessage // written by the caller of Checkpoint
 }
 
-// Resume is Draft for what takes long to get: it continues with what was kept of the same
-// source for the same place, also by a process that was killed. While someone else
-// writes it there is errdefs.ErrConflict.
-func (s *Server) Resume(ctx context.Context, at Place, source string, size int64) (*Draft, error) {
-	d, err := s.newDraft(at)
+// Resume is Stage for a file that takes long to transfer: it continues from the last
+// checkpoint of the same source for the same place, even if the earlier process was killed. It
+// returns errdefs.ErrConflict while another writer has the file.
+func (s *Server) Resume(ctx context.Context, at Place, source string, size int64) (*StagedFile, error) {
+	d, err := s.newStaged(at)
 	if err != nil {
 		return nil, err
 	}
-	d.upload.id, d.upload.Kept = draftID(at, source), &kept{}
+	d.upload.id, d.upload.Checkpoint = stagedID(at, source), &checkpoint{}
 	if d.staging, err = d.volume.Staging(at.Scope); err != nil {
 		return nil, err
 	}
-	if err := d.take(ctx); err != nil {
+	if err := d.lock(ctx); err != nil {
 		return nil, errors.Join(err, d.staging.Close())
 	}
-	if err = d.found(); err == nil {
+	if err = d.restore(); err == nil {
 		err = d.reserve(ctx, size)
 	}
 	if err != nil {
 		if d.end > 0 {
-			d.Leave()
+			d.Detach()
 		}
 		d.Discard()
 		return nil, err
@@ -48,15 +48,16 @@ func (s *Server) Resume(ctx context.Context, at Place, source string, size int64
 	return d, nil
 }
 
-// draftID names what is kept of a source for a place.
-func draftID(at Place, source string) string {
+// stagedID is the name of the partial file of a source for a place.
+func stagedID(at Place, source string) string {
 	sum := sha256.Sum256([]byte(at.Volume + "\n" + at.Scope + "\n" + at.Folder + "\n" + at.Path + "\n" + source))
 	return hex.EncodeToString(sum[:16])
 }
 
-// take opens the bytes and locks them, once anyone who has them lets go. Who had them may
-// have put them to their place or removed them, which makes them another's file.
-func (d *Draft) take(ctx context.Context) error {
+// lock opens the staged bytes and locks them, after any other writer has released them. The
+// other writer may have published or removed the file, so the lock counts only if the name
+// still refers to the opened file.
+func (d *StagedFile) lock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, takeover)
 	defer cancel()
 	for {
@@ -65,7 +66,7 @@ func (d *Draft) take(ctx context.Context) error {
 			return err
 		}
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil && d.named(f) {
+		if err == nil && d.current(f) {
 			d.file = f
 			return nil
 		}
@@ -75,14 +76,14 @@ func (d *Draft) take(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("somebody else brings it: %w", errdefs.ErrConflict)
+			return fmt.Errorf("another request is transferring the file: %w", errdefs.ErrConflict)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// named reports whether the bytes are still those that the staging directory has.
-func (d *Draft) named(f *os.File) bool {
+// current reports whether an open file is still the one in the staging directory.
+func (d *StagedFile) current(f *os.File) bool {
 	there, err := d.staging.Open(d.upload.part(), unix.O_RDONLY)
 	if err != nil {
 		return false
@@ -93,31 +94,34 @@ func (d *Draft) named(f *os.File) bool {
 	return aerr == nil && berr == nil && os.SameFile(a, b)
 }
 
-// found goes to where the bytes were last kept, and drops what came after.
-func (d *Draft) found() error {
+// restore sets the file to the last checkpoint and drops the bytes after it.
+func (d *StagedFile) restore() error {
 	info, err := d.file.Stat()
 	if err != nil {
-		return fmt.Errorf("size of draft: %w", err)
+		return fmt.Errorf("size of a staged file: %w", err)
 	}
 	u, err := readUpload(d.staging, d.upload.id)
-	if err == nil && u.Kept != nil && u.Kept.At <= info.Size() {
-		d.upload.Kept = u.Kept
+	if err == nil && u.Checkpoint != nil && u.Checkpoint.At <= info.Size() {
+		d.upload.Checkpoint = u.Checkpoint
 	} else if err != nil && !errdefs.IsNotFound(err) {
 		return err
 	}
-	d.end, d.there, d.reserved = d.upload.Kept.At, d.upload.Kept.At, d.upload.Kept.At
+	d.end, d.there, d.reserved = d.upload.Checkpoint.At, d.upload.Checkpoint.At, d.upload.Checkpoint.At
 	if err := d.file.Truncate(d.end); err != nil {
 		return written(err)
 	}
 	return nil
 }
 
-// Kept is how much was kept, and what was noted with it.
-func (d *Draft) Kept() (at int64, note []byte) { return d.upload.Kept.At, d.upload.Kept.Note }
+// LastCheckpoint returns the size at the last checkpoint, and the note that was stored with
+// it.
+func (d *StagedFile) LastCheckpoint() (at int64, note []byte) {
+	return d.upload.Checkpoint.At, d.upload.Checkpoint.Note
+}
 
-// Keep makes sure that what was written is there for a later Resume, whatever becomes
-// of this process, with a note of who writes it.
-func (d *Draft) Keep(note []byte) error {
+// Checkpoint makes the written bytes durable for a later Resume, even if the process is
+// killed, and stores a note with them.
+func (d *StagedFile) Checkpoint(note []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failed != nil {
@@ -127,19 +131,19 @@ func (d *Draft) Keep(note []byte) error {
 		d.failed = d.server.explain(d.upload.Claims, written(err))
 		return d.failed
 	}
-	d.upload.Kept = &kept{At: d.end, Note: note}
+	d.upload.Checkpoint = &checkpoint{At: d.end, Note: note}
 	return d.upload.save(d.staging)
 }
 
-// Leave lets go of the file and leaves what was kept of it for a later Resume.
-func (d *Draft) Leave() {
+// Detach closes the file and leaves the last checkpoint for a later Resume.
+func (d *StagedFile) Detach() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done || d.failed != nil {
 		return
 	}
 	d.done = true
-	d.file.Close() // what is not kept may be lost
+	d.file.Close() // bytes after the last checkpoint may be lost
 	d.volume.Stays(d.upload.Claims.Scope, d.upload.id, d.end)
 	d.staging.Close()
 }

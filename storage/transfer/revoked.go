@@ -11,37 +11,38 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 )
 
-// Barred says whose tickets count no longer.
-type Barred struct {
+// Revoked lists the users and folders whose tickets are no longer valid.
+type Revoked struct {
 	Users map[string]bool
-	// Folders: tickets for one that were issued to the user before then.
+	// Folders maps a user and a folder to a time: tickets for the folder that were issued to
+	// the user before it are not valid.
 	Folders map[UserFolder]time.Time
 }
 
-// UserFolder is a user and a folder, as tickets name them.
+// UserFolder is a user and a folder as tickets name them.
 type UserFolder struct{ User, Folder string }
 
-func (b Barred) has(c ticket.Claims) bool {
+func (b Revoked) has(c ticket.Claims) bool {
 	since, less := b.Folders[UserFolder{c.User, c.Folder}]
 	return b.Users[c.User] || less && c.Issued.Before(since)
 }
 
-// gate holds transfers to who is barred.
+// gate tracks the running transfers, so that they can be ended when their tickets are revoked.
 type gate struct {
-	mu     sync.Mutex
-	barred Barred
-	open   map[*exchange]struct{}
+	mu      sync.Mutex
+	revoked Revoked
+	open    map[*exchange]struct{}
 }
 
-func errBarred() error {
-	return fmt.Errorf("the ticket's user may not transfer this any more: %w", errdefs.ErrPermissionDenied)
+func errRevoked() error {
+	return fmt.Errorf("the ticket's user can no longer transfer this: the permission was revoked: %w", errdefs.ErrPermissionDenied)
 }
 
-// Bar replaces whose tickets are refused, and ends their transfers.
-func (s *Server) Bar(b Barred) {
+// Revoke replaces the list of revoked tickets and ends their transfers.
+func (s *Server) Revoke(b Revoked) {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
-	s.gate.barred = b
+	s.gate.revoked = b
 	for x := range s.gate.open {
 		if b.has(x.claims) {
 			x.end()
@@ -49,12 +50,12 @@ func (s *Server) Bar(b Barred) {
 	}
 }
 
-// enter lets an exchange continue unless its ticket is barred.
+// enter registers an exchange, or returns an error if its ticket is revoked.
 func (g *gate) enter(x *exchange) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.barred.has(x.claims) {
-		return errBarred()
+	if g.revoked.has(x.claims) {
+		return errRevoked()
 	}
 	if g.open == nil {
 		g.open = map[*exchange]struct{}{}
@@ -69,10 +70,10 @@ func (g *gate) leave(x *exchange) {
 	delete(g.open, x)
 }
 
-// end cuts the exchange off: what an upload sends is not read any more, what a
-// download gets is not written.
+// end cuts the exchange off: the body of an upload is not read any further, and the body of a
+// download is not written any further.
 func (x *exchange) end() {
-	x.deadline.end(errBarred())
+	x.deadline.end(errRevoked())
 	if x.kind != "upload" {
 		_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now())
 	}

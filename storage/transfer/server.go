@@ -25,12 +25,12 @@ import (
 type Config struct {
 	Volumes    *volume.Set
 	Tickets    *ticket.Verifier
-	Origins    []string // whose pages may call; "*" for all
+	Origins    []string // origins whose pages may call; "*" means all
 	Logger     *slog.Logger
-	Registerer prometheus.Registerer // nil = no metrics
+	Registerer prometheus.Registerer // nil: no metrics
 }
 
-// Server is an http.Handler. Make it with New.
+// Server is an http.Handler. New creates one.
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
@@ -39,11 +39,11 @@ type Server struct {
 	locks   locks
 	gate    gate
 	mounts  []mount
-	// conditional is held while a file is put to its place under a condition.
+	// conditional is held while a file is published under a condition.
 	conditional sync.Mutex
 }
 
-// New returns a server; Run sweeps its leftovers.
+// New returns a server. Run sweeps abandoned uploads.
 func New(cfg Config) (*Server, error) {
 	m, err := newMetrics(cfg.Registerer)
 	if err != nil {
@@ -55,15 +55,15 @@ func New(cfg Config) (*Server, error) {
 	s.handle("HEAD /uploads/{id}", "upload", s.offset)
 	s.handle("PATCH /uploads/{id}", "upload", s.append)
 	s.handle("DELETE /uploads/{id}", "upload", s.terminate)
-	s.handle("GET /download", "download", s.download) // HEAD too
+	s.handle("GET /download", "download", s.download) // also serves HEAD
 	s.handle("GET /archive", "archive", s.archive)
 	s.handle("OPTIONS /", "options", s.options)
 	s.handle("/", "unknown", s.unknown)
 	return s, nil
 }
 
-// unknown refuses what no other handler is for: a method that a resource does not have,
-// or no resource at all.
+// unknown rejects requests that no other handler serves: an unknown resource, or a method that
+// the resource does not have.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) error {
 	var allowed []string
 	for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE"} {
@@ -103,19 +103,19 @@ func (s *Server) counted(kind string, h func(http.ResponseWriter, *http.Request)
 	}
 }
 
-// mount is a subtree that someone else serves.
+// mount is a subtree that another handler serves.
 type mount struct {
 	path  string
 	serve http.HandlerFunc
 }
 
-// Mount has a path and all below it served by a handler that knows no tickets,
-// counted and logged as the kind. It is called before the first request.
+// Mount serves a path and everything below it with a handler that does not use tickets.
+// Requests are counted and logged as the kind. Mount must be called before the first request.
 func (s *Server) Mount(path, kind string, h func(http.ResponseWriter, *http.Request) error) {
 	s.mounts = append(s.mounts, mount{path, s.counted(kind, h)})
 }
 
-// route is who serves a path.
+// route returns the handler of a path.
 func (s *Server) route(path string) http.Handler {
 	for _, m := range s.mounts {
 		if path == m.path || strings.HasPrefix(path, m.path+"/") {
@@ -132,21 +132,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	x := &exchange{ResponseWriter: w, request: id, proto: r.ProtoMajor, began: time.Now(), deadline: newDeadlines(w, cancel)}
 	if m := r.Header.Get("X-HTTP-Method-Override"); m != "" && r.Method == http.MethodPost {
-		r.Method = m // tus, for clients behind old proxies
+		r.Method = m // part of tus, for clients behind old proxies
 	}
 	h := w.Header()
 	h.Set(requestid.Header, id)
 	h.Set("X-Content-Type-Options", "nosniff")
 	s.cors(h, r)
-	// Also for a handler that aborts the connection by panicking.
+	// Deferred, since a handler can abort the connection with a panic.
 	defer s.ended(x, r)
 	x.deadline.begin()
-	defer x.deadline.write() // what is still in a buffer
+	defer x.deadline.extendWrite() // for bytes that are still in a buffer
 	defer s.gate.leave(x)
 	s.route(r.URL.Path).ServeHTTP(x, r)
 }
 
-// ended logs one line: never the query, which may hold a ticket.
+// ended logs one line. It never logs the query, which can contain a ticket.
 func (s *Server) ended(x *exchange, r *http.Request) {
 	s.metrics.sent.Add(float64(x.sent))
 	s.metrics.received.Add(float64(x.received))
@@ -177,8 +177,8 @@ var exposed = strings.Join([]string{
 	"Tus-Extension", "Tus-Checksum-Algorithm", "X-Request-Id", "ETag", "Content-Disposition", "Content-Range",
 }, ", ")
 
-// cors lets the pages of the configured origins use the server. Tickets are
-// no ambient credentials, so none have to be allowed.
+// cors allows the pages of the configured origins to use the server. Browsers do not send
+// tickets by themselves, so credentials need no permission.
 func (s *Server) cors(h http.Header, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	if len(s.cfg.Origins) == 0 {
@@ -200,7 +200,8 @@ func (s *Server) cors(h http.Header, r *http.Request) {
 	h.Set("Access-Control-Max-Age", "86400")
 }
 
-// claims checks the request's ticket. Uploads carry it in a header only.
+// claims checks the request's ticket and returns its claims. Uploads carry the ticket in a
+// header only.
 func (s *Server) claims(w http.ResponseWriter, r *http.Request, operation string) (ticket.Claims, error) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer && operation != ticket.Upload {
@@ -215,7 +216,7 @@ func (s *Server) claims(w http.ResponseWriter, r *http.Request, operation string
 	return c, s.gate.enter(x)
 }
 
-// folder opens the folder a ticket is for.
+// folder opens the folder that a ticket is for.
 func (s *Server) folder(c ticket.Claims) (*volume.Folder, error) {
 	v, err := s.cfg.Volumes.Get(c.Volume)
 	if err != nil {
@@ -224,7 +225,7 @@ func (s *Server) folder(c ticket.Claims) (*volume.Folder, error) {
 	return v.Folder(c.Scope, c.Folder)
 }
 
-// sweepEvery is the pause between two searches for abandoned uploads.
+// sweepEvery is the pause between two sweeps of abandoned uploads.
 const sweepEvery = 15 * time.Minute
 
 // Run sweeps abandoned uploads until the context ends.

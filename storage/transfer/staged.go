@@ -18,42 +18,42 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// Place is where a file goes, on whose behalf.
+// Place is the target of a file, and the user who writes it.
 type Place struct {
 	User, Volume, Scope, Folder, Path string
-	// Parents has missing directories made when the file is published.
+	// Parents creates missing directories when the file is published.
 	Parents bool
 }
 
-// Draft is a file that is written in the staging directory, in any order, and
-// appears in its folder in one step. Unlike an upload it does not outlive who
-// writes it, but where Resume began it: what a crash leaves behind is swept.
-type Draft struct {
+// StagedFile is a file that is written in the staging directory, in any order, and moves to
+// its folder in one step. Unlike an upload, it ends with its process, except if Resume created
+// it. A sweep removes what a crash leaves behind.
+type StagedFile struct {
 	server  *Server
 	volume  *volume.Volume
-	staging *volume.Staging // nil where a file of the folder itself is written to
+	staging *volume.Staging // nil if a file of the folder itself is written to
 	upload  *upload
 	file    *os.File
-	there   int64 // what was there before
+	there   int64 // bytes that existed before
 
 	mu       sync.Mutex
 	set      volume.Attributes
-	end      int64 // of what was written
+	end      int64 // end of the written bytes
 	reserved int64
-	failed   error // of a write: what is there is not the file
+	failed   error // error of a write; the contents are incomplete
 	done     bool
 }
 
 const (
-	// step is how much a draft of unknown size reserves at once.
-	step     = 16 << 20
-	maxDraft = 1 << 44 // 16 TiB, as an upload's
+	// step is the amount that a file of unknown size reserves at once.
+	step      = 16 << 20
+	maxStaged = 1 << 44 // 16 TiB, as for an upload
 )
 
-// Draft begins a file. A size that is known is reserved at once, else it is 0.
-// The caller ends with Publish or Discard.
-func (s *Server) Draft(ctx context.Context, at Place, size int64) (*Draft, error) {
-	d, err := s.newDraft(at)
+// Stage creates a staged file. It reserves the size, which is 0 if unknown. The caller must
+// call Publish or Discard.
+func (s *Server) Stage(ctx context.Context, at Place, size int64) (*StagedFile, error) {
+	d, err := s.newStaged(at)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func (s *Server) Draft(ctx context.Context, at Place, size int64) (*Draft, error
 	return d, nil
 }
 
-// newDraft is one for a new file, which has no bytes yet.
-func (s *Server) newDraft(at Place) (*Draft, error) {
+// newStaged returns a staged file without bytes for a new file.
+func (s *Server) newStaged(at Place) (*StagedFile, error) {
 	c := ticket.Claims{Operation: ticket.Upload, Volume: at.Volume, Scope: at.Scope, Folder: at.Folder, Path: at.Path, User: at.User}
 	v, err := s.cfg.Volumes.Get(c.Volume)
 	if err != nil {
@@ -83,34 +83,33 @@ func (s *Server) newDraft(at Place) (*Draft, error) {
 	if err := checkTarget(v, c); err != nil {
 		return nil, err
 	}
-	d := s.draftOf(v, c)
+	d := s.stagedOf(v, c)
 	d.upload.noParents = !at.Parents
 	return d, nil
 }
 
-func (s *Server) draftOf(v *volume.Volume, c ticket.Claims) *Draft {
+func (s *Server) stagedOf(v *volume.Volume, c ticket.Claims) *StagedFile {
 	name := uuid.New()
-	return &Draft{server: s, volume: v, upload: &upload{Claims: c, id: hex.EncodeToString(name[:])}}
+	return &StagedFile{server: s, volume: v, upload: &upload{Claims: c, id: hex.EncodeToString(name[:])}}
 }
 
-// reserve makes sure of the room up to an offset.
-func (d *Draft) reserve(ctx context.Context, end int64) error {
-	if end > maxDraft {
-		return problem.TooLarge("Content-Length", maxDraft)
+// reserve reserves storage up to an offset.
+func (d *StagedFile) reserve(ctx context.Context, end int64) error {
+	if end > maxStaged {
+		return problem.TooLarge("Content-Length", maxStaged)
 	}
 	if end <= d.reserved {
 		return nil
 	}
-	if err := admit(ctx, d.volume, d.upload.Claims.Scope, volume.Room{Writer: d.upload.id, Size: end, There: d.there}, end-d.reserved); err != nil {
+	if err := reserve(ctx, d.volume, d.upload.Claims.Scope, volume.Room{Writer: d.upload.id, Size: end, There: d.there}, end-d.reserved); err != nil {
 		return err
 	}
 	d.reserved = end
 	return nil
 }
 
-// WriteAt writes some of the file. Once a write has failed the draft can only be
-// discarded.
-func (d *Draft) WriteAt(p []byte, at int64) (int, error) {
+// WriteAt writes a part of the file. After a failed write, the file can only be discarded.
+func (d *StagedFile) WriteAt(p []byte, at int64) (int, error) {
 	if err := d.room(at + int64(len(p))); err != nil {
 		return 0, err
 	}
@@ -127,7 +126,7 @@ func (d *Draft) WriteAt(p []byte, at int64) (int, error) {
 	return n, nil
 }
 
-func (d *Draft) room(end int64) error {
+func (d *StagedFile) room(end int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failed != nil {
@@ -147,11 +146,11 @@ func (d *Draft) room(end int64) error {
 	return err
 }
 
-// ReadAt reads what was written.
-func (d *Draft) ReadAt(p []byte, at int64) (int, error) { return d.file.ReadAt(p, at) }
+// ReadAt reads written bytes.
+func (d *StagedFile) ReadAt(p []byte, at int64) (int, error) { return d.file.ReadAt(p, at) }
 
-// Truncate makes the file as long as that.
-func (d *Draft) Truncate(size int64) error {
+// Truncate sets the size of the file.
+func (d *StagedFile) Truncate(size int64) error {
 	if err := d.room(size); err != nil {
 		return err
 	}
@@ -166,8 +165,8 @@ func (d *Draft) Truncate(size int64) error {
 	return nil
 }
 
-// Set notes the attributes that the file is to have when it is published.
-func (d *Draft) Set(a volume.Attributes) {
+// Set records the attributes that the file gets when it is published.
+func (d *StagedFile) Set(a volume.Attributes) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a.Mode != nil {
@@ -178,41 +177,42 @@ func (d *Draft) Set(a volume.Attributes) {
 	}
 }
 
-// Stat tells the size and the time of what is there, which publishing keeps.
-func (d *Draft) Stat() (os.FileInfo, error) { return d.file.Stat() }
+// Stat returns the size and the modification time of the staged file. Publish keeps both.
+func (d *StagedFile) Stat() (os.FileInfo, error) { return d.file.Stat() }
 
-// Size is how much there is.
-func (d *Draft) Size() int64 {
+// Size returns the number of bytes in the file.
+func (d *StagedFile) Size() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.end
 }
 
-// Condition looks at what a file would replace, nil for nothing, and refuses to.
+// Condition examines the file that would be replaced, nil if there is none. An error prevents
+// the replacement.
 type Condition func(there *volume.Entry) error
 
-// Publish makes the file visible at its place. What was there is replaced if the
-// condition, nil for none, agrees.
-func (d *Draft) Publish(when Condition) error {
+// Publish moves the file to its place. If a file exists there, it is replaced if the
+// condition, which can be nil, returns no error.
+func (d *StagedFile) Publish(when Condition) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done {
-		return fmt.Errorf("publish: is over: %w", errdefs.ErrFailedPrecondition)
+		return fmt.Errorf("publish: the file is already closed: %w", errdefs.ErrFailedPrecondition)
 	}
 	if d.failed != nil {
 		d.discard()
 		return d.failed
 	}
 	d.upload.Claims.Size = d.end - d.there
-	if d.upload.Kept != nil { // no one takes it over before it is at its place
+	if d.upload.Checkpoint != nil { // keeps the lock until the file is at its place
 		lock, err := unix.FcntlInt(d.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)
 		}
 		defer unix.Close(lock)
 	}
-	x := &session{upload: d.upload, staging: d.staging, file: d.file, attributes: d.set}
-	if err := d.publish(x, when); err != nil {
+	x := &lockedUpload{upload: d.upload, staging: d.staging, file: d.file, attributes: d.set}
+	if err := d.publishStaged(x, when); err != nil {
 		d.discard()
 		return d.server.explain(d.upload.Claims, err)
 	}
@@ -221,24 +221,24 @@ func (d *Draft) Publish(when Condition) error {
 	if d.staging == nil {
 		return nil
 	}
-	d.unnote()
+	d.removeCheckpoint()
 	return d.staging.Close()
 }
 
-func (d *Draft) publish(x *session, when Condition) error {
+func (d *StagedFile) publishStaged(x *lockedUpload, when Condition) error {
 	switch {
 	case d.staging == nil:
 		return d.keep(x)
 	case when == nil:
-		return x.publish(d.volume)
+		return x.moveIntoFolder(d.volume)
 	}
-	return d.server.publishIf(d.volume, x, when)
+	return d.server.publishWhen(d.volume, x, when)
 }
 
-// publishIf makes a complete upload visible if the condition agrees with what it would
-// replace.
-func (s *Server) publishIf(v *volume.Volume, x *session, when Condition) error {
-	if err := x.settle(); err != nil {
+// publishWhen moves a complete upload to its place if the condition returns no error for the
+// file that it would replace.
+func (s *Server) publishWhen(v *volume.Volume, x *lockedUpload, when Condition) error {
+	if err := x.finalize(); err != nil {
 		return err
 	}
 	f, err := v.Folder(x.Claims.Scope, x.Claims.Folder)
@@ -246,8 +246,9 @@ func (s *Server) publishIf(v *volume.Volume, x *session, when Condition) error {
 		return err
 	}
 	defer f.Close()
-	// No one who goes by a condition comes between the look and the step; a file that
-	// others make meanwhile is not replaced but looked at in its turn.
+	// The lock makes the check and the move one step for all writers with a condition. A file
+	// that another writer creates in between is not replaced; the loop checks the condition
+	// for it.
 	s.conditional.Lock()
 	defer s.conditional.Unlock()
 	for {
@@ -269,37 +270,37 @@ func (s *Server) publishIf(v *volume.Volume, x *session, when Condition) error {
 	}
 }
 
-// Discard forgets the file, unless it is published.
-func (d *Draft) Discard() {
+// Discard removes the file unless it was published.
+func (d *StagedFile) Discard() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.discard()
 }
 
-func (d *Draft) discard() {
+func (d *StagedFile) discard() {
 	if d.done {
 		return
 	}
 	d.done = true
-	defer d.file.Close() // nothing of it is wanted, or publishing closed it; others may want its lock
+	defer d.file.Close() // closed last, since the open file holds the lock; after a publish it is closed already
 	if d.staging == nil {
 		d.volume.Stays(d.upload.Claims.Scope, d.upload.id, d.end)
 		return
 	}
 	d.volume.Withdraw(d.upload.Claims.Scope, d.upload.id)
-	d.unnote()
+	d.removeCheckpoint()
 	if err := d.staging.Remove(d.upload.part()); err != nil {
-		d.server.log.Warn("discard a draft", "error", err)
+		d.server.log.Warn("discard a staged file", "error", err)
 	}
 	d.staging.Close()
 }
 
-// unnote forgets where Resume would have gone on.
-func (d *Draft) unnote() {
-	if d.upload.Kept == nil {
+// removeCheckpoint removes the note that Resume would continue from.
+func (d *StagedFile) removeCheckpoint() {
+	if d.upload.Checkpoint == nil {
 		return
 	}
-	if err := d.staging.Remove(d.upload.note()); err != nil { // it is swept
-		d.server.log.Warn("forget a draft", "error", err)
+	if err := d.staging.Remove(d.upload.note()); err != nil { // the sweep removes it later
+		d.server.log.Warn("remove the checkpoint of a staged file", "error", err)
 	}
 }

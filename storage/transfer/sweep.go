@@ -8,13 +8,13 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// sweep removes uploads that no one continued with, and the notes of used
-// tickets once the tickets have expired; and copies no one continued with.
+// sweep removes uploads and copies that no client has continued for their lifetime, and the
+// notes of used tickets after the tickets have expired.
 func (s *Server) sweep(ctx context.Context, now time.Time) {
 	for _, v := range s.cfg.Volumes.All() {
 		scopes, err := v.Scopes()
 		if err != nil {
-			continue // unmounted; its turn comes
+			continue // not mounted; a later sweep covers it
 		}
 		for _, scope := range scopes {
 			if ctx.Err() != nil {
@@ -25,7 +25,7 @@ func (s *Server) sweep(ctx context.Context, now time.Time) {
 			}
 			st, err := v.Staged(scope)
 			if err != nil {
-				continue // no upload ever
+				continue // no upload yet
 			}
 			if err := s.sweepStaging(ctx, v, st, now); err != nil {
 				s.log.Warn("sweep uploads", "volume", v.Name(), "scope", scope, "error", err)
@@ -57,8 +57,8 @@ func (s *Server) sweepStaging(ctx context.Context, v *volume.Volume, st *volume.
 	return nil
 }
 
-// abandon removes one upload's files, the note first: without it the bytes
-// mean nothing.
+// abandon removes the files of one upload. The note goes first, because bytes without a note
+// are not an upload.
 func (s *Server) abandon(ctx context.Context, v *volume.Volume, st *volume.Staging, id string, now time.Time) error {
 	u, err := readUpload(st, id)
 	if err == nil && now.Before(u.Claims.Expires) {

@@ -23,7 +23,7 @@ const (
 
 var uploadName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// options tells a tus client what the server can do.
+// options returns the protocol version, the extensions and the limits to a tus client.
 func (s *Server) options(w http.ResponseWriter, _ *http.Request) error {
 	h := w.Header()
 	h.Set("Tus-Resumable", tusVersion)
@@ -34,7 +34,7 @@ func (s *Server) options(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// speaks checks the protocol version and announces ours.
+// speaks checks the protocol version of the client and sets the header with ours.
 func speaks(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Tus-Resumable", tusVersion)
 	w.Header().Set("Cache-Control", "no-store")
@@ -45,7 +45,7 @@ func speaks(w http.ResponseWriter, r *http.Request) error {
 	return problem.Changed("Tus-Resumable", "only version %s is spoken here", tusVersion)
 }
 
-// number reads a header with a count of bytes.
+// number parses a header with a number of bytes.
 func number(r *http.Request, header string) (int64, error) {
 	text := r.Header.Get(header)
 	n, err := strconv.ParseUint(text, 10, 63)
@@ -55,8 +55,8 @@ func number(r *http.Request, header string) (int64, error) {
 	return int64(n), nil
 }
 
-// create begins the upload that a ticket allows. Asked again with the same
-// ticket, as after a lost answer, it names the same upload.
+// create begins the upload that a ticket allows. A repeated request with the same ticket, as
+// after a lost answer, returns the same upload.
 func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	if err := speaks(w, r); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	if err := s.begin(r, v, u); err != nil {
 		return err
 	}
-	where := "uploads/" + u.id // relative: the prefix is anyone who's who mounted us
+	where := "uploads/" + u.id // relative, because the server does not know the prefix that it is mounted below
 	if strings.HasSuffix(r.URL.Path, "/") {
 		where = u.id
 	}
@@ -93,7 +93,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkTarget refuses early what publishing would refuse in the end.
+// checkTarget rejects early what publishing would reject in the end.
 func checkTarget(v *volume.Volume, c ticket.Claims) error {
 	path, err := volume.CleanNew(c.Path)
 	if err != nil {
@@ -117,14 +117,13 @@ func checkTarget(v *volume.Volume, c ticket.Claims) error {
 	return nil
 }
 
-// offset tells how much has arrived. A client that hears of all of it sends
-// nothing more, so an upload whose publishing was interrupted is published
-// here.
+// offset returns the number of received bytes. A client that has sent all bytes sends no
+// further request, so an upload whose publishing was interrupted is published here.
 func (s *Server) offset(w http.ResponseWriter, r *http.Request) error {
 	if err := speaks(w, r); err != nil {
 		return err
 	}
-	x, err := s.hold(w, r, r.PathValue("id"))
+	x, err := s.lockUpload(w, r, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -139,7 +138,7 @@ func (s *Server) offset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// append receives bytes at the upload's end.
+// append receives bytes at the end of the upload.
 func (s *Server) append(w http.ResponseWriter, r *http.Request) error {
 	if err := speaks(w, r); err != nil {
 		return err
@@ -155,7 +154,7 @@ func (s *Server) append(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	x, err := s.hold(w, r, r.PathValue("id"))
+	x, err := s.lockUpload(w, r, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -187,8 +186,8 @@ func (s *Server) append(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// finish publishes the upload when its last byte is there.
-func (s *Server) finish(x *session) error {
+// finish publishes the upload if all of its bytes have arrived.
+func (s *Server) finish(x *lockedUpload) error {
 	if x.file == nil || x.offset < x.Claims.Size {
 		return nil
 	}
@@ -196,20 +195,20 @@ func (s *Server) finish(x *session) error {
 	if err != nil {
 		return err
 	}
-	if err := s.publish(v, x); err != nil {
+	if err := s.publishMatching(v, x); err != nil {
 		return err
 	}
 	v.Stays(x.Claims.Scope, x.id, x.Claims.Size)
 	return nil
 }
 
-// publish makes a complete upload visible; one that began with If-Match only in place
-// of the very file that a download named so.
-func (s *Server) publish(v *volume.Volume, x *session) error {
+// publishMatching publishes a complete upload. If the upload began with If-Match, the file
+// that it replaces must still have the entity tag that a download returned.
+func (s *Server) publishMatching(v *volume.Volume, x *lockedUpload) error {
 	if x.Match == "" {
-		return x.publish(v)
+		return x.moveIntoFolder(v)
 	}
-	return s.publishIf(v, x, func(there *volume.Entry) error {
+	return s.publishWhen(v, x, func(there *volume.Entry) error {
 		is := ""
 		if there != nil {
 			var err error
@@ -218,13 +217,13 @@ func (s *Server) publish(v *volume.Volume, x *session) error {
 			}
 		}
 		if is != x.Match {
-			return problem.Changed("If-Match", "the file does not exist, or is not the one that is meant")
+			return problem.Changed("If-Match", "the file does not exist, or is not the one that the tag names")
 		}
 		return nil
 	})
 }
 
-// tagOf is the entity tag of a file as it is now.
+// tagOf returns the current entity tag of a file.
 func tagOf(v *volume.Volume, c ticket.Claims) (string, error) {
 	f, err := v.Folder(c.Scope, c.Folder)
 	if err != nil {
@@ -243,12 +242,12 @@ func tagOf(v *volume.Volume, c ticket.Claims) (string, error) {
 	return etag(info), nil
 }
 
-// terminate ends an upload and frees its bytes.
+// terminate ends an upload and frees its storage.
 func (s *Server) terminate(w http.ResponseWriter, r *http.Request) error {
 	if err := speaks(w, r); err != nil {
 		return err
 	}
-	x, err := s.hold(w, r, r.PathValue("id"))
+	x, err := s.lockUpload(w, r, r.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -21,28 +21,28 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// lifetime of an upload from its last byte, and of the note that its ticket
-// was used.
+// lifetime is how long an upload is checkpoint after its last byte, and how long the note of a used
+// ticket is checkpoint.
 const lifetime = 24 * time.Hour
 
-// upload is one upload. On disk it is two files in the scope's staging
-// directory, ID.json (this struct) and ID.part (the bytes so far). A note
-// without bytes is an upload that was published, or ended; the ticket's id
-// names both, so a ticket makes one upload, also after a restart and on
-// another proxy.
+// upload is the state of one upload. On disk, it is two files in the scope's staging
+// directory: ID.json (this struct) and ID.part (the bytes received so far). A note without
+// bytes is an upload that was published or ended. The ticket's id names both files, so a
+// ticket creates one upload, also after a restart and on another proxy.
 type upload struct {
 	Claims  ticket.Claims
-	Ended   bool // by the client
+	Ended   bool // the client ended it
 	Created time.Time
-	// Modified is when the client changed the file; nil: as it arrives.
+	// Modified is the modification time that the client sent; nil: the time of arrival.
 	Modified *time.Time `json:",omitempty"`
-	// Match is the entity tag of the one file that it may replace; empty: whatever is there.
+	// Match is the entity tag that the replaced file must have; empty: any file, or none, can
+	// be there.
 	Match string `json:",omitempty"`
-	// Kept is set for a draft.
-	Kept *kept `json:",omitempty"`
+	// Checkpoint is set for a staged file that Resume can continue.
+	Checkpoint *checkpoint `json:"Kept,omitempty"`
 
 	id        string
-	noParents bool // a draft whose directory has to be there
+	noParents bool // a staged file whose directory must exist
 }
 
 func uploadID(c ticket.Claims) string {
@@ -85,26 +85,26 @@ func (u *upload) save(st *volume.Staging) error {
 	return st.WriteFile(u.note(), raw)
 }
 
-// session is an upload that the current request holds.
-type session struct {
+// lockedUpload is an upload that the current request has locked.
+type lockedUpload struct {
 	*upload
 	staging *volume.Staging
-	file    *os.File // nil when published
+	file    *os.File // nil after publishing
 	offset  int64    // bytes on disk
 
 	attributes volume.Attributes
-	wrote      func() // notes how far the bytes have come
+	wrote      func() // called with each write; records the size
 	deadline   *deadlines
 	release    func()
 }
 
 func errTaken() error {
-	return fmt.Errorf("another request took the upload over: %w", errdefs.ErrConflict)
+	return fmt.Errorf("another request has taken over the upload: %w", errdefs.ErrConflict)
 }
 
-// hold finds an upload by id, checks that the ticket is for it and takes it
-// from whatever request holds it.
-func (s *Server) hold(w http.ResponseWriter, r *http.Request, id string) (*session, error) {
+// lockUpload finds an upload by id, checks that the ticket is for it, and takes its lock from
+// the request that has it.
+func (s *Server) lockUpload(w http.ResponseWriter, r *http.Request, id string) (*lockedUpload, error) {
 	c, err := s.claims(w, r, ticket.Upload)
 	if err != nil {
 		return nil, err
@@ -120,23 +120,23 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, id string) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	x := &session{upload: &upload{id: id}, staging: st, deadline: w.(*exchange).deadline}
+	x := &lockedUpload{upload: &upload{id: id}, staging: st, deadline: w.(*exchange).deadline}
 	if x.release, err = s.locks.take(r.Context(), id, func() { x.deadline.end(errTaken()) }); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	if err := x.wait(r.Context(), c); err != nil {
+	if err := x.waitForLock(r.Context(), c); err != nil {
 		x.close()
 		return nil, err
 	}
 	return x, nil
 }
 
-// errElsewhere is an upload that another process has, perhaps one that is on its way
-// out.
-var errElsewhere = fmt.Errorf("upload is held by another proxy: %w", errdefs.ErrConflict)
+// errElsewhere reports that another process has locked the upload. The process may be
+// stopping.
+var errElsewhere = fmt.Errorf("the upload is locked by another proxy: %w", errdefs.ErrConflict)
 
-// wait opens the upload, and gives another proxy that has it time to let go.
-func (x *session) wait(ctx context.Context, c ticket.Claims) error {
+// waitForLock opens the upload. If another proxy has it, it waits until that one releases it.
+func (x *lockedUpload) waitForLock(ctx context.Context, c ticket.Claims) error {
 	ctx, cancel := context.WithTimeout(ctx, takeover)
 	defer cancel()
 	for {
@@ -146,22 +146,22 @@ func (x *session) wait(ctx context.Context, c ticket.Claims) error {
 		}
 		select {
 		case <-ctx.Done():
-			if cause := x.deadline.gone(); cause != nil {
+			if cause := x.deadline.endCause(); cause != nil {
 				return cause
 			}
 			return err
 		case <-time.After(50 * time.Millisecond):
 		}
-		x.file.Close() // nothing was written; by the next look it may be published
+		x.file.Close() // nothing was written; the upload may be published by the next attempt
 		x.file = nil
 	}
 }
 
-// open reads the note and the size of what is there.
-func (x *session) open(c ticket.Claims) error {
+// open reads the note and the size of the received bytes.
+func (x *lockedUpload) open(c ticket.Claims) error {
 	u, err := readUpload(x.staging, x.id)
 	if errdefs.IsNotFound(err) || err == nil && !u.sameFile(c) {
-		return notFound("upload %s", x.id) // nothing about the uploads of others
+		return notFound("upload %s", x.id) // reveals nothing about the uploads of other users
 	}
 	if err != nil {
 		return err
@@ -193,18 +193,18 @@ func (x *session) open(c ticket.Claims) error {
 	return nil
 }
 
-func (x *session) close() {
+func (x *lockedUpload) close() {
 	if x.file != nil {
-		x.file.Close() // errors of written bytes were seen by Sync
+		x.file.Close() // Sync has returned the errors of written bytes
 	}
 	x.staging.Close()
 	x.release()
 }
 
-// publish makes a complete upload visible in its folder. Network file systems
-// tell of a full disk only at fsync or close, so both are checked first.
-func (x *session) publish(v *volume.Volume) error {
-	if err := x.settle(); err != nil {
+// moveIntoFolder makes a complete upload visible in its folder. Network file systems report a
+// full disk only at fsync or close, so both are checked first.
+func (x *lockedUpload) moveIntoFolder(v *volume.Volume) error {
+	if err := x.finalize(); err != nil {
 		return err
 	}
 	f, err := v.Folder(x.Claims.Scope, x.Claims.Folder)
@@ -215,10 +215,10 @@ func (x *session) publish(v *volume.Volume) error {
 	return f.Publish(x.staging, x.part(), x.Claims.Path, volume.Placing{Replace: true, Parents: !x.noParents})
 }
 
-// settle gives the bytes their attributes and makes sure that they are there.
-func (x *session) settle() error {
+// finalize sets the attributes of the file, syncs it and closes it.
+func (x *lockedUpload) finalize() error {
 	if x.attributes.Mode == nil {
-		mode := uint32(foldergroup.File) // whatever the umask was
+		mode := uint32(foldergroup.File) // independent of the umask
 		x.attributes.Mode = &mode
 	}
 	if x.attributes.Modified == nil {
@@ -229,7 +229,7 @@ func (x *session) settle() error {
 	}
 	err := x.file.Sync()
 	if err != nil {
-		// A second try would find nothing wrong, and a hole for what was lost.
+		// A second attempt would see no error, and a hole in place of the lost bytes.
 		err = errors.Join(err, x.file.Truncate(0))
 	}
 	if err := errors.Join(err, x.file.Close()); err != nil {
@@ -240,10 +240,10 @@ func (x *session) settle() error {
 	return nil
 }
 
-// errLimit is a product that keeps a limit itself.
+// errLimit reports a limit that a product enforces itself.
 var errLimit = fmt.Errorf("the scope's limit is reached: %w", problem.ErrNoSpace)
 
-// written gives an error of writing bytes its class.
+// written adds the error class to an error of writing bytes.
 func written(err error) error {
 	if errors.Is(err, unix.EDQUOT) {
 		return fmt.Errorf("write upload: %w", errLimit)

@@ -16,17 +16,19 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Guest is who shows an access token, or an SSH key as a user's, and from where.
-type Guest struct {
+// Credentials are an access token, or an SSH key with the user's e-mail address, and the
+// address of the client.
+type Credentials struct {
 	Token     string
-	Email     string   // with PublicKey
-	PublicKey string   // as in the SSH protocol
+	Email     string   // set with PublicKey
+	PublicKey string   // in the SSH wire format
 	Peer      string   // address and port
 	Forwarded []string // X-Forwarded-For of the request
 }
 
-// key names a guest without their secret. The port does not matter.
-func (g Guest) key() [sha256.Size]byte {
+// key identifies the credentials without revealing the secret. The client's port does not
+// count.
+func (g Credentials) key() [sha256.Size]byte {
 	host, _, err := net.SplitHostPort(g.Peer)
 	if err != nil {
 		host = g.Peer
@@ -35,18 +37,18 @@ func (g Guest) key() [sha256.Size]byte {
 }
 
 const (
-	// fresh is how long an answer counts. It bounds, with the timeout of one
-	// question, how long a token works after its end: 4 s + 5 s < 10 s.
+	// fresh is how long an answer of a manager is cached. Together with the timeout of one
+	// request, it limits how long a revoked token works: 4 s + 5 s < 10 s.
 	fresh   = 4 * time.Second
 	timeout = 5 * time.Second
-	// maxKept bounds the answers in memory, and maxAsking the questions under way,
-	// anyone who tries tokens how often.
+	// maxKept limits the cached answers. maxAsking limits the concurrent requests to managers,
+	// however many tokens clients try.
 	maxKept   = 10_000
 	maxAsking = 32
-	maxSecret = 256 // bytes; our tokens are shorter
+	maxSecret = 256 // bytes; Berth's tokens are shorter
 )
 
-// accounts are the answers of managers.
+// accounts caches the answers of managers.
 type accounts struct {
 	manager Manager
 	serves  func(volume string) bool
@@ -56,7 +58,8 @@ type accounts struct {
 	kept map[[sha256.Size]byte]*answer
 }
 
-// answer is what was said of one token. Who asks for the same waits for it.
+// answer is the cached answer for one token. Concurrent callers with the same token wait for
+// one request.
 type answer struct {
 	mu   sync.Mutex
 	got  *account
@@ -64,23 +67,23 @@ type answer struct {
 	till time.Time
 }
 
-// account is what a token opens.
+// account is what a token gives access to.
 type account struct {
 	user       string
 	credential string
-	address    string // of the guest, as the manager finds it
+	address    string // address of the client, as the manager determined it
 	root       *node
 	byID       map[string]*open
 }
 
-// open is one folder.
+// open is one folder that the client can open.
 type open struct {
 	ref         *storagepb.FolderRef
 	path        string // in the view
 	read, write bool
 }
 
-// node is a directory of the view above the folders, or a folder.
+// node is a folder, or a directory of the view that contains folders.
 type node struct {
 	name   string
 	folder *open
@@ -91,8 +94,9 @@ func newAccounts(m Manager, serves func(string) bool) *accounts {
 	return &accounts{manager: m, serves: serves, asking: make(chan struct{}, maxAsking), kept: map[[sha256.Size]byte]*answer{}}
 }
 
-// get is what a guest's token opens, as a manager said a few seconds ago at most.
-func (a *accounts) get(ctx context.Context, g Guest) (*account, error) {
+// get returns what the credentials give access to, from an answer that is at most a few
+// seconds old.
+func (a *accounts) get(ctx context.Context, g Credentials) (*account, error) {
 	if g.PublicKey == "" && (g.Token == "" || len(g.Token) > maxSecret) {
 		return nil, fmt.Errorf("an access token is needed as the password: %w", errdefs.ErrUnauthenticated)
 	}
@@ -105,7 +109,7 @@ func (a *accounts) get(ctx context.Context, g Guest) (*account, error) {
 	asked := time.Now()
 	got, err := a.question(ctx, g)
 	if err != nil && !errdefs.IsUnauthorized(err) {
-		return nil, err // of this moment, not of the token
+		return nil, err // a temporary error says nothing about the token
 	}
 	e.got, e.err, e.till = got, err, asked.Add(fresh)
 	return got, err
@@ -125,21 +129,21 @@ func (a *accounts) answer(key [sha256.Size]byte) *answer {
 	return e
 }
 
-// forget has everyone looked at again: someone lost something.
+// forget drops all cached answers, because a permission was revoked.
 func (a *accounts) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.kept)
 }
 
-func (a *accounts) question(ctx context.Context, g Guest) (*account, error) {
+func (a *accounts) question(ctx context.Context, g Credentials) (*account, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	select {
 	case a.asking <- struct{}{}:
 		defer func() { <-a.asking }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("too many ask whose folders these are: %w", errdefs.ErrUnavailable)
+		return nil, fmt.Errorf("too many logins are being checked at the moment: %w", errdefs.ErrUnavailable)
 	}
 	r, err := a.manager.List(ctx, &storagepb.ListRequest{
 		Token: g.Token, Email: g.Email, PublicKey: []byte(g.PublicKey), Peer: g.Peer, Forwarded: g.Forwarded,
@@ -150,7 +154,7 @@ func (a *accounts) question(ctx context.Context, g Guest) (*account, error) {
 	return a.account(r)
 }
 
-// account lays the folders out that this proxy serves.
+// account builds the tree of the folders that this proxy serves.
 func (a *accounts) account(r *storagepb.ListResponse) (*account, error) {
 	user, err := uuid.FromBytes(r.User)
 	if err != nil {
@@ -172,12 +176,12 @@ func (a *accounts) account(r *storagepb.ListResponse) (*account, error) {
 	return out, nil
 }
 
-// unnamable cannot be a name in a path.
+// unnamable reports whether a name cannot be part of a path.
 func unnamable(name string) bool {
 	return name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00")
 }
 
-// add puts a folder to its place unless another one is there.
+// add puts a folder at its place in the tree, and reports whether the place was free.
 func (n *node) add(path []string, o *open) bool {
 	next := n.below[path[0]]
 	if len(path) == 1 {

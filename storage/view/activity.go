@@ -20,57 +20,57 @@ import (
 )
 
 const (
-	// quiet is how long nothing must have come to what someone does in a folder for
-	// it to be told, and longest how long it may continue untold. A client that writes
-	// 10,000 files makes a row a minute, not 10,000.
+	// quiet is how long a client must not access a folder before its activity there is
+	// reported, and longest is the longest time without a report. A client that writes 10,000
+	// files creates one row a minute, not 10,000.
 	quiet    = 15 * time.Second
 	longest  = time.Minute
-	tellTick = 5 * time.Second
-	// tellTimeout bounds one call of maxTold, and maxUntold what is kept while no
-	// manager answers.
-	tellTimeout = 10 * time.Second
-	maxTold     = 100
-	maxUntold   = 10_000
-	maxPaths    = 5 // of each kind, as examples
+	sendTick = 5 * time.Second
+	// sendTimeout limits one call with at most maxBatch rows. maxUnsent limits the rows that
+	// wait while no manager answers.
+	sendTimeout = 10 * time.Second
+	maxBatch    = 100
+	maxUnsent   = 10_000
+	maxPaths    = 5 // examples per kind of operation
 )
 
-// doer is whose doings are told together: one client in one folder.
-type doer struct{ user, credential, address, protocol, folder string }
+// actor identifies activity that is reported as one row: one client in one folder.
+type actor struct{ user, credential, address, protocol, folder string }
 
-// trail gathers what people do until a manager has been told.
-type trail struct {
+// activityLog collects the file activity of clients until a manager has recorded it.
+type activityLog struct {
 	manager Manager
-	file    string // keeps what could not be told
+	file    string // stores the activity that no manager has recorded
 	log     *slog.Logger
 
 	mu     sync.Mutex
-	open   map[doer]*storagepb.Doings
-	untold []*storagepb.Doings
+	open   map[actor]*storagepb.FileActivity
+	unsent []*storagepb.FileActivity
 	lost   int
-	kept   bool // the file holds all that is not told
+	kept   bool // the file contains everything that is unsent
 }
 
-func newTrail(m Manager, dir string, log *slog.Logger) *trail {
-	return &trail{manager: m, file: filepath.Join(dir, "untold"), log: log, open: map[doer]*storagepb.Doings{}}
+func newActivityLog(m Manager, dir string, log *slog.Logger) *activityLog {
+	return &activityLog{manager: m, file: filepath.Join(dir, "untold"), log: log, open: map[actor]*storagepb.FileActivity{}}
 }
 
-// did notes what a guest did at a place.
-func (t *tree) did(at place, kind storagepb.Doing_Kind, path string, bytes int64) {
-	t.views.trail.note(doer{at.who.user, at.who.credential, at.who.address, t.protocol, at.folder.ref.Folder}, kind, path, bytes, time.Now())
+// did records an operation of a client at a place.
+func (t *tree) did(at place, kind storagepb.FileOperation_Kind, path string, bytes int64) {
+	t.views.activity.note(actor{at.who.user, at.who.credential, at.who.address, t.protocol, at.folder.ref.Folder}, kind, path, bytes, time.Now())
 }
 
-func (t *trail) note(who doer, kind storagepb.Doing_Kind, path string, bytes int64, now time.Time) {
+func (t *activityLog) note(who actor, kind storagepb.FileOperation_Kind, path string, bytes int64, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	d := t.open[who]
 	if d == nil {
-		if len(t.open)+len(t.untold) >= maxUntold {
+		if len(t.open)+len(t.unsent) >= maxUnsent {
 			t.lost++
 			return
 		}
-		user, _ := uuid.Parse(who.user) // both were ids of the manager's
+		user, _ := uuid.Parse(who.user) // both are ids that the manager sent
 		credential, _ := uuid.Parse(who.credential)
-		d = &storagepb.Doings{
+		d = &storagepb.FileActivity{
 			User: user[:], Credential: credential[:], Address: who.address, Protocol: who.protocol, Folder: who.folder,
 			BeganUnixMs: now.UnixMilli(),
 		}
@@ -78,15 +78,15 @@ func (t *trail) note(who doer, kind storagepb.Doing_Kind, path string, bytes int
 	}
 	t.kept = false
 	d.EndedUnixMs = now.UnixMilli()
-	var done *storagepb.Doing
-	for _, x := range d.Done {
+	var done *storagepb.FileOperation
+	for _, x := range d.Operations {
 		if x.Kind == kind {
 			done = x
 		}
 	}
 	if done == nil {
-		done = &storagepb.Doing{Kind: kind}
-		d.Done = append(d.Done, done)
+		done = &storagepb.FileOperation{Kind: kind}
+		d.Operations = append(d.Operations, done)
 	}
 	done.Count++
 	done.Bytes += bytes
@@ -95,23 +95,23 @@ func (t *trail) note(who doer, kind storagepb.Doing_Kind, path string, bytes int
 	}
 }
 
-// run tells until the context ends, and once more then. What cannot be told is kept
-// for the next time and the next start.
-func (t *trail) run(ctx context.Context) {
+// run sends activity to a manager until the context ends, and once more then. Activity that
+// cannot be sent is kept for the next attempt, also across a restart.
+func (t *activityLog) run(ctx context.Context) {
 	t.load()
-	ticks := time.NewTicker(tellTick)
+	ticks := time.NewTicker(sendTick)
 	defer ticks.Stop()
 	for {
 		select {
 		case now := <-ticks.C:
-			t.settle(now)
+			t.collect(now)
 			t.flush(ctx)
 			t.keep()
 			continue
 		case <-ctx.Done():
 		}
-		t.settle(time.Time{})
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+		t.collect(time.Time{})
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 		defer cancel()
 		t.flush(last)
 		t.keep()
@@ -119,49 +119,49 @@ func (t *trail) run(ctx context.Context) {
 	}
 }
 
-// settle takes what is to be told by now; the zero time takes everything.
-func (t *trail) settle(now time.Time) {
+// collect moves the activity that is due to the unsent rows; with the zero time, it moves all.
+func (t *activityLog) collect(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for who, d := range t.open {
 		if now.IsZero() || now.Sub(time.UnixMilli(d.EndedUnixMs)) >= quiet || now.Sub(time.UnixMilli(d.BeganUnixMs)) >= longest {
-			t.untold = append(t.untold, d)
+			t.unsent = append(t.unsent, d)
 			t.kept = false
 			delete(t.open, who)
 		}
 	}
 	if t.lost > 0 {
-		t.log.Error("the audit trail lacks what people did: no manager was told for too long", "missing", t.lost)
+		t.log.Error("file activity is missing from the audit log, because no manager could be reached for too long", "missing", t.lost)
 		t.lost = 0
 	}
 }
 
-// flush tells what is to be told; what cannot be told waits for the next time.
-func (t *trail) flush(ctx context.Context) {
+// flush sends the unsent rows. Rows that cannot be sent wait for the next attempt.
+func (t *activityLog) flush(ctx context.Context) {
 	for {
 		t.mu.Lock()
-		list := t.untold[:min(len(t.untold), maxTold)]
+		list := t.unsent[:min(len(t.unsent), maxBatch)]
 		t.mu.Unlock()
 		if len(list) == 0 {
 			return
 		}
-		call, cancel := context.WithTimeout(ctx, tellTimeout)
-		_, err := t.manager.Record(call, &storagepb.RecordRequest{Doings: list})
+		call, cancel := context.WithTimeout(ctx, sendTimeout)
+		_, err := t.manager.Record(call, &storagepb.RecordRequest{Activities: list})
 		cancel()
 		if err != nil {
-			t.log.Warn("tell a manager what people did", "error", err)
+			t.log.Warn("send file activity to a manager", "error", err)
 			return
 		}
 		t.mu.Lock()
-		t.untold = t.untold[len(list):]
+		t.unsent = t.unsent[len(list):]
 		t.kept = false
 		t.mu.Unlock()
 	}
 }
 
-// load finds what could not be told before. It stays in the file until it is told: who
-// is killed between tells some of it twice, which is better than never.
-func (t *trail) load() {
+// load reads the rows of an earlier process that were not sent. They stay in the file until
+// they are sent. After a crash some rows can be sent twice, which is better than never.
+func (t *activityLog) load() {
 	raw, err := os.ReadFile(t.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -171,23 +171,23 @@ func (t *trail) load() {
 		err = proto.Unmarshal(raw, &q)
 	}
 	if err != nil {
-		t.log.Error("read what was not told", "file", t.file, "error", err)
+		t.log.Error("read unsent file activity", "file", t.file, "error", err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.untold = append(q.Doings, t.untold...)
+	t.unsent = append(q.Activities, t.unsent...)
 }
 
-// keep has the file hold what is untold, also what is still gathered, and no file where
-// all is told: a proxy that is killed loses what came since the last tick.
-func (t *trail) keep() {
+// keep writes the unsent rows and the current activity to the file, and removes the file if
+// there are none. A proxy that is killed loses what came after the last tick.
+func (t *activityLog) keep() {
 	t.mu.Lock()
 	if t.kept {
 		t.mu.Unlock()
 		return
 	}
-	list := slices.Concat(t.untold, slices.Collect(maps.Values(t.open)))
-	raw, err := proto.Marshal(&storagepb.RecordRequest{Doings: list}) // under the lock: note changes what is open
+	list := slices.Concat(t.unsent, slices.Collect(maps.Values(t.open)))
+	raw, err := proto.Marshal(&storagepb.RecordRequest{Activities: list}) // under the lock, because note changes the rows
 	t.kept = true
 	t.mu.Unlock()
 	if err == nil && len(list) > 0 {
@@ -198,7 +198,7 @@ func (t *trail) keep() {
 		}
 	}
 	if err != nil {
-		t.log.Error("keep what was not told", "rows", len(list), "error", err)
+		t.log.Error("store unsent file activity", "rows", len(list), "error", err)
 		t.mu.Lock()
 		t.kept = false
 		t.mu.Unlock()

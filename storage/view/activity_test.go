@@ -26,7 +26,7 @@ func (l *ledger) Record(_ context.Context, q *storagepb.RecordRequest) (*storage
 		return nil, fmt.Errorf("away: %w", errdefs.ErrUnavailable)
 	}
 	l.room--
-	for _, d := range q.Doings {
+	for _, d := range q.Activities {
 		l.told[d.Folder]++
 	}
 	return &storagepb.RecordResponse{}, nil
@@ -35,30 +35,30 @@ func (l *ledger) Record(_ context.Context, q *storagepb.RecordRequest) (*storage
 // What people did outlives proxies that are killed at any moment, until a manager has
 // taken it: nothing of it is lost, and nothing told twice that was told a round before.
 func TestTrailOutlivesKills(t *testing.T) {
-	const rows = 2*maxTold + 1
+	const rows = 2*maxBatch + 1
 	dir := t.TempDir()
 	m := &ledger{told: map[string]int{}}
 	// A proxy that is killed is one that is not heard of again.
-	proxy := func() *trail {
-		tr := newTrail(m, dir, slog.New(slog.DiscardHandler))
+	proxy := func() *activityLog {
+		tr := newActivityLog(m, dir, slog.New(slog.DiscardHandler))
 		tr.load()
 		return tr
 	}
-	round := func(tr *trail) {
-		tr.settle(time.Time{})
+	round := func(tr *activityLog) {
+		tr.collect(time.Time{})
 		tr.flush(t.Context())
 		tr.keep()
 	}
 	first := proxy()
 	for i := range rows {
-		first.note(doer{user: uuid.NewString(), folder: fmt.Sprint(i)}, storagepb.Doing_READ, "f", 1, time.Now())
+		first.note(actor{user: uuid.NewString(), folder: fmt.Sprint(i)}, storagepb.FileOperation_READ, "f", 1, time.Now())
 	}
 	round(first)
 	proxy() // killed before its first round
 	m.room = 1
 	round(proxy()) // takes the first part and goes away
-	if len(m.told) != maxTold {
-		t.Fatalf("%d rows told, want %d", len(m.told), maxTold)
+	if len(m.told) != maxBatch {
+		t.Fatalf("%d rows told, want %d", len(m.told), maxBatch)
 	}
 	proxy()
 	m.room = rows
@@ -74,8 +74,8 @@ func TestTrailOutlivesKills(t *testing.T) {
 		}
 		twice += n - 1
 	}
-	if twice != rows-maxTold {
-		t.Errorf("%d rows were told twice, want %d", twice, rows-maxTold)
+	if twice != rows-maxBatch {
+		t.Errorf("%d rows were told twice, want %d", twice, rows-maxBatch)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("left: %v %v", left, err)
@@ -86,15 +86,15 @@ func TestTrailOutlivesKills(t *testing.T) {
 func TestTrailKeepsWhatItGathers(t *testing.T) {
 	dir := t.TempDir()
 	m := &ledger{room: 1, told: map[string]int{}}
-	killed := newTrail(m, dir, slog.New(slog.DiscardHandler))
-	killed.note(doer{user: uuid.NewString(), folder: "f"}, storagepb.Doing_WROTE, "a", 1, time.Now())
-	killed.settle(time.Now()) // a tick: nothing is due yet
+	killed := newActivityLog(m, dir, slog.New(slog.DiscardHandler))
+	killed.note(actor{user: uuid.NewString(), folder: "f"}, storagepb.FileOperation_WROTE, "a", 1, time.Now())
+	killed.collect(time.Now()) // a tick: nothing is due yet
 	killed.flush(t.Context())
 	killed.keep()
 	if len(m.told) != 0 {
 		t.Fatal("it was told already")
 	}
-	next := newTrail(m, dir, slog.New(slog.DiscardHandler))
+	next := newActivityLog(m, dir, slog.New(slog.DiscardHandler))
 	next.load()
 	next.flush(t.Context())
 	next.keep()

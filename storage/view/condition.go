@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// condition is what If-Match and If-None-Match say of the file that a request would
-// replace (RFC 9110, 13.1); nil without them.
+// condition returns the condition that If-Match and If-None-Match set for the file that a
+// request would replace (RFC 9110, 13.1), or nil without these headers.
 func condition(h http.Header) (transfer.Condition, error) {
 	match, err := readTags(h, "If-Match")
 	if err != nil {
@@ -27,7 +27,7 @@ func condition(h http.Header) (transfer.Condition, error) {
 	return func(there *volume.Entry) error {
 		switch {
 		case match != nil && !match.has(there, false):
-			return problem.Changed("If-Match", "the file does not exist, or is not the one that is meant")
+			return problem.Changed("If-Match", "the file does not exist, or is not the one that the tag names")
 		case none != nil && none.has(there, true):
 			return problem.Changed("If-None-Match", "the file exists")
 		}
@@ -35,14 +35,14 @@ func condition(h http.Header) (transfer.Condition, error) {
 	}, nil
 }
 
-// tags are the entity tags of a header; any is "*".
+// tags are the entity tags of a header; any stands for "*".
 type tags struct {
 	any  bool
 	list []string
 }
 
-// has reports whether a file is one of the tags'. Weak tags count only where that is
-// said: those of the WebDAV side are strong.
+// has reports whether a file matches one of the tags. Weak tags match only where weak is true,
+// as the tags of WebDAV are strong.
 func (t *tags) has(there *volume.Entry, weak bool) bool {
 	if there == nil {
 		return false
@@ -85,7 +85,7 @@ func readTags(h http.Header, name string) (*tags, error) {
 	return t, nil
 }
 
-// entityTag changes when a file is replaced or written to.
+// entityTag returns a tag that changes when a file is replaced or written to.
 func entityTag(size int64, modified time.Time) string {
 	return fmt.Sprintf(`"%x-%x"`, size, modified.UnixNano())
 }

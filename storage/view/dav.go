@@ -19,17 +19,17 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// idle is how long a client that sends a file may say nothing.
+// idle is how long a client can be silent while it sends a file.
 const idle = time.Minute
 
-// WebDAV serves the request of who shows an access token as the password; the path
-// is below the one that Prefix names.
+// WebDAV serves the request of a client that sends an access token as the password. The path
+// is relative to Prefix.
 func (v *Views) WebDAV(w http.ResponseWriter, r *http.Request) error {
 	_, token, ok := r.BasicAuth()
 	if !ok {
 		return challenge(w, r, "show an access token as the password")
 	}
-	t := &tree{views: v, protocol: "WebDAV", guest: Guest{Token: token, Peer: r.RemoteAddr, Forwarded: r.Header.Values("X-Forwarded-For")}}
+	t := &tree{views: v, protocol: "WebDAV", guest: Credentials{Token: token, Peer: r.RemoteAddr, Forwarded: r.Header.Values("X-Forwarded-For")}}
 	_, err := v.accounts.get(r.Context(), t.guest)
 	if errdefs.IsUnauthorized(err) {
 		return challenge(w, r, "the access token is wrong or no longer valid")
@@ -55,7 +55,7 @@ func (v *Views) dav(w http.ResponseWriter, r *http.Request, t *tree) error {
 		return err
 	}
 	h := w.Header()
-	// A browser is to save what is in a folder, not to run it.
+	// A browser must save a file of a folder, not run it.
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -72,29 +72,29 @@ func (v *Views) dav(w http.ResponseWriter, r *http.Request, t *tree) error {
 	return nil
 }
 
-// Path is where package storage mounts WebDAV.
+// Path is the path at which package storage mounts WebDAV.
 const Path = "/dav"
 
-// request is what is known about one request.
+// request is the state of one request.
 type request struct {
 	t        *tree
-	size     int64              // of the body, -1 where the client does not tell
-	when     transfer.Condition // for what a PUT replaces; nil for none
-	modified *time.Time         // for what a PUT makes; nil for now
-	locked   bool               // something, for as long as it takes
-	replaced bool               // by a PUT
-	quota    bool               // the request asks for properties of RFC 4331
-	rooms    map[string]*room   // by folder, as this request has found them
-	failed   error              // why it is refused, where the protocol's package has no word for it
+	size     int64              // of the body; -1 if the client does not send it
+	when     transfer.Condition // for the file that a PUT replaces; nil without a condition
+	modified *time.Time         // of the file that a PUT creates; nil: now
+	locked   bool               // a lock is held for the duration of the request
+	replaced bool               // a PUT replaced a file
+	quota    bool               // the request reads properties of RFC 4331
+	rooms    map[string]*room   // results of this request, by folder
+	failed   error              // an error that package webdav has no status for
 }
 
-// refuse notes why the request fails.
+// refuse records why the request fails.
 func (x *request) refuse(err error) error {
 	x.failed = err
 	return err
 }
 
-// checked refuses what would cost too much or go wrong half way.
+// checked rejects requests that would cost too much or would fail half-way.
 func (x *request) checked(r *http.Request, prefix string) error {
 	switch r.Method {
 	case "PROPFIND":
@@ -124,8 +124,8 @@ func (x *request) checked(r *http.Request, prefix string) error {
 	return nil
 }
 
-// conditional looks at the condition of a PUT before its body comes; publishing
-// looks again.
+// conditional checks the condition of a PUT before its body is read. Publishing checks it
+// again.
 func (x *request) conditional(r *http.Request, prefix string) (err error) {
 	if x.when, err = condition(r.Header); err != nil || x.when == nil {
 		return err
@@ -146,7 +146,7 @@ func (x *request) conditional(r *http.Request, prefix string) (err error) {
 	})
 }
 
-// pair checks both ends before the target is taken away.
+// pair checks source and target before the target is removed.
 func (x *request) pair(r *http.Request, prefix string) error {
 	u, err := url.Parse(r.Header.Get("Destination"))
 	if err != nil || u.Path == "" {
@@ -181,7 +181,7 @@ func (x *request) pair(r *http.Request, prefix string) error {
 	return err
 }
 
-// body gives every read of a request its time.
+// body sets the deadline of every read of a request's body.
 type body struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -196,7 +196,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// response gives a refusal its own status and words.
+// response replaces the status and the message of a rejected request.
 type response struct {
 	http.ResponseWriter
 	request *request
@@ -225,7 +225,7 @@ func (a *response) WriteHeader(status int) {
 	}
 	words := ""
 	if status, words = transfer.Status(err); status == http.StatusNotFound && a.method != "GET" && a.method != "HEAD" && a.method != "PROPFIND" && a.method != "DELETE" {
-		status = http.StatusConflict // a directory on the way is not there
+		status = http.StatusConflict // a parent directory does not exist
 	}
 	a.status, a.said = status, true
 	h := a.Header()
@@ -234,7 +234,7 @@ func (a *response) WriteHeader(status int) {
 	}
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	a.ResponseWriter.WriteHeader(status)
-	_, _ = io.WriteString(a.ResponseWriter, words+"\n") // the client may be gone
+	_, _ = io.WriteString(a.ResponseWriter, words+"\n") // the client may have disconnected
 }
 
 func (a *response) Write(p []byte) (int, error) {
@@ -247,7 +247,7 @@ func (a *response) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// ReadFrom keeps the way open for sendfile(2).
+// ReadFrom lets io.Copy use sendfile(2).
 func (a *response) ReadFrom(src io.Reader) (int64, error) {
 	if rest, ok := src.(*io.LimitedReader); ok && !a.said {
 		if file, ok := rest.R.(*reading); ok {
@@ -262,5 +262,5 @@ func (a *response) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{a}, src)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap implements the convention of http.ResponseController.
 func (a *response) Unwrap() http.ResponseWriter { return a.ResponseWriter }

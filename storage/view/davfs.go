@@ -17,14 +17,14 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// davFS is a tree as package webdav wants it, for one request.
+// davFS implements webdav.FileSystem on a tree, for one request.
 type davFS struct {
 	t *tree
 	r *request
 }
 
-// told gives an error the form that package webdav looks for. What it has no
-// status for is noted.
+// told converts an error to the form that package webdav expects. It records errors that the
+// package has no status for.
 func (f davFS) told(err error) error {
 	switch {
 	case err == nil:
@@ -57,18 +57,18 @@ func (f davFS) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
 	return i, nil
 }
 
-// OpenFile opens a new file for writing where it is to be truncated, else what is
-// there for reading: properties are looked at with the flags of writing.
+// OpenFile opens a new file for writing if it is to be truncated, and an existing file for
+// reading otherwise: package webdav opens files for writing only to read their properties.
 func (f davFS) OpenFile(ctx context.Context, name string, flag int, _ fs.FileMode) (webdav.File, error) {
 	if flag&os.O_TRUNC != 0 {
-		d, at, err := f.t.draft(ctx, name, max(f.r.size, 0))
+		d, at, err := f.t.stage(ctx, name, max(f.r.size, 0))
 		if err != nil {
 			return nil, f.told(err)
 		}
 		if f.r.modified != nil {
 			d.Set(volume.Attributes{Modified: f.r.modified})
 		}
-		return &writing{fs: f, ctx: ctx, draft: d, at: at}, nil
+		return &writing{fs: f, ctx: ctx, staged: d, at: at}, nil
 	}
 	i, err := f.t.stat(ctx, name)
 	if err != nil {
@@ -77,7 +77,7 @@ func (f davFS) OpenFile(ctx context.Context, name string, flag int, _ fs.FileMod
 	return &reading{fs: f, ctx: ctx, name: name, info: i}, nil
 }
 
-// reading is a directory, or a file that is opened by its first read.
+// reading is a directory, or a file that the first read opens.
 type reading struct {
 	fs   davFS
 	ctx  context.Context
@@ -109,11 +109,10 @@ func (f *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sentPart is how much of a file is sent between two looks at whether it may still be read.
+// sentPart is the number of bytes between two checks of the permission to read a file.
 const sentPart = 1 << 20
 
-// sendTo sends the next n bytes without taking them through this process, where w leads
-// to a connection.
+// sendTo sends the next n bytes with sendfile(2) if w leads to a connection.
 func (f *reading) sendTo(w io.Writer, n int64) (sent int64, err error) {
 	if err := f.opened(); err != nil {
 		return 0, err
@@ -134,7 +133,7 @@ func (f *reading) Seek(offset int64, whence int) (int64, error) {
 	if err := f.opened(); err != nil {
 		return 0, err
 	}
-	f.read = 0 // who looks at the size or the beginning first has not read it
+	f.read = 0 // a client that seeks to find the size or the type has read nothing yet
 	return f.file.Seek(offset, whence)
 }
 
@@ -151,23 +150,23 @@ func (f *reading) Close() error {
 	if f.file == nil {
 		return nil
 	}
-	f.fs.t.did(f.at, storagepb.Doing_READ, f.at.path, f.read)
+	f.fs.t.did(f.at, storagepb.FileOperation_READ, f.at.path, f.read)
 	return f.file.Close()
 }
 
-// writing is a file that appears when it is closed, if all of it has come.
+// writing is a file that is published when it is closed, if all of its bytes have arrived.
 type writing struct {
-	fs    davFS
-	ctx   context.Context
-	draft *transfer.Draft
-	at    place
-	end   int64
-	whole bool
+	fs     davFS
+	ctx    context.Context
+	staged *transfer.StagedFile
+	at     place
+	end    int64
+	whole  bool
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
 
-// ReadFrom takes a whole file: only what its source has ended is published.
+// ReadFrom receives a whole file. The file is published only if the source ends with EOF.
 func (f *writing) ReadFrom(src io.Reader) (int64, error) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -192,13 +191,13 @@ func (f *writing) Write(p []byte) (int, error) {
 	if err := f.fs.t.still(f.ctx, f.at.folder, true); err != nil {
 		return 0, f.fs.told(err)
 	}
-	n, err := f.draft.WriteAt(p, f.end)
+	n, err := f.staged.WriteAt(p, f.end)
 	f.end += int64(n)
 	return n, f.fs.told(err)
 }
 
 func (f *writing) Stat() (fs.FileInfo, error) {
-	i, err := f.draft.Stat()
+	i, err := f.staged.Stat()
 	if err != nil {
 		return nil, f.fs.told(err)
 	}
@@ -207,21 +206,21 @@ func (f *writing) Stat() (fs.FileInfo, error) {
 
 func (f *writing) Close() error {
 	if !f.whole {
-		f.draft.Discard()
+		f.staged.Discard()
 		return nil
 	}
 	if err := f.fs.t.still(f.ctx, f.at.folder, true); err != nil {
-		f.draft.Discard()
+		f.staged.Discard()
 		return f.fs.told(err)
 	}
 	_, absent := f.fs.t.statAt(f.at)
-	err := f.draft.Publish(f.fs.r.when)
+	err := f.staged.Publish(f.fs.r.when)
 	if errdefs.IsNotFound(err) {
 		return f.fs.r.refuse(fmt.Errorf("%w: %w", err, errdefs.ErrConflict))
 	}
 	if err == nil {
 		f.fs.r.replaced = absent == nil
-		f.fs.t.did(f.at, storagepb.Doing_WROTE, f.at.path, f.end)
+		f.fs.t.did(f.at, storagepb.FileOperation_WROTE, f.at.path, f.end)
 	}
 	return f.fs.told(err)
 }

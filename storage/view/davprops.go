@@ -16,22 +16,22 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// maxProperties bounds the body of a PROPFIND.
+// maxProperties limits the body of a PROPFIND.
 const maxProperties = 1 << 20
 
-// Properties that package webdav does not know.
+// Properties that package webdav does not support.
 var (
 	quotaAvailable = xml.Name{Space: "DAV:", Local: "quota-available-bytes"}
 	quotaUsed      = xml.Name{Space: "DAV:", Local: "quota-used-bytes"}
 )
 
-// windows are the properties that Explorer sets after it has copied a file, all in one
-// request that fails as a whole. The time of the change is kept, the others have no
-// place on the disk.
+// windows are the properties that Windows Explorer sets after it has copied a file, in one
+// request that fails as a whole. The modification time is stored; the other properties are
+// accepted and dropped.
 const windows = "urn:schemas-microsoft-com:"
 
-// asked notes whether a PROPFIND asks for quotas: they cost more than the others and are
-// no part of "all properties" (RFC 4331, 3).
+// asked records whether a PROPFIND requests quotas: they cost more than the other properties,
+// and "allprop" does not include them (RFC 4331, 3).
 func (x *request) asked(r *http.Request) error {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxProperties+1))
 	if err != nil {
@@ -45,13 +45,13 @@ func (x *request) asked(r *http.Request) error {
 	return nil
 }
 
-// room is what is known of the space of a place.
+// room is the cached space of a folder.
 type room struct {
 	volume.Space
 	known bool
 }
 
-// DeadProps are the properties of a directory that package webdav does not know.
+// DeadProps returns the properties of a directory that package webdav does not support.
 func (f *reading) DeadProps() (map[xml.Name]webdav.Property, error) {
 	if !f.fs.r.quota || !f.info.dir {
 		return nil, nil
@@ -69,7 +69,7 @@ func (f *reading) DeadProps() (map[xml.Name]webdav.Property, error) {
 	}, nil
 }
 
-// space is that of a directory, found once for each folder of a request.
+// space returns the space of a directory. It is queried once per folder and request.
 func (x *request) space(f *reading) (volume.Space, bool, error) {
 	at, err := x.t.find(f.ctx, f.name)
 	if err != nil {
@@ -93,7 +93,7 @@ func (x *request) space(f *reading) (volume.Space, bool, error) {
 	return space, known, nil
 }
 
-// Patch sets the time of a change, and refuses other properties.
+// Patch sets the modification time, and refuses other properties.
 func (f *reading) Patch(patches []webdav.Proppatch) ([]webdav.Propstat, error) {
 	var set volume.Attributes
 	good, bad := webdav.Propstat{Status: http.StatusOK}, webdav.Propstat{Status: http.StatusForbidden}
@@ -131,8 +131,8 @@ func (f *reading) Patch(patches []webdav.Proppatch) ([]webdav.Propstat, error) {
 	return []webdav.Propstat{good}, nil
 }
 
-// modified is when a client says that it changed what it puts, in seconds since 1970; nil
-// where it says nothing.
+// modified returns the modification time that a client sends for a file, in seconds since
+// 1970, or nil without one.
 func modified(h http.Header) (*time.Time, error) {
 	const header = "X-OC-Mtime"
 	text := strings.TrimSpace(h.Get(header))
@@ -146,5 +146,6 @@ func modified(h http.Header) (*time.Time, error) {
 	return nil, fmt.Errorf("header %s: %.80q is not a number of seconds since 1970: %w", header, text, errdefs.ErrInvalidArgument)
 }
 
-// plausible reports whether file systems can keep a time that someone may mean.
+// plausible reports whether a time is one that file systems can store and that a client can
+// mean.
 func plausible(at time.Time) bool { return at.Unix() >= 0 && at.Year() < 2200 }

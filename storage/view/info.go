@@ -13,11 +13,11 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// info describes a file or directory.
+// info implements fs.FileInfo for a file or directory.
 type info struct {
 	name     string
 	dir      bool
-	mode     fs.FileMode // the permissions
+	mode     fs.FileMode // permissions
 	size     int64
 	modified time.Time
 }
@@ -34,7 +34,7 @@ func (i info) Mode() fs.FileMode {
 	return i.mode
 }
 
-// ContentType goes by the name: what is in a file is not looked at.
+// ContentType returns the type by the extension of the name. The contents are not read.
 func (i info) ContentType(context.Context) (string, error) {
 	if t := mime.TypeByExtension(path.Ext(i.name)); t != "" {
 		return t, nil
@@ -42,18 +42,18 @@ func (i info) ContentType(context.Context) (string, error) {
 	return "application/octet-stream", nil
 }
 
-// ETag is the entity tag.
+// ETag returns the entity tag.
 func (i info) ETag(context.Context) (string, error) { return entityTag(i.size, i.modified), nil }
 
-// shown reports whether a view has an entry: files and directories with names that
-// every client can write. Links, FIFOs, sockets and devices are not there.
+// shown reports whether a view contains an entry: files and directories whose names every
+// client can write. Links, FIFOs, sockets and devices are hidden.
 func shown(e volume.Entry) bool {
 	kind := e.Mode & unix.S_IFMT
 	return folderpath.Legible(e.Name) && (kind == unix.S_IFREG || kind == unix.S_IFDIR)
 }
 
-// infoOf describes an entry of a folder to who has it; who may only read it sees
-// that.
+// infoOf describes an entry of a folder to a client. If the client can only read the folder,
+// the mode has no write permission.
 func (o *open) infoOf(e volume.Entry) info {
 	i := info{name: e.Name, dir: e.Mode&unix.S_IFMT == unix.S_IFDIR, mode: fs.FileMode(e.Mode & 0o777), size: e.Size, modified: e.Modified}
 	if !o.write {

@@ -14,31 +14,31 @@ import (
 )
 
 const (
-	// longestLock is what a client is given that asks for a longer lock, and
-	// longestRequest what one request may hold a lock that it took itself.
+	// longestLock is the longest duration of a client's lock; longer requests are shortened.
+	// longestRequest is how long a request can hold a lock that it took itself.
 	longestLock    = time.Hour
 	longestRequest = 24 * time.Hour
 	maxLocks       = 1000 // of one folder
-	// lockTimeout is how long a request waits for others that write to the same file.
+	// lockTimeout is how long a request waits for other writers of the same file.
 	lockTimeout = time.Minute
 	lockMark    = "berth-lock:"
 )
 
-// locks are the WebDAV locks of all folders, in memory: who has the same folder
-// under another name meets the same locks.
+// locks are the WebDAV locks of all folders, in memory. Users who see a folder under different
+// names share its locks.
 type locks struct {
 	mu      sync.Mutex
-	folders map[string]*folderLocks // by id
+	folders map[string]*folderLocks // by folder id
 }
 
 type folderLocks struct {
 	webdav.LockSystem
-	till  map[string]time.Time          // token → when it is over
-	held  map[string]webdav.LockDetails // token → what a client has locked
-	freed chan struct{}                 // closed when a lock goes, and replaced
+	till  map[string]time.Time          // token → expiry
+	held  map[string]webdav.LockDetails // token → lock of a client
+	freed chan struct{}                 // closed when a lock is released, then replaced
 }
 
-// client reports whether a client's lock keeps others from a name.
+// client reports whether a client's lock covers a name.
 func (f *folderLocks) client(name string) bool {
 	for token, d := range f.held {
 		if _, there := f.till[token]; !there {
@@ -52,7 +52,7 @@ func (f *folderLocks) client(name string) bool {
 	return false
 }
 
-// gone has everyone who waits look again.
+// gone releases a lock and wakes the waiting requests.
 func (f *folderLocks) gone(token string) {
 	delete(f.till, token)
 	delete(f.held, token)
@@ -60,7 +60,7 @@ func (f *folderLocks) gone(token string) {
 	f.freed = make(chan struct{})
 }
 
-// folder returns the locks of a folder, without those that are over.
+// folder returns the locks of a folder after it has removed the expired ones.
 func (l *locks) folder(id string, now time.Time) *folderLocks {
 	if l.folders == nil {
 		l.folders = map[string]*folderLocks{}
@@ -86,14 +86,14 @@ func (l *locks) folder(id string, now time.Time) *folderLocks {
 	return f
 }
 
-// lockSystem is the locks as one request sees them.
+// lockSystem implements webdav.LockSystem for one request.
 type lockSystem struct {
 	ctx context.Context
 	t   *tree
 	r   *request
 }
 
-// at returns the folder of a name and the name in it.
+// at returns the folder of a name, and the path in the folder.
 func (s lockSystem) at(name string) (*open, string, error) {
 	at, err := s.t.inside(s.ctx, name, true)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s lockSystem) Create(now time.Time, d webdav.LockDetails) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	own := d.Duration < 0 // of the request itself, and no client's
+	own := d.Duration < 0 // a lock of the request itself, not of a client
 	if d.Root = root; own || d.Duration > longestRequest {
 		d.Duration = longestRequest
 	}
@@ -128,8 +128,8 @@ func (s lockSystem) Create(now time.Time, d webdav.LockDetails) (string, error) 
 	}
 }
 
-// create makes a lock, or returns what to wait for where other requests write to the file
-// and no client has locked it.
+// create creates a lock. If other requests write to the file and no client has locked it, it
+// returns a channel to wait on.
 func (s lockSystem) create(folder string, d webdav.LockDetails, own bool) (token string, wait <-chan struct{}, err error) {
 	now := time.Now()
 	l := &s.t.views.locks
@@ -140,7 +140,8 @@ func (s lockSystem) create(folder string, d webdav.LockDetails, own bool) (token
 		return "", nil, webdav.ErrLocked
 	}
 	token, err = f.Create(now, d)
-	// Who holds one lock does not wait for another: two could wait for each other.
+	// A request that holds a lock does not wait for another one: two such requests could wait
+	// for each other.
 	if errors.Is(err, webdav.ErrLocked) && own && !s.r.locked && !f.client(d.Root) {
 		return "", f.freed, nil
 	}
@@ -156,7 +157,7 @@ func (s lockSystem) create(folder string, d webdav.LockDetails, own bool) (token
 	return lockMark + folder + ":" + token, nil, nil
 }
 
-// unchanged checks the entity tags of an If header, which package webdav leaves out.
+// unchanged checks the entity tags of an If header, which package webdav ignores.
 func (s lockSystem) unchanged(name string, conditions []webdav.Condition) bool {
 	for _, c := range conditions {
 		if c.ETag == "" {
@@ -250,8 +251,8 @@ func (s lockSystem) Unlock(now time.Time, token string) error {
 	return nil
 }
 
-// token returns the folder of a token, which must be one to write to, and the
-// token as the folder's locks have it.
+// token returns the folder of a token, which must be writable, and the token as the locks of
+// the folder know it.
 func (s lockSystem) token(token string) (*open, string, error) {
 	rest, ours := strings.CutPrefix(token, lockMark)
 	id, own, whole := strings.Cut(rest, ":")

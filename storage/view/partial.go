@@ -11,24 +11,24 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// A half is what arrived of a new file before its client was cut off. Who sent it sees
-// it under the file's name, though not in lists, and may continue at its end; no one else
-// sees anything, and no one can read it.
+// A partial file is the part of a new file that arrived before its client was disconnected.
+// Its sender sees it under the file's name, though not in lists, and can append to it. No
+// other user sees it, and no user can read it.
 
-// half is how much there is of one at a place where there is no file.
-func (t *tree) half(ctx context.Context, name string) (size int64, found bool, err error) {
+// partial returns the size of the partial file at a place without a file.
+func (t *tree) partial(ctx context.Context, name string) (size int64, found bool, err error) {
 	at, err := t.file(ctx, name, true)
 	if err != nil {
 		return 0, false, err
 	}
-	return t.views.cfg.Transfers.Half(at.transfer(), at.halfOf())
+	return t.views.cfg.Transfers.PartialSize(at.transfer(), at.partialOf())
 }
 
-// halfOf is whose halves they are.
-func (at place) halfOf() string { return "SFTP " + at.who.user }
+// partialOf identifies the user whose partial files are meant.
+func (at place) partialOf() string { return "SFTP " + at.who.user }
 
-// resume continues with a half.
-func (t *tree) resume(ctx context.Context, name string) (*transfer.Draft, place, error) {
+// resume continues with a partial file.
+func (t *tree) resume(ctx context.Context, name string) (*transfer.StagedFile, place, error) {
 	at, err := t.file(ctx, name, true)
 	if err != nil {
 		return nil, at, err
@@ -36,12 +36,12 @@ func (t *tree) resume(ctx context.Context, name string) (*transfer.Draft, place,
 	if err := t.parent(at); err != nil {
 		return nil, at, err
 	}
-	d, err := t.views.cfg.Transfers.Resume(ctx, at.transfer(), at.halfOf(), 0)
+	d, err := t.views.cfg.Transfers.Resume(ctx, at.transfer(), at.partialOf(), 0)
 	return d, at, err
 }
 
-// dropHalf removes one.
-func (t *tree) dropHalf(ctx context.Context, name string) error {
+// dropPartial removes a partial file.
+func (t *tree) dropPartial(ctx context.Context, name string) error {
 	d, _, err := t.resume(ctx, name)
 	if err == nil {
 		d.Discard()
@@ -49,55 +49,55 @@ func (t *tree) dropHalf(ctx context.Context, name string) error {
 	return err
 }
 
-// half is what there is of one, where an error says that there is no file.
-func (f *sftpFS) half(name string, err error) (size int64, found bool) {
+// partial returns the size of the partial file if an error says that there is no file.
+func (f *sftpFS) partial(name string, err error) (size int64, found bool) {
 	if !errdefs.IsNotFound(err) {
 		return 0, false
 	}
-	size, found, err = f.t.half(f.ctx, name)
-	return size, found && err == nil // who may not write has none
+	size, found, err = f.t.partial(f.ctx, name)
+	return size, found && err == nil // a user who cannot write has no partial files
 }
 
-// goOn opens a half, whose end alone may be written to.
+// goOn opens a partial file, which can only be appended to.
 func (f *sftpFS) goOn(w *sftpWriting, r *sftp.Request) (err error) {
-	if w.draft, w.at, err = f.t.resume(f.ctx, w.name); err != nil {
+	if w.staged, w.at, err = f.t.resume(f.ctx, w.name); err != nil {
 		return err
 	}
 	mode := modeOf(r)
-	w.draft.Set(volume.Attributes{Mode: &mode})
+	w.staged.Set(volume.Attributes{Mode: &mode})
 	w.resumed = true
-	w.floor.Store(w.draft.Size())
-	w.front.to = w.draft.Size()
+	w.floor.Store(w.staged.Size())
+	w.front.to = w.staged.Size()
 	f.write(w)
 	return nil
 }
 
-// truncateHalf makes a half shorter, or longer, for who opens it next.
-func (f *sftpFS) truncateHalf(name string, size int64) error {
+// truncatePartial sets the size of a partial file.
+func (f *sftpFS) truncatePartial(name string, size int64) error {
 	d, _, err := f.t.resume(f.ctx, name)
 	if err != nil {
 		return err
 	}
-	defer d.Discard() // where something goes wrong
+	defer d.Discard() // if something fails below
 	if err := d.Truncate(size); err != nil {
 		return err
 	}
-	if err := d.Keep(nil); err != nil {
+	if err := d.Checkpoint(nil); err != nil {
 		return err
 	}
-	d.Leave()
+	d.Detach()
 	return nil
 }
 
-// maxAhead is how many pieces a front remembers: more than a client's requests that
-// are looked at at once.
+// maxAhead limits the ranges that a front remembers. It is more than the requests of a client
+// that are processed concurrently.
 const maxAhead = 64
 
-// front is how far a file has been written without a gap, by writes in any order.
+// front tracks how far a file has been written without a gap, with writes in any order.
 type front struct {
 	mu    sync.Mutex
 	to    int64
-	ahead map[int64]int64 // beginning → end of what was written behind a gap
+	ahead map[int64]int64 // start → end of the ranges after a gap
 }
 
 func (f *front) wrote(from, to int64) {
@@ -124,7 +124,7 @@ func (f *front) wrote(from, to int64) {
 	}
 }
 
-// cut makes the file as long as that.
+// cut truncates the file.
 func (f *front) cut(size int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,45 +10,47 @@ import (
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/berthhq/berth/storage/door"
+	"github.com/berthhq/berth/storage/sshd"
 	"github.com/berthhq/berth/storage/transfer"
 )
 
-// sftpGuest is who came in over SSH.
-type sftpGuest struct {
+// sftpClient is a client that has logged in over SSH.
+type sftpClient struct {
 	t    *tree
 	user string
 }
 
-// EnterByToken lets in who shows an access token as the password, under any name.
-func (v *Views) EnterByToken(ctx context.Context, c door.Caller, secret string) (door.Guest, error) {
-	return v.enter(ctx, Guest{Token: secret, Peer: c.Peer})
+// LoginWithToken authenticates a client that sends an access token as the password. The user
+// name does not matter.
+func (v *Views) LoginWithToken(ctx context.Context, c sshd.Caller, secret string) (sshd.Client, error) {
+	return v.login(ctx, Credentials{Token: secret, Peer: c.Peer})
 }
 
-// EnterByKey lets in who has an SSH key of the user as whom they come, by e-mail.
-func (v *Views) EnterByKey(ctx context.Context, c door.Caller, key ssh.PublicKey) (door.Guest, error) {
-	return v.enter(ctx, Guest{Email: c.Name, PublicKey: string(key.Marshal()), Peer: c.Peer})
+// LoginWithKey authenticates a client by an SSH key of the user whose e-mail address is the
+// user name.
+func (v *Views) LoginWithKey(ctx context.Context, c sshd.Caller, key ssh.PublicKey) (sshd.Client, error) {
+	return v.login(ctx, Credentials{Email: c.Name, PublicKey: string(key.Marshal()), Peer: c.Peer})
 }
 
-func (v *Views) enter(ctx context.Context, g Guest) (door.Guest, error) {
+func (v *Views) login(ctx context.Context, g Credentials) (sshd.Client, error) {
 	a, err := v.accounts.get(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	return &sftpGuest{t: &tree{views: v, protocol: "SFTP", guest: g}, user: a.user}, nil
+	return &sftpClient{t: &tree{views: v, protocol: "SFTP", guest: g}, user: a.user}, nil
 }
 
-func (g *sftpGuest) User() string { return g.user }
+func (g *sftpClient) User() string { return g.user }
 
-func (g *sftpGuest) Still(ctx context.Context) error {
+func (g *sftpClient) Check(ctx context.Context) error {
 	_, err := g.t.views.accounts.get(ctx, g.t.guest)
 	return err
 }
 
-// maxPacket is how much one answer carries; clients that know no better ask for 32 KiB.
+// maxPacket is the size of one answer. Clients that do not negotiate request 32 KiB.
 const maxPacket = 128 << 10
 
-func (g *sftpGuest) Serve(ctx context.Context, stream io.ReadWriteCloser, say func(string)) error {
+func (g *sftpClient) Serve(ctx context.Context, stream io.ReadWriteCloser, say func(string)) error {
 	f := &sftpFS{ctx: ctx, t: g.t, say: say, writing: map[string]*sftpWriting{}}
 	s := sftp.NewRequestServer(stream, sftp.Handlers{FileGet: f, FilePut: f, FileCmd: f, FileList: f}, sftp.WithRSMaxTxPacket(maxPacket))
 	err := s.Serve()
@@ -58,7 +60,7 @@ func (g *sftpGuest) Serve(ctx context.Context, stream io.ReadWriteCloser, say fu
 	return err
 }
 
-// sftpError is an error in the protocol's few classes; the words go to the client too.
+// sftpError has one of the few error codes of the protocol; the client also gets the message.
 type sftpError struct {
 	words string
 	class error
@@ -67,7 +69,7 @@ type sftpError struct {
 func (e sftpError) Error() string { return e.words }
 func (e sftpError) Unwrap() error { return e.class }
 
-// told gives an error its class and its words.
+// told converts an error to a code and a message of the protocol.
 func (f *sftpFS) told(name string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
@@ -86,7 +88,7 @@ func (f *sftpFS) told(name string, err error) error {
 		class = sftp.ErrSSHFxOpUnsupported
 	}
 	if status == http.StatusInsufficientStorage {
-		// OpenSSH shows no one the words of a failure.
+		// OpenSSH does not show the message of a failure to the user.
 		f.say("berth: " + name + ": " + words)
 	}
 	return sftpError{words, class}

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// sftpReading is a file that is read.
+// sftpReading is a file that is open for reading.
 type sftpReading struct {
 	fs   *sftpFS
 	name string
@@ -33,25 +33,25 @@ func (r *sftpReading) ReadAt(p []byte, at int64) (int, error) {
 
 func (r *sftpReading) Close() error {
 	r.fs.end()
-	r.fs.t.did(r.at, storagepb.Doing_READ, r.at.path, r.read.Load())
+	r.fs.t.did(r.at, storagepb.FileOperation_READ, r.at.path, r.read.Load())
 	return r.file.Close()
 }
 
-// sftpWriting is a file that is written.
+// sftpWriting is a file that is open for writing.
 type sftpWriting struct {
 	fs        *sftpFS
 	name      string
 	at        place
-	draft     *transfer.Draft
+	staged    *transfer.StagedFile
 	written   atomic.Int64
 	front     front
-	inPlace   bool         // what was written is there however it ends
-	fresh     bool         // there was no file
-	half      bool         // but a half of one
-	resumed   bool         // which this continues with
-	exclusive bool         // it must be a new one
-	floor     atomic.Int64 // where who appends may begin
-	cut       error        // why the client will not close it
+	inPlace   bool         // writes are visible at once, however the file is closed
+	fresh     bool         // no file existed before
+	partial   bool         // but a partial file did
+	resumed   bool         // and this one continues it
+	exclusive bool         // the file must not exist
+	floor     atomic.Int64 // lowest offset that an appending client can write to
+	cut       error        // why the connection ended before the client closed the file
 }
 
 func (w *sftpWriting) WriteAt(p []byte, at int64) (int, error) {
@@ -61,7 +61,7 @@ func (w *sftpWriting) WriteAt(p []byte, at int64) (int, error) {
 	if at < w.floor.Load() {
 		return 0, w.fs.told(w.name, fmt.Errorf("%q: is open for appending, and byte %d is there: %w", w.name, at, errdefs.ErrInvalidArgument))
 	}
-	n, err := w.draft.WriteAt(p, at)
+	n, err := w.staged.WriteAt(p, at)
 	w.written.Add(int64(n))
 	w.front.wrote(at, at+int64(n))
 	return n, w.fs.told(w.name, err)
@@ -70,33 +70,33 @@ func (w *sftpWriting) WriteAt(p []byte, at int64) (int, error) {
 func (w *sftpWriting) truncate(size int64) error {
 	w.front.cut(size)
 	w.floor.Store(min(w.floor.Load(), size))
-	return w.draft.Truncate(size)
+	return w.staged.Truncate(size)
 }
 
 func (w *sftpWriting) ReadAt(p []byte, at int64) (int, error) {
 	if err := w.fs.t.still(w.fs.ctx, w.at.folder, false); err != nil {
 		return 0, w.fs.told(w.name, err)
 	}
-	n, err := w.draft.ReadAt(p, at)
+	n, err := w.staged.ReadAt(p, at)
 	return n, w.fs.told(w.name, err)
 }
 
 func (w *sftpWriting) stat() (info, error) {
-	i, err := w.draft.Stat()
+	i, err := w.staged.Stat()
 	if err != nil {
 		return info{}, err
 	}
 	return info{name: path.Base(w.name), mode: i.Mode().Perm(), size: i.Size(), modified: i.ModTime()}, nil
 }
 
-// TransferError is told when the connection has gone: what is there is not the file.
+// TransferError is called when the connection has ended, so the file is incomplete.
 func (w *sftpWriting) TransferError(err error) { w.cut = err }
 
 // Close publishes the file.
 func (w *sftpWriting) Close() error {
 	err := w.close()
 	if w.inPlace && w.written.Load() > 0 || !w.inPlace && w.cut == nil && !w.untouched() && err == nil {
-		w.fs.t.did(w.at, storagepb.Doing_WROTE, w.at.path, w.written.Load())
+		w.fs.t.did(w.at, storagepb.FileOperation_WROTE, w.at.path, w.written.Load())
 	}
 	return w.fs.told(w.name, err)
 }
@@ -109,10 +109,10 @@ func (w *sftpWriting) close() error {
 	}
 	w.fs.mu.Unlock()
 	if w.cut != nil || w.untouched() {
-		return w.spare()
+		return w.savePartial()
 	}
 	if err := w.fs.t.still(w.fs.ctx, w.at.folder, true); err != nil {
-		w.draft.Discard()
+		w.staged.Discard()
 		return err
 	}
 	var when transfer.Condition
@@ -124,30 +124,30 @@ func (w *sftpWriting) close() error {
 			return nil
 		}
 	}
-	err := w.draft.Publish(when)
-	if err == nil && w.half && !w.resumed {
-		if err := w.fs.t.dropHalf(w.fs.ctx, w.name); err != nil { // it is swept
-			w.fs.t.views.cfg.Logger.Warn("drop the half of a file that is there", "error", err)
+	err := w.staged.Publish(when)
+	if err == nil && w.partial && !w.resumed {
+		if err := w.fs.t.dropPartial(w.fs.ctx, w.name); err != nil { // otherwise the sweep removes it
+			w.fs.t.views.cfg.Logger.Warn("remove the partial file of a complete one", "error", err)
 		}
 	}
 	return err
 }
 
-// untouched is a half that no one continued with.
+// untouched reports whether the file is a partial file that the client has not continued.
 func (w *sftpWriting) untouched() bool {
 	return w.resumed && w.floor.Load() > 0 && w.written.Load() == 0
 }
 
-// spare keeps what there is of a new file for who continues with it.
-func (w *sftpWriting) spare() error {
+// savePartial keeps an interrupted upload so that the client can resume it.
+func (w *sftpWriting) savePartial() error {
 	size := w.front.reached()
 	if !w.fresh || size == 0 {
-		w.draft.Discard()
+		w.staged.Discard()
 		return nil
 	}
-	err := w.draft.Spare(w.at.halfOf(), size)
+	err := w.staged.SavePartial(w.at.partialOf(), size)
 	if errdefs.IsConflict(err) {
-		return nil // another connection continues already
+		return nil // another connection has already resumed it
 	}
 	return err
 }

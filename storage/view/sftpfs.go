@@ -20,10 +20,10 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// maxOpen is how many files and directories a channel may hold open.
+// maxOpen limits the open files and directories of a channel.
 const maxOpen = 256
 
-// sftpFS is a tree as package sftp wants it, for one channel. Its paths are
+// sftpFS implements the handlers of package sftp on a tree, for one channel. Its paths are
 // absolute and clean.
 type sftpFS struct {
 	ctx context.Context
@@ -32,10 +32,10 @@ type sftpFS struct {
 
 	mu      sync.Mutex
 	open    int
-	writing map[string]*sftpWriting // by name; there is no file of that name yet
+	writing map[string]*sftpWriting // new files that are being written, by name
 }
 
-// begin counts what is opened; the caller ends it.
+// begin counts an open file or directory; the caller ends it.
 func (f *sftpFS) begin() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +52,7 @@ func (f *sftpFS) end() {
 	f.open--
 }
 
-// at is the file that is written under a name.
+// at returns the new file that is being written under a name.
 func (f *sftpFS) at(name string) *sftpWriting {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,9 +75,8 @@ func (f *sftpFS) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 // Filewrite opens a file for writing.
 func (f *sftpFS) Filewrite(r *sftp.Request) (io.WriterAt, error) { return f.OpenFile(r) }
 
-// OpenFile opens a file for writing and reading: a new one, which appears when it
-// is closed, or one that is there, which is changed where it is unless it is to be
-// truncated.
+// OpenFile opens a file for writing and reading: a new file, which is published when it is
+// closed, or an existing one, which is changed in place unless it is to be truncated.
 func (f *sftpFS) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 	if err := f.begin(); err != nil {
 		return nil, err
@@ -96,11 +95,11 @@ func (f *sftpFS) openFile(r *sftp.Request) (w *sftpWriting, err error) {
 	there, err := f.t.stat(f.ctx, r.Filepath)
 	absent := errdefs.IsNotFound(err)
 	w.fresh = absent
-	_, w.half = f.half(r.Filepath, err)
+	_, w.partial = f.partial(r.Filepath, err)
 	switch {
 	case err != nil && !absent:
 		return nil, err
-	case w.half && !flags.Trunc && !flags.Excl:
+	case w.partial && !flags.Trunc && !flags.Excl:
 		return w, f.goOn(w, r)
 	case absent && !flags.Creat:
 		return nil, err
@@ -110,13 +109,13 @@ func (f *sftpFS) openFile(r *sftp.Request) (w *sftpWriting, err error) {
 		return nil, fmt.Errorf("%q: is a directory: %w", r.Filepath, errdefs.ErrFailedPrecondition)
 	case !absent && !flags.Trunc:
 		w.inPlace = true
-		w.draft, w.at, err = f.t.edit(f.ctx, r.Filepath)
+		w.staged, w.at, err = f.t.edit(f.ctx, r.Filepath)
 		if err == nil && flags.Append {
-			w.floor.Store(w.draft.Size())
+			w.floor.Store(w.staged.Size())
 		}
 		return w, err
 	}
-	w.draft, w.at, err = f.t.draft(f.ctx, r.Filepath, 0)
+	w.staged, w.at, err = f.t.stage(f.ctx, r.Filepath, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -124,22 +123,22 @@ func (f *sftpFS) openFile(r *sftp.Request) (w *sftpWriting, err error) {
 	if absent {
 		mode = modeOf(r)
 	}
-	w.draft.Set(volume.Attributes{Mode: &mode})
+	w.staged.Set(volume.Attributes{Mode: &mode})
 	f.write(w)
 	return w, nil
 }
 
-// write notes a new file that is written.
+// write registers a new file that is being written.
 func (f *sftpFS) write(w *sftpWriting) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.writing[w.name] = w
 }
 
-// modeOf is the mode that a client wants a new file to have. Package sftp keeps the
-// attributes of an open request without the word that says which they are: of all
-// that clients send, the mode alone has four bytes. The group of folders may what the
-// owner may: to the client it is not a group of theirs.
+// modeOf returns the mode that a client requests for a new file. Package sftp drops the flags
+// that say which attributes an open request has; of the attributes that clients send, only the
+// mode has four bytes. The group gets the permissions of the owner, because the group of a
+// folder is its users.
 func modeOf(r *sftp.Request) uint32 {
 	if len(r.Attrs) == 4 {
 		if mode := binary.BigEndian.Uint32(r.Attrs) & 0o777; mode != 0 {
@@ -149,7 +148,7 @@ func modeOf(r *sftp.Request) uint32 {
 	return foldergroup.File
 }
 
-// Filecmd does what has no answer but its success.
+// Filecmd runs commands that return only success or failure.
 func (f *sftpFS) Filecmd(r *sftp.Request) error { return f.told(r.Filepath, f.command(r)) }
 
 func (f *sftpFS) command(r *sftp.Request) error {
@@ -159,9 +158,9 @@ func (f *sftpFS) command(r *sftp.Request) error {
 	case "Rmdir":
 		return f.t.rmdir(f.ctx, r.Filepath)
 	case "Remove":
-		_, err := f.t.stat(f.ctx, r.Filepath) // nothing that is not shown
-		if _, half := f.half(r.Filepath, err); half {
-			return f.t.dropHalf(f.ctx, r.Filepath)
+		_, err := f.t.stat(f.ctx, r.Filepath) // fails for hidden entries
+		if _, half := f.partial(r.Filepath, err); half {
+			return f.t.dropPartial(f.ctx, r.Filepath)
 		}
 		if err != nil {
 			return err
@@ -175,7 +174,7 @@ func (f *sftpFS) command(r *sftp.Request) error {
 	return fmt.Errorf("%s: links are not made here: %w", r.Method, errdefs.ErrNotImplemented)
 }
 
-// PosixRename replaces what is at the target.
+// PosixRename replaces the file at the target.
 func (f *sftpFS) PosixRename(r *sftp.Request) error {
 	return f.told(r.Filepath, f.t.rename(f.ctx, r.Filepath, r.Target, true))
 }
@@ -202,7 +201,7 @@ func (f *sftpFS) set(r *sftp.Request) error {
 		}
 	}
 	if w := f.at(r.Filepath); w != nil {
-		w.draft.Set(a)
+		w.staged.Set(a)
 		return nil
 	}
 	return f.t.set(f.ctx, r.Filepath, a)
@@ -216,8 +215,8 @@ func (f *sftpFS) truncate(name string, size int64) error {
 		return w.truncate(size)
 	}
 	d, at, err := f.t.edit(f.ctx, name)
-	if _, half := f.half(name, err); half {
-		return f.truncateHalf(name, size)
+	if _, half := f.partial(name, err); half {
+		return f.truncatePartial(name, size)
 	}
 	if err != nil {
 		return err
@@ -226,14 +225,14 @@ func (f *sftpFS) truncate(name string, size int64) error {
 		d.Discard()
 		return err
 	}
-	f.t.did(at, storagepb.Doing_WROTE, at.path, 0)
+	f.t.did(at, storagepb.FileOperation_WROTE, at.path, 0)
 	return d.Publish(nil)
 }
 
 // blockSize is the unit of statvfs.
 const blockSize = 4096
 
-// StatVFS tells of the folder's limit as of the size of a disk.
+// StatVFS reports the limit of the folder as the size of the file system.
 func (f *sftpFS) StatVFS(r *sftp.Request) (*sftp.StatVFS, error) {
 	space, _, err := f.t.space(f.ctx, r.Filepath)
 	if err != nil {
@@ -257,20 +256,20 @@ func (f *sftpFS) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	return nil, f.told(r.Filepath, fmt.Errorf("%s: links are not shown here: %w", r.Method, errdefs.ErrNotImplemented))
 }
 
-// Lstat describes a name; no name is that of a link.
+// Lstat describes a name. No name of a view is a link.
 func (f *sftpFS) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
 	if w := f.at(r.Filepath); w != nil {
 		i, err := w.stat()
 		return sftpOne{i}, f.told(r.Filepath, err)
 	}
 	i, err := f.t.stat(f.ctx, r.Filepath)
-	if size, half := f.half(r.Filepath, err); half {
+	if size, half := f.partial(r.Filepath, err); half {
 		i, err = info{name: path.Base(r.Filepath), mode: 0o600, size: size, modified: f.t.views.began}, nil
 	}
 	return sftpOne{i}, f.told(r.Filepath, err)
 }
 
-// sftpOne is a list of one.
+// sftpOne is a list with one entry.
 type sftpOne struct{ info }
 
 func (o sftpOne) ListAt(out []os.FileInfo, at int64) (int, error) {
@@ -292,7 +291,7 @@ func (f *sftpFS) list(name string) (sftp.ListerAt, error) {
 	return l, nil
 }
 
-// sftpList is a directory that is read page by page; it is asked for one after the
+// sftpList is a directory that is read page by page. Package sftp requests one page after the
 // other.
 type sftpList struct {
 	fs     *sftpFS

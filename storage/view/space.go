@@ -6,7 +6,8 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// space is that of a folder, or of a directory above folders that all lie in one scope.
+// space returns the space of a folder, or of a directory whose folders all belong to one quota
+// scope.
 func (t *tree) space(ctx context.Context, name string) (out volume.Space, known bool, err error) {
 	at, err := t.find(ctx, name)
 	if err != nil {
@@ -26,7 +27,8 @@ func (t *tree) space(ctx context.Context, name string) (out volume.Space, known 
 	return out, err == nil, err
 }
 
-// only is a folder below a node where all folders there share one scope, and nil else.
+// only returns a folder below a node if all folders there share one quota scope, and nil
+// otherwise.
 func (n *node) only() (one *open) {
 	for _, below := range n.below {
 		o := below.folder

@@ -17,22 +17,23 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// tree is the folders of one guest. Every call looks again at what their token opens.
+// tree is the tree of folders of one client. Every call checks again what the token gives
+// access to.
 type tree struct {
 	views    *Views
-	guest    Guest
+	guest    Credentials
 	protocol string
 }
 
-// place is what a name in the view means.
+// place is the target of a name in the view.
 type place struct {
 	who    *account
-	node   *node  // a directory above the folders
+	node   *node  // a directory that contains folders
 	folder *open  // or a folder
-	path   string // and what is in it; "" is the folder itself
+	path   string // and a path in it; "" is the folder itself
 }
 
-// find resolves a name as far as the folder. The rest is the volume's to resolve.
+// find resolves a name up to the folder. The volume resolves the rest.
 func (t *tree) find(ctx context.Context, name string) (place, error) {
 	a, err := t.views.accounts.get(ctx, t.guest)
 	if err != nil {
@@ -56,7 +57,7 @@ func (t *tree) find(ctx context.Context, name string) (place, error) {
 	return at, nil
 }
 
-// inside is find for what is in a folder that may be read, or written to.
+// inside resolves a name in a folder that the client can read, or write to.
 func (t *tree) inside(ctx context.Context, name string, write bool) (place, error) {
 	at, err := t.find(ctx, name)
 	if err != nil {
@@ -78,7 +79,7 @@ func (o *open) check(write bool) error {
 	return nil
 }
 
-// still refuses who may not do any more what they began.
+// still returns an error if the client has lost the permission for an operation that it began.
 func (t *tree) still(ctx context.Context, o *open, write bool) error {
 	a, err := t.views.accounts.get(ctx, t.guest)
 	if err != nil {
@@ -91,7 +92,7 @@ func (t *tree) still(ctx context.Context, o *open, write bool) error {
 	return now.check(write)
 }
 
-// in runs f with a folder.
+// in opens a folder and runs f with it.
 func (t *tree) in(o *open, f func(*volume.Folder) error) error {
 	v, err := t.views.cfg.Volumes.Get(o.ref.Volume)
 	if err != nil {
@@ -105,7 +106,7 @@ func (t *tree) in(o *open, f func(*volume.Folder) error) error {
 	return f(folder)
 }
 
-// stat describes what a name means.
+// stat describes the target of a name.
 func (t *tree) stat(ctx context.Context, name string) (info, error) {
 	at, err := t.find(ctx, name)
 	if err != nil {
@@ -143,7 +144,7 @@ func (t *tree) statAt(at place) (out info, err error) {
 	return out, err
 }
 
-// above describes a directory that no volume has.
+// above describes a directory of the view that exists on no volume.
 func (t *tree) above(name string) info {
 	if name == "" {
 		name = "/"
@@ -151,8 +152,8 @@ func (t *tree) above(name string) info {
 	return info{name: name, dir: true, mode: 0o755, modified: t.views.began}
 }
 
-// page lists what is in a directory, in the order of names, a page at a time; the
-// cursor of the first is "", and so is that after the last.
+// page lists a directory in pages, ordered by name. The cursor of the first page is "", and so
+// is the cursor after the last page.
 func (t *tree) page(ctx context.Context, name, cursor string) (page []info, next string, err error) {
 	at, err := t.find(ctx, name)
 	if err != nil {
@@ -180,7 +181,7 @@ func (t *tree) page(ctx context.Context, name, cursor string) (page []info, next
 	return page, next, err
 }
 
-// list lists what is in a directory.
+// list lists a directory.
 func (t *tree) list(ctx context.Context, name string) (all []fs.FileInfo, err error) {
 	for cursor := ""; ; {
 		if err := ctx.Err(); err != nil {
@@ -208,7 +209,7 @@ func (t *tree) open(ctx context.Context, name string) (file *os.File, at place, 
 	return file, at, err
 }
 
-// mkdir makes a directory in one that is there.
+// mkdir creates a directory in an existing directory.
 func (t *tree) mkdir(ctx context.Context, name string) error {
 	at, err := t.inside(ctx, name, true)
 	if err != nil {
@@ -226,13 +227,13 @@ func (t *tree) mkdir(ctx context.Context, name string) error {
 		}
 		_, err := f.MakeDirectory(at.path)
 		if err == nil {
-			t.did(at, storagepb.Doing_MADE, at.path, 0)
+			t.did(at, storagepb.FileOperation_MADE, at.path, 0)
 		}
 		return err
 	})
 }
 
-// parent refuses a name in a directory that is not there.
+// parent returns an error if the directory of a name does not exist.
 func (t *tree) parent(at place) error {
 	up := at
 	if up.path = path.Dir(at.path); up.path == "." {
@@ -245,8 +246,7 @@ func (t *tree) parent(at place) error {
 	return err
 }
 
-// remove removes a file or a directory; with all that is in it where that is
-// asked for.
+// remove removes a file or a directory, with its contents if recursive.
 func (t *tree) remove(ctx context.Context, name string, recursive bool) error {
 	at, err := t.removable(ctx, name)
 	if err != nil {
@@ -255,11 +255,11 @@ func (t *tree) remove(ctx context.Context, name string, recursive bool) error {
 	return t.removed(at, func(f *volume.Folder) error { return f.Remove(ctx, at.path, recursive, volume.NewMeter()) })
 }
 
-// removed runs what removes a place.
+// removed runs the removal of a place and records it.
 func (t *tree) removed(at place, remove func(*volume.Folder) error) error {
 	err := t.in(at.folder, remove)
 	if err == nil {
-		t.did(at, storagepb.Doing_REMOVED, at.path, 0)
+		t.did(at, storagepb.FileOperation_REMOVED, at.path, 0)
 	}
 	return err
 }
@@ -272,7 +272,7 @@ func (t *tree) removable(ctx context.Context, name string) (place, error) {
 	return at, err
 }
 
-// movable refuses what rename would.
+// movable returns the errors that rename would return.
 func (t *tree) movable(ctx context.Context, from, to string) (a, b place, err error) {
 	if a, err = t.inside(ctx, from, true); err != nil {
 		return a, b, err
@@ -290,7 +290,7 @@ func (t *tree) movable(ctx context.Context, from, to string) (a, b place, err er
 	return a, b, err
 }
 
-// rename moves a file or directory, perhaps into another folder.
+// rename moves a file or directory, also into another folder.
 func (t *tree) rename(ctx context.Context, from, to string, overwrite bool) error {
 	a, b, err := t.movable(ctx, from, to)
 	if err != nil {
@@ -318,14 +318,14 @@ func (t *tree) rename(ctx context.Context, from, to string, overwrite bool) erro
 	return err
 }
 
-// moved notes a move, in both folders where they are two.
+// moved records a move, in both folders if they differ.
 func (t *tree) moved(a, b place) {
 	if a.folder.ref.Folder == b.folder.ref.Folder {
-		t.did(a, storagepb.Doing_MOVED, a.path+" → "+b.path, 0)
+		t.did(a, storagepb.FileOperation_MOVED, a.path+" → "+b.path, 0)
 		return
 	}
-	t.did(a, storagepb.Doing_MOVED, a.path+" → "+b.folder.path+"/"+b.path, 0)
-	t.did(b, storagepb.Doing_MOVED, a.folder.path+"/"+a.path+" → "+b.path, 0)
+	t.did(a, storagepb.FileOperation_MOVED, a.path+" → "+b.folder.path+"/"+b.path, 0)
+	t.did(b, storagepb.FileOperation_MOVED, a.folder.path+"/"+a.path+" → "+b.path, 0)
 }
 
 // rmdir removes an empty directory.
@@ -337,8 +337,8 @@ func (t *tree) rmdir(ctx context.Context, name string) error {
 	return t.removed(at, func(f *volume.Folder) error { return f.RemoveDirectory(at.path) })
 }
 
-// draft begins a file in a directory that is there.
-func (t *tree) draft(ctx context.Context, name string, size int64) (*transfer.Draft, place, error) {
+// stage begins a file in an existing directory.
+func (t *tree) stage(ctx context.Context, name string, size int64) (*transfer.StagedFile, place, error) {
 	at, err := t.file(ctx, name, true)
 	if err != nil {
 		return nil, at, err
@@ -346,12 +346,12 @@ func (t *tree) draft(ctx context.Context, name string, size int64) (*transfer.Dr
 	if err := t.parent(at); err != nil {
 		return nil, at, err
 	}
-	d, err := t.views.cfg.Transfers.Draft(ctx, at.transfer(), size)
+	d, err := t.views.cfg.Transfers.Stage(ctx, at.transfer(), size)
 	return d, at, err
 }
 
-// edit begins to change a file where it is.
-func (t *tree) edit(ctx context.Context, name string) (*transfer.Draft, place, error) {
+// edit opens a file to change it in place.
+func (t *tree) edit(ctx context.Context, name string) (*transfer.StagedFile, place, error) {
 	at, err := t.file(ctx, name, true)
 	if err != nil {
 		return nil, at, err
@@ -360,7 +360,7 @@ func (t *tree) edit(ctx context.Context, name string) (*transfer.Draft, place, e
 	return d, at, err
 }
 
-// file is inside for what is not the folder itself.
+// file resolves a name that is not a folder itself.
 func (t *tree) file(ctx context.Context, name string, write bool) (place, error) {
 	at, err := t.inside(ctx, name, write)
 	if err == nil && at.path == "" {
@@ -374,7 +374,7 @@ func (at place) transfer() transfer.Place {
 	return transfer.Place{User: at.who.user, Volume: ref.Volume, Scope: ref.Scope, Folder: ref.Folder, Path: at.path}
 }
 
-// set sets attributes of what is there.
+// set sets attributes of a file or directory.
 func (t *tree) set(ctx context.Context, name string, a volume.Attributes) error {
 	at, err := t.inside(ctx, name, true)
 	if err != nil {
@@ -382,7 +382,7 @@ func (t *tree) set(ctx context.Context, name string, a volume.Attributes) error 
 	}
 	err = t.in(at.folder, func(f *volume.Folder) error { return f.SetAttributes(at.path, a) })
 	if err == nil {
-		t.did(at, storagepb.Doing_SET, at.path, 0)
+		t.did(at, storagepb.FileOperation_SET, at.path, 0)
 	}
 	return err
 }

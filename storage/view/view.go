@@ -1,8 +1,7 @@
-// Package view shows people their folders by WebDAV and SFTP, to who shows an
-// access token: a tree with a directory per folder. Whose folders a token opens a
-// manager says; what is in them package volume resolves, files are written by
-// package transfer, and package door lets SSH connections in. Package storage
-// imports it.
+// Package view serves the folders of a user by WebDAV and SFTP, to clients with an access
+// token: a tree with a directory for each folder. A manager decides which folders a token
+// gives access to. Package volume resolves paths in folders, package transfer writes files,
+// and package sshd accepts SSH connections. Package storage imports it.
 package view
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// Manager knows people and what they may, and keeps the audit trail.
+// Manager authenticates users, returns their permissions, and records the audit log.
 type Manager interface {
 	List(context.Context, *storagepb.ListRequest) (*storagepb.ListResponse, error)
 	Record(context.Context, *storagepb.RecordRequest) (*storagepb.RecordResponse, error)
@@ -26,24 +25,24 @@ type Config struct {
 	Volumes   *volume.Set
 	Transfers *transfer.Server
 	Manager   Manager
-	Dir       string // keeps what no manager could be told
-	// Prefix is the path below which people reach WebDAV, such as /storage/dav.
+	Dir       string // stores the activity that no manager has recorded
+	// Prefix is the path of WebDAV, such as /storage/dav.
 	Prefix string
 	Logger *slog.Logger
 }
 
-// Views are the trees of all guests. Make it with New.
+// Views serves the trees of all clients. New creates one.
 type Views struct {
 	cfg      Config
 	accounts *accounts
-	trail    *trail
+	activity *activityLog
 	locks    locks
 	began    time.Time
 }
 
 // New returns views.
 func New(cfg Config) *Views {
-	v := &Views{cfg: cfg, began: time.Now(), trail: newTrail(cfg.Manager, cfg.Dir, cfg.Logger)}
+	v := &Views{cfg: cfg, began: time.Now(), activity: newActivityLog(cfg.Manager, cfg.Dir, cfg.Logger)}
 	v.accounts = newAccounts(cfg.Manager, func(name string) bool {
 		_, err := cfg.Volumes.Get(name)
 		return err == nil
@@ -51,11 +50,11 @@ func New(cfg Config) *Views {
 	return v
 }
 
-// Run tells managers what people do, until the context ends and a last time then.
+// Run sends file activity to the managers until the context ends, and a last time then.
 func (v *Views) Run(ctx context.Context) error {
-	v.trail.run(ctx)
+	v.activity.run(ctx)
 	return nil
 }
 
-// Forget has the rights of everyone looked at again.
+// Forget drops the cached permissions of all clients.
 func (v *Views) Forget() { v.accounts.forget() }

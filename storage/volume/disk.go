@@ -63,14 +63,14 @@ const (
 	Present  Place = iota
 	Arriving       // a copy that is not complete
 	Deleting
-	Stray // nothing that we made
+	Unknown // not created by a storage proxy
 )
 
 // Found is a directory of a folder, or something that should not be there.
 type Found struct {
 	Place  Place
 	Scope  string // in hex, "" outside of all
-	Folder string // in hex, "" for a stray
+	Folder string // in hex, "" for an unknown entry
 	Path   string // below the volume's root
 }
 
@@ -105,7 +105,7 @@ func (v *Volume) EachFolder(ctx context.Context, scope string, f func(Found) err
 		if strings.HasPrefix(n.name, ".") || n.name == "lost+found" { // ours, or the product's
 			return nil
 		}
-		return f(Found{Place: Stray, Path: n.name})
+		return f(Found{Place: Unknown, Path: n.name})
 	})
 }
 
@@ -177,7 +177,7 @@ func (l *lister) prefix(d *os.File, n entryName, hex, path, before string) error
 		want = 28
 	}
 	if n.kind != unix.DT_DIR || !isHex(n.name, want) {
-		return l.tell(Found{Stray, hex, "", path})
+		return l.tell(Found{Unknown, hex, "", path})
 	}
 	name := before + n.name
 	if len(name) == 32 {

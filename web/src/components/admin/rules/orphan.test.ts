@@ -12,7 +12,7 @@ it("offers to remove what Berth made, folders before their scope, and nothing th
     ],
     folders: [
       { state: "present", scope, folder, path: "a/b" },
-      { state: "stray", scope: "", folder: "backup", path: "backup" },
+      { state: "unknown", scope: "", folder: "backup", path: "backup" },
     ],
   });
   expect(found.map((o) => [o.name, o.input])).toEqual([

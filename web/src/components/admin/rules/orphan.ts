@@ -18,7 +18,7 @@ const states: Record<string, string> = {
   present: "an unknown folder",
   arriving: "an incomplete folder",
   deleting: "a partly deleted folder",
-  stray: "not created by Berth",
+  unknown: "not created by Berth",
 };
 const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
