@@ -17,22 +17,22 @@ import (
 	"github.com/berthhq/berth/manager/audit"
 )
 
-// trail records what an operation does: every mutation with its own result, and
-// every denial, once a field.
-type trail struct {
+// auditLog records what an operation does: every mutation with its own result, and every
+// denial, once per field.
+type auditLog struct {
 	service *audit.Service
 	schema  *ast.Schema
 }
 
-// told is what is already recorded of one operation.
-type told struct {
+// recorded lists what is already recorded of one operation.
+type recorded struct {
 	mu     sync.Mutex
-	fields map[string]bool // mutations by response key, denied fields by their name
+	fields map[string]bool // mutations by response key, denied fields by name
 }
 
-type toldKey struct{}
+type recordedKey struct{}
 
-func (t *told) first(name string) bool {
+func (t *recorded) first(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := t.fields[name]
@@ -40,15 +40,15 @@ func (t *told) first(name string) bool {
 	return !was
 }
 
-// operation makes place to remember what is recorded.
-func (t trail) operation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
-	return next(context.WithValue(ctx, toldKey{}, &told{fields: map[string]bool{}}))
+// operation adds the list of recorded fields to the context.
+func (t auditLog) operation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+	return next(context.WithValue(ctx, recordedKey{}, &recorded{fields: map[string]bool{}}))
 }
 
 // field records a mutation, or a field that is denied.
-func (t trail) field(ctx context.Context, next graphql.Resolver) (any, error) {
+func (t auditLog) field(ctx context.Context, next graphql.Resolver) (any, error) {
 	fc := graphql.GetFieldContext(ctx)
-	if !fc.IsResolver && !fc.IsMethod { // it reads memory: nothing denies it
+	if !fc.IsResolver && !fc.IsMethod { // a read of memory cannot be denied
 		return next(ctx)
 	}
 	if fc.Object == t.schema.Mutation.Name && fc.Field.Name[0] != '_' {
@@ -59,7 +59,7 @@ func (t trail) field(ctx context.Context, next graphql.Resolver) (any, error) {
 	if err == nil {
 		return res, nil
 	}
-	seen, ok := ctx.Value(toldKey{}).(*told)
+	seen, ok := ctx.Value(recordedKey{}).(*recorded)
 	if !ok {
 		return res, err
 	}
@@ -74,12 +74,12 @@ func (t trail) field(ctx context.Context, next graphql.Resolver) (any, error) {
 	return res, err
 }
 
-// mutation runs a mutation between the two halves of its row: without the first
-// nothing runs.
-func (t trail) mutation(ctx context.Context, fc *graphql.FieldContext, next graphql.Resolver) (any, error) {
+// mutation runs a mutation between the two parts of its row. If the first part cannot be
+// written, the mutation does not run.
+func (t auditLog) mutation(ctx context.Context, fc *graphql.FieldContext, next graphql.Resolver) (any, error) {
 	begun := time.Now()
 	vars := graphql.GetOperationContext(ctx).Variables
-	if seen, ok := ctx.Value(toldKey{}).(*told); ok && !seen.first(fc.Field.Alias) {
+	if seen, ok := ctx.Value(recordedKey{}).(*recorded); ok && !seen.first(fc.Field.Alias) {
 		return next(ctx)
 	}
 	row, err := t.service.Begin(ctx, t.subject(ctx, fc.Field.Field, vars, nil))
@@ -96,11 +96,11 @@ func (t trail) mutation(ctx context.Context, fc *graphql.FieldContext, next grap
 	return res, err
 }
 
-// response records the mutations whose arguments could not be read, so that
-// they never ran. What such an error says may quote the input, and is left out.
-func (t trail) response(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+// response records the mutations whose arguments are invalid and that therefore did not run.
+// The error message can quote the input, so it is left out.
+func (t auditLog) response(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	resp := next(ctx)
-	seen, ok := ctx.Value(toldKey{}).(*told)
+	seen, ok := ctx.Value(recordedKey{}).(*recorded)
 	if resp == nil || !ok {
 		return resp
 	}
@@ -120,9 +120,9 @@ func (t trail) response(ctx context.Context, next graphql.ResponseHandler) *grap
 	return resp
 }
 
-// refused records what the guard lets no one run: every mutation of the
-// operation, of others the field that is denied.
-func (t trail) refused(ctx context.Context, rc *graphql.OperationContext, at *ast.Field, err *gqlerror.Error) {
+// refused records operations that the guard rejects: every mutation of the operation, and of
+// other operations the denied field.
+func (t auditLog) refused(ctx context.Context, rc *graphql.OperationContext, at *ast.Field, err *gqlerror.Error) {
 	fields := roots(rc.Operation.SelectionSet)
 	if rc.Operation.Operation != ast.Mutation {
 		if !audit.Denial(codeOf(err)) || at == nil {
@@ -154,8 +154,8 @@ func codeOf(err *gqlerror.Error) string {
 	return code
 }
 
-// roots are the fields at the top of an operation, also those in fragments;
-// a fragment that is spread again yields nothing new.
+// roots returns the fields at the top of an operation, including those in fragments. Each
+// fragment counts once.
 func roots(set ast.SelectionSet) []*ast.Field {
 	var list []*ast.Field
 	spread := map[string]bool{}
@@ -183,7 +183,8 @@ func (r queryResolver) AuditEntries(ctx context.Context, first *int, after *ent.
 	return r.Client.AuditEntry.Query().Paginate(ctx, after, first, before, last, ent.WithAuditEntryOrder(orderBy), ent.WithAuditEntryFilter(where.Filter))
 }
 
-// Activity lists what one did, and what others did as or to oneself.
+// Activity lists the viewer's own actions, and actions of others as the viewer or on the
+// viewer's account.
 func (r queryResolver) Activity(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error) {
 	me := viewer.From(ctx).User
 	return r.Client.AuditEntry.Query().
@@ -214,7 +215,7 @@ func loadedUser(ctx context.Context, id *uuid.UUID) (*ent.User, error) {
 	return loaders(ctx).users.Load(ctx, *id)
 }
 
-// loadUsers reads those of the users that the viewer may see.
+// loadUsers reads the users that the viewer can see.
 func (r *Resolver) loadUsers(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.User, error) {
 	q, err := r.Client.User.Query().Where(user.IDIn(ids...)).CollectFields(ctx, "User", "Node")
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// asChoice gives an error about a value that an enum does not have the values that
-// it has, and of a variable the part that is wrong. The validator has but words for
-// it.
+// asChoice adds the valid values to an error about an invalid enum value, and for a variable
+// the path of the invalid part. The validator has them only in its message.
 func asChoice(schema *ast.Schema, err error) error {
 	var g *gqlerror.Error
 	if !errors.As(err, &g) || g.Err != nil {
@@ -38,8 +37,8 @@ func asChoice(schema *ast.Schema, err error) error {
 	}
 }
 
-// partOf is what a path to a part of a variable says to who does not know the
-// variable's name: that stays only where it is all there is.
+// partOf returns the path of a part of a variable without the name of the variable, unless the
+// path consists only of the name.
 func partOf(path ast.Path) string {
 	if len(path) > 0 && path[0] == ast.PathName("variable") {
 		path = path[1:]

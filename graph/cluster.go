@@ -30,9 +30,9 @@ func (r queryResolver) SlotTypes(ctx context.Context) ([]*ent.SlotType, error) {
 	return r.Client.SlotType.Query().Order(slottype.ByName()).All(ctx)
 }
 
-// Capacity adds up the devices that can be allocated. Slots that exclude each other
-// and those that are names of one amount are each shown in full: they are ways to the
-// same devices.
+// Capacity returns the sum over the allocatable devices. Slots that exclude each other, and
+// slots that are names of the same capacity, each count in full, because they are ways to use
+// the same devices.
 func (r agentResolver) Capacity(ctx context.Context, a *ent.Agent) (resource.Slots, error) {
 	devices, err := loaders(ctx).devices.Load(ctx, a.ID)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r agentResolver) Stats(ctx context.Context, a *ent.Agent) ([]*report.Metri
 	return pointers(st.Metrics), err
 }
 
-// StatsAt is nil until the agent has measured something.
+// StatsAt is nil until the agent has measured.
 func (r agentResolver) StatsAt(ctx context.Context, a *ent.Agent) (*time.Time, error) {
 	st, err := loaders(ctx).stats.Load(ctx, a.ID)
 	if err != nil || st.At.IsZero() {
@@ -101,7 +101,7 @@ func (r mutationResolver) RemoveStorageProxy(ctx context.Context, input vfolder.
 	return r.Folders.RemoveStorageProxy(ctx, input)
 }
 
-// AgentChanged sends every agent in sight, then those that change.
+// AgentChanged sends every visible agent, then those that change.
 func (r subscriptionResolver) AgentChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Agent, error) {
 	find := func(ctx context.Context, where ...predicate.Agent) ([]*ent.Agent, error) {
 		q, err := r.Client.Agent.Query().Where(where...).Limit(maxFeed).CollectFields(ctx, "Agent", "Node")

@@ -16,20 +16,19 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 )
 
-// AccessTokens lists one's own, also for those who may see others', unless they
-// ask.
+// AccessTokens lists the viewer's own tokens, or those of the given user.
 func (r queryResolver) AccessTokens(ctx context.Context, user *uuid.UUID, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error) {
 	return r.Client.AccessToken.Query().Where(accesstoken.UserID(of(ctx, user))).
 		Paginate(ctx, after, first, before, last, ent.WithAccessTokenOrder(orderBy), ent.WithAccessTokenFilter(where.Filter))
 }
 
-// Keypairs lists one's own, also for those who may see others', unless they ask.
+// Keypairs lists the viewer's own keypairs, or those of the given user.
 func (r queryResolver) Keypairs(ctx context.Context, user *uuid.UUID, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.KeypairOrder, where *ent.KeypairWhereInput) (*ent.KeypairConnection, error) {
 	return r.Client.Keypair.Query().Where(keypair.UserID(of(ctx, user))).
 		Paginate(ctx, after, first, before, last, ent.WithKeypairOrder(orderBy), ent.WithKeypairFilter(where.Filter))
 }
 
-// of is the user that is asked about, or who asks.
+// of returns the given user, or the viewer.
 func of(ctx context.Context, user *uuid.UUID) uuid.UUID {
 	if user != nil {
 		return *user
@@ -37,7 +36,7 @@ func of(ctx context.Context, user *uuid.UUID) uuid.UUID {
 	return viewer.From(ctx).User
 }
 
-// SSHKeys lists one's own, also for those who may see others'.
+// SSHKeys lists the viewer's own keys.
 func (r queryResolver) SSHKeys(ctx context.Context) ([]*ent.SSHKey, error) {
 	return r.Client.SSHKey.Query().Where(sshkey.UserID(viewer.From(ctx).User)).Order(sshkey.ByCreatedAt()).All(ctx)
 }
@@ -65,8 +64,8 @@ func (r sshKeyResolver) Status(ctx context.Context, k *ent.SSHKey) (auth.Credent
 	return auth.StatusOf(false, false, k.ExpiresAt, owner), err
 }
 
-// loadActiveUsers reads which users may do anything. The viewer sees the credential
-// and with it whose it is.
+// loadActiveUsers reads which users are active. A viewer who can see a credential can see its
+// owner.
 func (r *Resolver) loadActiveUsers(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]bool, error) {
 	ids, err := r.Client.User.Query().
 		Where(user.IDIn(users...), user.StatusEQ(user.StatusActive), user.HasDomainWith(domain.Active(true))).

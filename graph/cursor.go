@@ -11,9 +11,8 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// place refuses a cursor that is no place in a field's list: one of another
-// list, of another order, or that someone made. The database would compare
-// what cannot be compared.
+// place rejects a cursor that does not fit a field's list: one of another list, of another
+// order, or one that was made up. The database would compare values of different types.
 func (w *walk) place(f *ast.Field, args map[string]any) error {
 	for _, name := range []string{"after", "before"} {
 		def := f.Definition.Arguments.ForName(name)
@@ -29,8 +28,8 @@ func (w *walk) place(f *ast.Field, args map[string]any) error {
 	return nil
 }
 
-// within reports whether a cursor names an object of the list's type, and has a
-// value for each part of the order.
+// within reports whether a cursor names an object of the list's type, and has a value for each
+// part of the order.
 func (w *walk) within(c ent.Cursor, f *ast.Field, orderBy any) bool {
 	edge := w.schema.Types[f.Definition.Type.Name()].Fields.ForName("edges").Type.Name()
 	node := w.schema.Types[w.schema.Types[edge].Fields.ForName("node").Type.Name()]
@@ -39,7 +38,7 @@ func (w *walk) within(c ent.Cursor, f *ast.Field, orderBy any) bool {
 	}
 	orders, ok := orderBy.([]any)
 	if !ok && orderBy != nil {
-		orders = []any{orderBy} // one alone counts as a list of one
+		orders = []any{orderBy} // a single value counts as a list with one element
 	}
 	values, ok := c.Value.([]any)
 	if !ok && c.Value != nil || len(values) != len(orders) {
@@ -55,8 +54,8 @@ func (w *walk) within(c ent.Cursor, f *ast.Field, orderBy any) bool {
 	return true
 }
 
-// sorts reports whether a value can be that of the field which an order names,
-// such as CREATED_AT for createdAt.
+// sorts reports whether a value has the type of the field of an order, such as CREATED_AT for
+// createdAt.
 func sorts(node *ast.Definition, order string, value any) bool {
 	for _, f := range node.Fields {
 		if !strings.EqualFold(f.Name, strings.ReplaceAll(order, "_", "")) {
@@ -74,10 +73,10 @@ func sorts(node *ast.Definition, order string, value any) bool {
 		return false
 	}
 	_, ok := value.(time.Time)
-	return ok && order == "CREATED_AT" // which not every object shows
+	return ok && order == "CREATED_AT" // not every object has the field in the schema
 }
 
-// kindOf is the kind in the ids of a type that the schema publishes as a node.
+// kindOf returns the kind of ids of a node type in the schema.
 func kindOf(name string) id.Kind {
 	plural := strings.ToLower(name) + "s"
 	if stem, ok := strings.CutSuffix(plural, "ys"); ok && !strings.HasSuffix(stem, "e") { // policies, but keys

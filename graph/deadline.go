@@ -12,24 +12,24 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// How long an operation may take. What it waits for in PostgreSQL is cancelled
-// then, and when the client leaves.
+// The time limits of operations. When the limit is reached or the client disconnects,
+// statements in PostgreSQL are cancelled.
 const (
-	// DefaultQueryTimeout bounds a query where nothing else is configured.
+	// DefaultQueryTimeout limits a query if no other value is configured.
 	DefaultQueryTimeout = 10 * time.Second
 	mutationTimeout     = 30 * time.Second
 	longTimeout         = 10 * time.Minute
 )
 
-// long mutations wait for registries, for storage proxies that move many files, or
-// change very many rows.
+// long mutations wait for registries, for storage proxies that move many files, or change very
+// many rows.
 var long = map[string]bool{
 	"scanRegistry": true, "registerImage": true, "importUsers": true, "testObjectStorage": true,
 	"createVfolder": true, "moveFiles": true, "copyFiles": true, "deleteFiles": true, "makeDirectories": true, "removeOrphan": true,
 	"purgeDomain": true, "purgeProject": true, "purgeUser": true, "auditOccupancy": true,
 }
 
-// bounded gives queries and mutations a deadline, and has them take turns.
+// bounded adds a deadline to queries and mutations, and makes them wait for their turn.
 func (r *Resolver) bounded(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	d := r.timeout(graphql.GetOperationContext(ctx))
 	if d == 0 {

@@ -33,7 +33,7 @@ func (r deviceResolver) Holders(ctx context.Context, d *ent.Device) ([]*model.De
 	return out, err
 }
 
-// Enforcement is what the device's plugin says of it.
+// Enforcement is the enforcement that the device's plugin reports.
 func (r deviceResolver) Enforcement(_ context.Context, d *ent.Device) (string, error) {
 	return d.Attributes["enforcement"], nil
 }
@@ -53,7 +53,7 @@ func (r deviceResolver) Partitions(ctx context.Context, d *ent.Device) ([]*ent.D
 	return parts, err
 }
 
-// Links are told of both ends, however the agent names them.
+// Links returns the links of a device from both ends, whichever end the agent reports.
 func (r deviceResolver) Links(ctx context.Context, d *ent.Device) ([]*model.DeviceLink, error) {
 	a, err := loaders(ctx).topology.Load(ctx, d.AgentID)
 	links := []*model.DeviceLink{}
@@ -104,7 +104,7 @@ func (r deviceLinkResolver) Peer(ctx context.Context, l *model.DeviceLink) (*ent
 	return deviceNamed(ctx, l.Agent, l.PeerID)
 }
 
-// deviceNamed finds a device by what its agent calls it; nil where there is none.
+// deviceNamed returns a device by the agent's name for it, or nil.
 func deviceNamed(ctx context.Context, agent uuid.UUID, name string) (*ent.Device, error) {
 	if name == "" {
 		return nil, nil
@@ -116,7 +116,7 @@ func deviceNamed(ctx context.Context, agent uuid.UUID, name string) (*ent.Device
 	return nil, err
 }
 
-// loadTopology reads of agents only what their devices share.
+// loadTopology reads the fields of agents that their devices share.
 func (r *Resolver) loadTopology(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Agent, error) {
 	agents, err := r.Client.Agent.Query().Where(agent.IDIn(ids...)).
 		Select(agent.FieldID, agent.FieldLinks, agent.FieldCounters).All(ctx)

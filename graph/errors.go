@@ -17,8 +17,8 @@ import (
 
 var errInternal = errors.New("internal error")
 
-// present turns any error into what a client may read: message, class, field,
-// limit and the request's id. What is not known to be for people is hidden.
+// present converts an error to the one that the client gets: message, class, field, limit and
+// the request's id. The message of an unknown error is hidden.
 func present(ctx context.Context, err error) *gqlerror.Error {
 	p, _ := explain(err)
 	ext := map[string]any{"code": p.Code}
@@ -40,7 +40,7 @@ func present(ctx context.Context, err error) *gqlerror.Error {
 	return &gqlerror.Error{Err: err, Message: p.Message, Path: graphql.GetPath(ctx), Extensions: ext}
 }
 
-// limitsOf are limits with the names that the type LimitReached has.
+// limitsOf converts limits to the fields of the type LimitReached.
 func limitsOf(reached []report.LimitReached) []map[string]string {
 	list := make([]map[string]string, 0, len(reached))
 	for _, l := range reached {
@@ -52,8 +52,8 @@ func limitsOf(reached []report.LimitReached) []map[string]string {
 	return list
 }
 
-// explain keeps the parser's and validator's own words, which speak of the
-// query that the client wrote.
+// explain keeps the messages of the parser and the validator, which are about the client's own
+// query.
 func explain(err error) (problem.Problem, bool) {
 	var g *gqlerror.Error
 	if errors.As(err, &g) && g.Err == nil {
@@ -65,8 +65,8 @@ func explain(err error) (problem.Problem, bool) {
 	return problem.From(err)
 }
 
-// asArgument gives an argument that cannot be read its class. Such an error
-// has a path that continues below the field's, to the part of the input.
+// asArgument adds the error class to an error about an invalid argument. The path of such an
+// error continues below the field's path, to the part of the input.
 func asArgument(ctx context.Context, err error) error {
 	var g *gqlerror.Error
 	field := graphql.GetPath(ctx)
@@ -85,8 +85,8 @@ func asArgument(ctx context.Context, err error) error {
 	return &gqlerror.Error{Err: problem.Invalid(own.String(), "%s", g.Err), Path: field}
 }
 
-// asFilter gives its class to a filter with a part that says nothing. ent has one
-// such error for each type, known by their beginning alone.
+// asFilter adds the error class to an error about a filter with an empty part. ent has one
+// such error for each type, which only the beginning of the message identifies.
 func asFilter(err error) error {
 	var g *gqlerror.Error
 	if !errors.As(err, &g) || g.Err == nil || !strings.HasPrefix(g.Err.Error(), "ent: empty predicate") {

@@ -8,16 +8,16 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// Limits of the filters and orders of one operation, variables and aliases
-// counted. The page has a dozen conditions, and names up to the members of a project.
+// Limits of the filters and orders of one operation, including variables and aliases. The web
+// page uses about a dozen conditions, and lists as long as the members of a project.
 const (
 	maxConditions  = 500
-	maxEntries     = 2_000 // of all lists such as idIn
-	maxFilterDepth = 10    // and, or, not in each other
-	maxOrders      = 10    // of one list
+	maxEntries     = 2_000 // of all lists such as idIn together
+	maxFilterDepth = 10    // nested and, or, not
+	maxOrders      = 10    // per list
 )
 
-// filters is what the filters of an operation have so far.
+// filters counts the filters of an operation.
 type filters struct{ conditions, entries int }
 
 // filter counts the conditions of a field's filter; they are part of its cost.
@@ -30,7 +30,7 @@ func (w *walk) filter(f *ast.Field, args map[string]any) (int, error) {
 	return w.filters.conditions + w.filters.entries - before, err
 }
 
-// add counts a filter, and stops at the first limit.
+// add counts a filter, and returns an error at the first limit that is exceeded.
 func (c *filters) add(where any, depth int) error {
 	switch where := where.(type) {
 	case map[string]any:

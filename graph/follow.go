@@ -16,38 +16,39 @@ import (
 // feed describes a subscription to one kind of entity.
 type feed[T any] struct {
 	topic event.Topic
-	id    *uuid.UUID // only this one
-	// first is what the subscription begins with.
+	id    *uuid.UUID // if set, only this one
+	// first returns the initial state that the subscription sends.
 	first func(context.Context) ([]T, error)
-	// read returns those of the entities that the viewer may see.
+	// read returns those of the entities that the viewer can see.
 	read func(context.Context, []uuid.UUID) ([]T, error)
-	// missed lists what may have changed while events were lost; nil = first.
+	// missed returns the entities that may have changed while events were lost; nil means
+	// first.
 	missed func(context.Context) ([]T, error)
-	// every is the least time between two reads; 0 = settle for one entity and
+	// every is the minimum time between two reads; 0 means settle for one entity and
 	// settleList for all.
 	every time.Duration
 }
 
 const (
-	// settle bounds how often a subscription sends: a change is sent at once, those
-	// that follow within this time are sent together, each entity as it is then.
+	// settle limits how often a subscription sends. A change is sent at once; changes within
+	// this time after it are sent together, each entity in its state at that time.
 	settle     = 20 * time.Millisecond
 	settleList = 100 * time.Millisecond
-	// quick is how many reads in a second a subscription to all makes with the time of
-	// one entity: the changes of one session that starts are not held back.
+	// quick is the number of reads within a second for which a subscription to all uses the
+	// interval of one entity, so that the changes of one starting session are not delayed.
 	quick = 20
-	// again is how long a read that failed waits for the next try.
+	// again is the time before a failed read is retried.
 	again = time.Second
 )
 
 const (
-	// maxFeed bounds what one read of a subscription returns.
+	// maxFeed limits the result of one read of a subscription.
 	maxFeed = 500
-	// missedFor is how far back an end counts as perhaps missed.
+	// missedFor is how far back the end of an entity counts as possibly missed.
 	missedFor = 10 * time.Minute
 )
 
-// named finds the one entity of a subscription.
+// named reads the one entity of a subscription.
 func named[T, P any](ctx context.Context, find func(context.Context, ...P) ([]T, error), what string, id P) ([]T, error) {
 	list, err := find(ctx, id)
 	if err == nil && len(list) == 0 {
@@ -56,10 +57,9 @@ func named[T, P any](ctx context.Context, find func(context.Context, ...P) ([]T,
 	return list, err
 }
 
-// follow sends what first returns and then every entity that an event names, as it
-// is then under the viewer's rules. What is out of sight is not sent. After a lag,
-// what may have been missed is sent, so that no one keeps an old state. Of this it
-// does the part that ctx names.
+// follow sends the result of first, and then every entity that an event names, as the viewer
+// can see it at that time. After lost events, it sends the entities that may have changed, so
+// that no client keeps an outdated state. It sends only the fields that ctx selects.
 func follow[T any](ctx context.Context, r *Resolver, f feed[T]) (<-chan T, error) {
 	if f.missed == nil {
 		f.missed = f.first
@@ -107,11 +107,11 @@ type follower[T any] struct {
 	feed[T]
 	resolver *Resolver
 	out      chan T
-	dirty    map[uuid.UUID]bool // changed and not sent
+	dirty    map[uuid.UUID]bool // changed, not sent yet
 	lagged   bool
 	flush    <-chan time.Time
 	sent     time.Time
-	reads    int // since counted, for at most a second
+	reads    int // in the current second
 	counted  time.Time
 }
 
@@ -145,7 +145,7 @@ func (w *follower[T]) run(ctx context.Context, events <-chan event.Event) {
 	}
 }
 
-// catchUp sends what may have been missed; it tries until it can.
+// catchUp sends the entities that may have changed, and retries until it succeeds.
 func (w *follower[T]) catchUp(ctx context.Context) {
 	for ctx.Err() == nil {
 		list, err := w.changes(fresh(ctx, w.resolver))
@@ -195,7 +195,7 @@ func (w *follower[T]) changes(ctx context.Context) ([]T, error) {
 	var list []T
 	if w.lagged {
 		missed, err := w.missed(ctx)
-		if err != nil && !errdefs.IsNotFound(err) { // the one entity is out of sight now
+		if err != nil && !errdefs.IsNotFound(err) { // the one entity is no longer visible
 			return nil, err
 		}
 		list = missed

@@ -14,26 +14,25 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Limits of one operation. They are far above what the web page asks for.
+// Limits of one operation, far above the needs of the web page.
 const (
 	maxPage    = 100
 	maxDepth   = 14
-	maxCost    = 20_000 // objects that an operation may touch, at worst
-	maxFields  = 1_000  // selections after fragments are spread
+	maxCost    = 20_000 // upper bound of the objects of an operation
+	maxFields  = 1_000  // selections, after fragments are expanded
 	maxTokens  = 15_000
 	maxBody    = 1 << 20
-	listLength = 10 // assumed of a list that has no page size
+	listLength = 10 // assumed length of a list without a page size
 
 	maxSchemas     = 20 // __schema and __type
-	maxSchemaLists = 3  // lists in each other: types, their fields, their arguments
+	maxSchemaLists = 3  // nested lists: types, their fields, their arguments
 )
 
-// guard checks an operation as a whole before anything of it runs: who may
-// ask for each field, how deep it goes, how much it may cost, how large its
-// pages are.
+// guard checks an operation before it runs: who may read each field, and the limits of depth,
+// cost and page size.
 type guard struct {
 	schema  *ast.Schema
-	refused func(context.Context, *graphql.OperationContext, *ast.Field, *gqlerror.Error) // is told of every refusal, and below which root field
+	refused func(context.Context, *graphql.OperationContext, *ast.Field, *gqlerror.Error) // called with every rejection and the root field above it
 }
 
 var _ interface {
@@ -44,8 +43,7 @@ var _ interface {
 // ExtensionName names the extension in gqlgen's errors.
 func (guard) ExtensionName() string { return "Guard" }
 
-// Validate keeps the schema's audiences complete: a field without one fails
-// the start of the server.
+// Validate makes the start of the server fail if a field of the schema has no audience.
 func (g guard) Validate(graphql.ExecutableSchema) error {
 	for _, def := range g.schema.Types {
 		if def.BuiltIn || def.Kind != ast.Object {
@@ -67,7 +65,7 @@ func (g guard) Validate(graphql.ExecutableSchema) error {
 	return nil
 }
 
-// audience returns who may select a field: its own @allow, or its type's.
+// audience returns who can select a field, by its own @allow or that of its type.
 func audience(schema *ast.Schema, def *ast.Definition, f *ast.FieldDefinition) (string, error) {
 	if f.Name == "__typename" {
 		return "ANYONE", nil
@@ -95,10 +93,10 @@ func scopeOf(f *ast.FieldDefinition) access.TokenScope {
 	return ""
 }
 
-// dueFields are open to who must change a password or enrol a second factor first.
+// dueFields are available to users who must change a password or enrol a second factor first.
 var dueFields = map[string]bool{"viewer": true, "server": true, "changePassword": true, "startTotp": true, "confirmTotp": true}
 
-// MutateOperationContext refuses an operation that breaks a rule.
+// MutateOperationContext rejects an operation that breaks a rule.
 func (g guard) MutateOperationContext(ctx context.Context, rc *graphql.OperationContext) *gqlerror.Error {
 	w := walk{schema: g.schema, vars: rc.Variables, viewer: viewer.From(ctx), query: rc.Operation.Operation == ast.Query}
 	cost, err := w.cost(rc.Operation.SelectionSet, 1)
@@ -124,7 +122,7 @@ type walk struct {
 
 	fields, schemas int // so far
 	filters         filters
-	root            *ast.Field // that is looked at
+	root            *ast.Field // the root field of the current selection
 }
 
 func (w *walk) cost(set ast.SelectionSet, depth int) (int, error) {
@@ -189,8 +187,8 @@ func (w *walk) field(f *ast.Field, depth int) (int, error) {
 	return times*(1+inner) + conditions, nil
 }
 
-// introspection allows what tools ask for once. The schema refers to itself
-// everywhere, so lists in lists in lists would grow without end.
+// introspection allows the queries of usual tools once. The schema refers to itself
+// everywhere, so nested lists would grow without limit.
 func (w *walk) introspection(f *ast.Field) error {
 	if w.schemas++; w.schemas > maxSchemas {
 		return problem.Invalid(f.Name, "is selected more than %d times", maxSchemas).WithLimit(strconv.Itoa(maxSchemas))
@@ -223,7 +221,7 @@ func (w *walk) introspect(set ast.SelectionSet, lists int) error {
 	return nil
 }
 
-// times returns how many objects a field may yield.
+// times returns the number of objects that a field can return.
 func (w *walk) times(f *ast.Field, args map[string]any) (int, error) {
 	page := 0
 	if err := w.place(f, args); err != nil {
@@ -256,15 +254,15 @@ func (w *walk) times(f *ast.Field, args map[string]any) (int, error) {
 	return 1, nil
 }
 
-// paged lists are as long as the page that they are in.
+// paged lists are as long as their page.
 var paged = map[string]bool{"edges": true, "entries": true, "access": true}
 
-// bound gives a connection its default page when its size is a variable
-// without a value, and none a filter that is null; boundLists sees only what the text says.
+// bound sets the default page size of a connection whose size is a variable without a value,
+// and removes a filter that is null. boundLists can do this only for literals.
 func (w *walk) bound(f *ast.Field) {
 	if where := f.Arguments.ForName("where"); where != nil && where.Value.Kind == ast.Variable {
 		if v, set := w.vars[where.Value.Raw]; set && v == nil {
-			w.vars[where.Value.Raw] = map[string]any{} // nested lists cannot read null
+			w.vars[where.Value.Raw] = map[string]any{} // nested lists cannot handle null
 		}
 	}
 	first, last := f.Arguments.ForName("first"), f.Arguments.ForName("last")
@@ -289,7 +287,7 @@ var due = map[viewer.Due]string{
 func (w *walk) allowed(f *ast.Field) error {
 	who, err := audience(w.schema, f.ObjectDefinition, f.Definition)
 	if err != nil {
-		if f.ObjectDefinition.Kind == ast.Interface { // its objects say who
+		if f.ObjectDefinition.Kind == ast.Interface { // the types of its objects decide
 			return nil
 		}
 		return err
@@ -308,7 +306,7 @@ func (w *walk) allowed(f *ast.Field) error {
 	if need := scopeOf(f.Definition); f.ObjectDefinition == w.schema.Mutation && !v.Allows(need) {
 		return problem.Forbidden("the access token lacks the scope %s", need)
 	}
-	custom := len(v.Grants) > 0 // the services and row rules decide what they reach
+	custom := len(v.Grants) > 0 // services and row rules decide what they can read
 	switch {
 	case who == "USER", custom, v.Superadmin():
 		return nil

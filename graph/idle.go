@@ -20,7 +20,7 @@ func (r queryResolver) IdleDryRun(ctx context.Context, checker *uuid.UUID, input
 	return r.Idle.IdleDryRun(ctx, checker, input, domain, project, resourceGroup)
 }
 
-// Thresholds are in the order of the slots' names.
+// Thresholds are ordered by the name of the slot.
 func (r idleCheckerResolver) Thresholds(_ context.Context, c *ent.IdleChecker) ([]*idle.Threshold, error) {
 	list := make([]*idle.Threshold, 0, len(c.Thresholds))
 	for _, slot := range slices.Sorted(maps.Keys(c.Thresholds)) {
@@ -29,7 +29,8 @@ func (r idleCheckerResolver) Thresholds(_ context.Context, c *ent.IdleChecker) (
 	return list, nil
 }
 
-// Everywhere tells a binding to all from one to something out of sight.
+// Everywhere is true for a binding to all sessions, as opposed to a binding to an object that
+// the viewer cannot see.
 func (r idleBindingResolver) Everywhere(_ context.Context, b *ent.IdleBinding) (bool, error) {
 	return b.DomainID == nil && b.ProjectID == nil && b.ResourceGroupID == nil, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/recovery"
 )
 
-// Cluster returns who leads. While etcd does not answer no one can lead for longer than
-// a few seconds.
+// Cluster returns the leader. If etcd does not answer, the leader loses its role within a few
+// seconds.
 func (r queryResolver) Cluster(ctx context.Context) (*model.Cluster, error) {
 	l, err := r.Leadership.Current(ctx)
 	if err != nil {
@@ -24,7 +24,8 @@ func (r queryResolver) Cluster(ctx context.Context) (*model.Cluster, error) {
 	return &model.Cluster{Led: l != nil, Leader: l, Recovery: mode}, nil
 }
 
-// Managers is empty while etcd does not answer: then no one knows which are alive.
+// Managers is empty while etcd does not answer, because only etcd knows which managers are
+// alive.
 func (r clusterResolver) Managers(ctx context.Context, _ *model.Cluster) ([]*leader.ClusterManager, error) {
 	list, err := r.Leadership.Managers(ctx)
 	if err != nil {

@@ -24,19 +24,18 @@ import (
 	"github.com/berthhq/berth/manager/stats"
 )
 
-// holder is who holds a part of a device.
+// holder is the session that uses a part of a device.
 type holder struct {
 	slot    string
 	amount  int64
 	since   time.Time
-	session *ent.Session // nil when out of the viewer's sight
+	session *ent.Session // nil if the viewer cannot see it
 	mine    bool
 }
 
 type loader[T any] = dataloadgen.Loader[uuid.UUID, T]
 
-// loaderSet batches what lists of objects ask for one by one, within one
-// response.
+// loaderSet batches the reads of fields in lists of objects, within one response.
 type loaderSet struct {
 	devices             *loader[[]*ent.Device]
 	topology            *loader[*ent.Agent]
@@ -130,7 +129,7 @@ func (r *Resolver) newLoaders() *loaderSet {
 	}
 }
 
-// load makes a loader whose missing keys are zero values.
+// load creates a loader that returns zero values for missing keys.
 func load[T any](fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)) *loader[T] {
 	return dataloadgen.NewLoader(func(ctx context.Context, ids []uuid.UUID) ([]T, []error) {
 		values := make([]T, len(ids))
@@ -154,8 +153,8 @@ func (r *Resolver) loadDevices(ctx context.Context, agents []uuid.UUID) (map[uui
 	return m, err
 }
 
-// loadHolders reads who holds the devices: the fact of a holding is visible
-// to everyone who sees the device, its session only to those who may.
+// loadHolders reads the sessions that use the devices. That a device is used is visible to
+// everyone who can see the device; the session only to those who can see it.
 func (r *Resolver) loadHolders(ctx context.Context, devices []uuid.UUID) (map[uuid.UUID][]holder, error) {
 	v := viewer.From(ctx)
 	held, err := r.Client.Allocation.Query().
@@ -179,8 +178,8 @@ func (r *Resolver) loadHolders(ctx context.Context, devices []uuid.UUID) (map[uu
 	return m, nil
 }
 
-// sessionsBelow reads those of the sessions that the viewer may see, with what
-// is selected of them below the present object. Nothing selected, nothing read.
+// sessionsBelow reads the sessions that the viewer can see, with the fields that are selected
+// below the present object. If none are selected, it reads nothing.
 func (r *Resolver) sessionsBelow(ctx context.Context, object, name string, ids []uuid.UUID) (map[uuid.UUID]*ent.Session, error) {
 	ctx, selected := below(ctx, object, name)
 	if !selected {
@@ -198,8 +197,8 @@ func (r *Resolver) sessionsBelow(ctx context.Context, object, name string, ids [
 	return byID, err
 }
 
-// loadOccupied sums live allocations by one of their scopes. The caller sees
-// the object itself, so the sum over it hides nothing from them.
+// loadOccupied sums live allocations by one of their scopes. The viewer can see the object
+// itself, so the sum over all its sessions hides nothing from them.
 func (r *Resolver) loadOccupied(column string) func(context.Context, []uuid.UUID) (map[uuid.UUID]resource.Slots, error) {
 	return func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]resource.Slots, error) {
 		return stats.Occupied(viewer.SystemContext(ctx), r.Client, column, ids)
@@ -224,9 +223,8 @@ func (r *Resolver) loadMounted(ctx context.Context, folders []uuid.UUID) (map[uu
 	return m, nil
 }
 
-// below returns a context in which the named part of the present object is
-// the field, so that a query can collect what is selected there, and whether
-// it is selected at all.
+// below returns a context with the named part of the present object as its field, so that a
+// query can collect the selection there, and whether the part is selected.
 func below(ctx context.Context, object, name string) (context.Context, bool) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil {
@@ -234,7 +232,7 @@ func below(ctx context.Context, object, name string) (context.Context, bool) {
 	}
 	var part graphql.CollectedField
 	for _, f := range graphql.CollectFields(graphql.GetOperationContext(ctx), fc.Field.Selections, []string{object}) {
-		if f.Name == name { // under one alias or several
+		if f.Name == name { // under any alias
 			part.Field = f.Field
 			part.Selections = append(part.Selections, f.Selections...)
 		}
@@ -242,8 +240,8 @@ func below(ctx context.Context, object, name string) (context.Context, bool) {
 	return graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: object, Field: part}), part.Field != nil
 }
 
-// bySelection has a loader for each place in a query: what is read for one
-// place need not be enough for another.
+// bySelection has one loader for each place in a query, because the fields that are read for
+// one place can differ from another.
 type bySelection[T any] struct {
 	fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)
 
@@ -255,7 +253,7 @@ func loadSelected[T any](fetch func(context.Context, []uuid.UUID) (map[uuid.UUID
 	return &bySelection[T]{fetch: fetch, loaders: map[*ast.Field]*loader[T]{}}
 }
 
-// Load returns the value of one key for the place that ctx is at.
+// Load returns the value of one key for the place of ctx.
 func (b *bySelection[T]) Load(ctx context.Context, key uuid.UUID) (T, error) {
 	place := graphql.GetFieldContext(ctx).Field.Field
 	b.mu.Lock()

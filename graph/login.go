@@ -48,7 +48,7 @@ func (r mutationResolver) DisableTotp(ctx context.Context, input auth.DisableTot
 	return r.afterwards(ctx, r.Auth.DisableTotp(ctx, input))
 }
 
-// afterwards answers a change of one's own account.
+// afterwards returns the payload of a change of the viewer's own account.
 func (r mutationResolver) afterwards(ctx context.Context, err error) (*model.ViewerPayload, error) {
 	if err != nil {
 		return nil, err

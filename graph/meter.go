@@ -13,15 +13,16 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// Meter measures operations by their type and their result. Names of operations come from
-// clients and are no labels.
+// Meter measures operations by type and result. Clients choose the names of operations, so
+// these are not labels.
 type Meter struct {
 	answers *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 	open    prometheus.Gauge
 }
 
-// operationTypes are the values of the label operation; unread is a text that is not an operation.
+// operationTypes are the values of the label operation; unread stands for text that is not an
+// operation.
 var operationTypes = []string{string(ast.Query), string(ast.Mutation), string(ast.Subscription), unread}
 
 const (
@@ -29,7 +30,7 @@ const (
 	answered = "OK"
 )
 
-// NewMeter registers the metrics; without a registry they are of no use to anyone.
+// NewMeter registers the metrics, unless the registerer is nil.
 func NewMeter(to prometheus.Registerer) *Meter {
 	f := promauto.With(to)
 	m := &Meter{
@@ -51,7 +52,7 @@ func NewMeter(to prometheus.Registerer) *Meter {
 	return m
 }
 
-// response measures what is answered once.
+// response measures operations with a single answer.
 func (m *Meter) response(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	begun := time.Now()
 	resp := next(ctx)
@@ -69,7 +70,7 @@ func (m *Meter) response(ctx context.Context, next graphql.ResponseHandler) *gra
 	return resp
 }
 
-// subscribed counts a subscription that begins, until ctx ends, or is refused.
+// subscribed counts a subscription until ctx ends, or its rejection.
 func (m *Meter) subscribed(ctx context.Context, errs gqlerror.List) {
 	m.count(string(ast.Subscription), errs)
 	if len(errs) == 0 {

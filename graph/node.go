@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/manager/image"
 )
 
-// tables maps the kind in an id to the table that holds it, for the kinds
-// that the schema publishes as nodes.
+// tables maps the kind in an id to its table, for the kinds that the schema publishes as
+// nodes.
 var tables = map[id.Kind]string{
 	id.Domain: "domains", id.Project: "projects", id.User: "users", id.Membership: "memberships",
 	id.AccessToken: "access_tokens", id.Keypair: "keypairs", id.SSHKey: "ssh_keys", id.LoginSession: "login_sessions", id.LoginAttempt: "login_attempts", id.ResourcePolicy: "resource_policies",
@@ -32,7 +32,8 @@ var tables = map[id.Kind]string{
 	id.AuditEntry: "audit_entries", id.ShareWeight: "share_weights",
 }
 
-// Node resolves an id; one that is out of sight is null like one that never was.
+// Node returns the object with an id, or null if it does not exist or the viewer cannot see
+// it.
 func (r queryResolver) Node(ctx context.Context, nodeID uuid.UUID) (ent.Noder, error) {
 	table, ok := tables[id.KindOf(nodeID)]
 	if !ok {
@@ -48,8 +49,8 @@ func (r queryResolver) Node(ctx context.Context, nodeID uuid.UUID) (ent.Noder, e
 	return n, err
 }
 
-// shut returns those of the ids that are images which are not open to the viewer.
-// Their rows are seen all the same, with sessions that were started from them.
+// shut returns the ids of images that the viewer cannot use. Their rows are visible
+// nevertheless, through the sessions that were started from them.
 func (r queryResolver) shut(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
 	m := map[uuid.UUID]bool{}
 	for _, one := range ids {
@@ -69,7 +70,8 @@ func (r queryResolver) shut(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID
 
 const maxNodes = 100
 
-// Nodes resolves several ids in the order asked, with one read a table.
+// Nodes returns the objects with the ids, in the order of the request, with one query per
+// table.
 func (r queryResolver) Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder, error) {
 	if len(ids) > maxNodes {
 		return nil, problem.Invalid("ids", "has %d ids, which is too many for one request", len(ids)).WithLimit("100")
@@ -91,7 +93,7 @@ func (r queryResolver) Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder,
 		nodes[places[0]] = n
 		return nodes, err
 	}
-	// ent tells of ids without a row by errors; here they are null.
+	// ent adds an error for an id without a row; here such an id is null.
 	quiet := graphql.WithFreshResponseContext(ctx)
 	found, err := r.Client.Noders(quiet, known, ent.WithNodeType(func(_ context.Context, one uuid.UUID) (string, error) {
 		return tables[id.KindOf(one)], nil

@@ -18,7 +18,7 @@ func (r objectStorageResolver) Permissions(ctx context.Context, o *ent.ObjectSto
 }
 
 func (r objectStorageResolver) Objects(ctx context.Context, o *ent.ObjectStorage, path *string, first *int, after *string) (*objectstorage.ObjectList, error) {
-	// What a query selects of it may not be all that it takes to ask it.
+	// The query may have selected fewer columns than the request to the storage needs.
 	whole, err := r.Client.ObjectStorage.Get(ctx, o.ID)
 	if err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// Account is the user again, for those who may see the rest of them. The field is
-// not one of ent's, so that the whole row was read.
+// Account returns the user's whole row, for viewers who can see all of it. It reads the row
+// again, since the query may have selected fewer columns.
 func (r userResolver) Account(ctx context.Context, u *ent.User) (*ent.User, error) {
 	v := viewer.From(ctx)
 	if v.SeesAll() || v.User == u.ID || v.May(access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID}) {

@@ -22,7 +22,7 @@ const (
 	typeResponse = "application/graphql-response+json"
 )
 
-// readBody is a body that door has read and decoded.
+// readBody is a body that gate has read and decoded.
 type readBody struct {
 	io.Reader
 	params *graphql.RawParams
@@ -31,8 +31,8 @@ type readBody struct {
 // Close implements io.Closer.
 func (readBody) Close() error { return nil }
 
-// post is gqlgen's transport.POST for bodies that door has read. It sends the data
-// unchanged: encoding/json would validate and copy all of it.
+// post is gqlgen's transport.POST for bodies that gate has read. It writes the data unchanged,
+// since encoding/json would validate and copy it.
 type post struct{ transport.POST }
 
 // Do implements graphql.Transport.
@@ -95,6 +95,6 @@ func send(w http.ResponseWriter, status int, resp *graphql.Response) {
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(buf.Len()))
 		w.WriteHeader(status)
-		_, _ = w.Write(buf.Bytes()) // the client may be gone
+		_, _ = w.Write(buf.Bytes()) // the client may have disconnected
 	})
 }

@@ -21,7 +21,7 @@ func (r resourcePresetResolver) Fit(ctx context.Context, p *ent.ResourcePreset, 
 
 type fitLoader = dataloadgen.Loader[preset.Question, *preset.PresetFit]
 
-// loadFits answers all presets of one place in a query from one snapshot.
+// loadFits computes the fits of all presets of one place in a query from one snapshot.
 func (r *Resolver) loadFits() *fitLoader {
 	return dataloadgen.NewLoader(func(ctx context.Context, questions []preset.Question) ([]*preset.PresetFit, []error) {
 		list := make([]*preset.PresetFit, len(questions))

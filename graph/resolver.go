@@ -1,7 +1,6 @@
-// Package graph answers GraphQL. Reads go straight to ent, whose rules scope
-// them to the viewer; each mutation is one call of a manager's service. One
-// noun has two files: session.graphql says what is published, session.go
-// resolves it.
+// Package graph answers GraphQL. Reads go directly to ent, whose rules filter rows by the
+// viewer; each mutation is one call of a manager's service. A noun has two files:
+// session.graphql is its schema, session.go has its resolvers.
 package graph
 
 import (
@@ -63,10 +62,10 @@ type Resolver struct {
 	Advisor      *scheduler.Advisor
 	Version      string
 	QueryTimeout time.Duration // 0 = DefaultQueryTimeout
-	Meter        *Meter        // nil: nothing is measured
+	Meter        *Meter        // nil: no metrics
 	Logger       *slog.Logger
 
-	turns store.Limit // operations of each person
+	turns store.Limit // concurrent operations of each user
 }
 
 type (
@@ -114,7 +113,7 @@ type (
 	sshKeyResolver              struct{ *Resolver }
 )
 
-// The objects that need more than their entity's fields.
+// Resolvers of objects that have fields beyond their entity's.
 func (r *Resolver) Query() exec.QueryResolver                   { return queryResolver{r} }
 func (r *Resolver) Mutation() exec.MutationResolver             { return mutationResolver{r} }
 func (r *Resolver) Subscription() exec.SubscriptionResolver     { return subscriptionResolver{r} }

@@ -47,7 +47,7 @@ func (r mutationResolver) RevokeRole(ctx context.Context, input role.RevokeRoleI
 	return r.Roles.RevokeRole(ctx, input)
 }
 
-// may lists what the viewer may do to an object, from what is in memory.
+// may returns the operations on an object that the viewer can do, from data in memory.
 func may(ctx context.Context, n ent.Noder) ([]access.Operation, error) {
 	return permit.Permissions(viewer.From(ctx), n), nil
 }

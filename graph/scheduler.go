@@ -63,8 +63,8 @@ func (r sessionResolver) Pending(_ context.Context, s *ent.Session) (*model.Pend
 	return &model.PendingReport{Pending: s.Pending, Session: s.ID}, nil
 }
 
-// Position is that of the next pass; once the session has left the queue, the
-// last that it had.
+// Position is the position in the next pass. After the session has left the queue, it is the
+// last one.
 func (r pendingReportResolver) Position(ctx context.Context, p *model.PendingReport) (int, error) {
 	if p.Trial != nil {
 		return len(p.Trial.Ahead) + 1, nil
@@ -106,7 +106,7 @@ func (r resourceGroupResolver) Queue(ctx context.Context, g *ent.ResourceGroup, 
 	return r.queue(ctx, g.ID, deref(first), deref(after))
 }
 
-// queue is one page of the queue of a group that the viewer sees.
+// queue returns one page of the queue of a visible group.
 func (r *Resolver) queue(ctx context.Context, group uuid.UUID, first int, after string) (*model.Queue, error) {
 	all, err := r.Advisor.Queue(ctx, group)
 	if err != nil {
@@ -127,8 +127,8 @@ func (r *Resolver) queue(ctx context.Context, group uuid.UUID, first int, after 
 	return out, err
 }
 
-// afterPosition reads a cursor, which is a position: who pages through a queue
-// that moves may see an entry twice, or miss one that moved ahead.
+// afterPosition reads a cursor, which is a position. While the queue changes, a client can see
+// an entry twice, or miss one that moved forward.
 func afterPosition(cursor string) (int, error) {
 	if cursor == "" {
 		return 0, nil
@@ -151,7 +151,7 @@ var stages = map[string]string{
 
 const startsNext = "It starts at the next pass."
 
-// entries tells of places what the viewer may know of them.
+// entries converts positions in a queue to the fields that the viewer can see.
 func (r *Resolver) entries(ctx context.Context, places []*scheduler.Place) ([]*model.QueueEntry, error) {
 	ids := make([]uuid.UUID, len(places))
 	for i, p := range places {
@@ -186,7 +186,7 @@ func (r queueEntryResolver) Session(ctx context.Context, e *model.QueueEntry) (*
 	return loaders(ctx).queued.Load(ctx, e.ID)
 }
 
-// loadSeen finds whose those of the sessions are that the viewer may see.
+// loadSeen returns the owners of the sessions that the viewer can see.
 func (r *Resolver) loadSeen(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Session, error) {
 	all, err := r.Client.Session.Query().Where(entsession.IDIn(ids...)).Select(entsession.FieldID, entsession.FieldOwnerID).All(ctx)
 	return byID(all, func(s *ent.Session) uuid.UUID { return s.ID }), err
@@ -201,7 +201,7 @@ func (r *Resolver) loadQueued(ctx context.Context, ids []uuid.UUID) (map[uuid.UU
 	return byID(all, func(s *ent.Session) uuid.UUID { return s.ID }), err
 }
 
-// QueueChanged sends the first page of a queue, and again when it is another.
+// QueueChanged sends the first page of a queue, and sends it again when it changes.
 func (r subscriptionResolver) QueueChanged(ctx context.Context, group uuid.UUID, first *int) (<-chan *model.Queue, error) {
 	sees, err := r.Client.ResourceGroup.Query().Where(resourcegroup.ID(group)).Exist(ctx)
 	if err != nil {
@@ -239,8 +239,8 @@ func (r subscriptionResolver) QueueChanged(ctx context.Context, group uuid.UUID,
 	return out, nil
 }
 
-// queueSince looks at a queue as it is after a moment. While that fails, it tries
-// again; in the end it returns what was.
+// queueSince returns a queue as of a moment or later. It retries until it can; when ctx ends,
+// it returns the last known state.
 func (r *Resolver) queueSince(ctx context.Context, group uuid.UUID, first int, since time.Time, was *model.Queue) *model.Queue {
 	for r.Advisor.Await(ctx, since) {
 		page, err := r.queue(fresh(ctx, r), group, first, "")

@@ -19,12 +19,12 @@ import (
 	"github.com/berthhq/berth/graph/exec"
 )
 
-// defaultPage is the size of a page that a query does not bound.
+// defaultPage is the page size of connections without one.
 const defaultPage = 50
 
-// Server answers POST (JSON, and SSE for subscriptions) and WebSockets.
-// Requests come with a viewer in their context; init turns the payload of a
-// WebSocket's first message into one where the request had none.
+// Server answers POST (JSON, and SSE for subscriptions) and WebSockets. Requests have a viewer
+// in their context. If the request of a WebSocket has none, init gets the viewer from the
+// payload of the first message.
 func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	schema := exec.NewExecutableSchema(exec.Config{Resolvers: r})
 	srv := handler.New(schema)
@@ -44,32 +44,32 @@ func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
 	srv.SetRecoverFunc(recovered)
 	srv.SetDisableSuggestion(true)
 	srv.Use(extension.Introspection{})
-	told := trail{service: r.Audit, schema: schema.Schema()}
+	log := auditLog{service: r.Audit, schema: schema.Schema()}
 	meter := r.Meter
 	if meter == nil {
 		meter = NewMeter(nil)
 	}
 	srv.Use(guard{schema: schema.Schema(), refused: func(ctx context.Context, rc *graphql.OperationContext, at *ast.Field, err *gqlerror.Error) {
-		told.refused(ctx, rc, at, err)
+		log.refused(ctx, rc, at, err)
 		if rc.Operation.Operation == ast.Subscription {
 			meter.subscribed(ctx, gqlerror.List{err})
 		}
 	}})
-	srv.AroundOperations(told.operation)
+	srv.AroundOperations(log.operation)
 	srv.AroundOperations(newStreams(r, schema, meter, presenter, recovered).operation)
 	srv.AroundFields(outOfSight)
-	srv.AroundFields(told.field)
+	srv.AroundFields(log.field)
 	srv.AroundResponses(meter.response)
 	srv.AroundResponses(r.bounded)
-	srv.AroundResponses(told.response)
+	srv.AroundResponses(log.response)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		return next(fresh(ctx, r))
 	})
-	return door(connected(srv))
+	return gate(connected(srv))
 }
 
-// outOfSight makes an edge null that leads to a row which the viewer may not
-// see. Where the schema promises an object it stays an error.
+// outOfSight returns null for an edge to a row that the viewer cannot see. If the schema does
+// not allow null, it stays an error.
 func outOfSight(ctx context.Context, next graphql.Resolver) (any, error) {
 	res, err := next(ctx)
 	if err == nil || !ent.IsNotFound(err) {
@@ -81,12 +81,12 @@ func outOfSight(ctx context.Context, next graphql.Resolver) (any, error) {
 	return nil, nil
 }
 
-// pageCache gives connections without first or last a page size, once per
-// query text, so that no list is ever unbounded.
+// pageCache sets a page size for connections without first or last, once per query text, so
+// that every list has a limit.
 type pageCache struct{ *lru.LRU[*ast.QueryDocument] }
 
-// Add bounds the document's lists and keeps it. The executor calls it before
-// the document first runs.
+// Add sets the page sizes of a document and caches it. The executor calls it before the
+// document runs first.
 func (c pageCache) Add(ctx context.Context, key string, doc *ast.QueryDocument) {
 	for _, op := range doc.Operations {
 		boundLists(op.SelectionSet)

@@ -37,7 +37,8 @@ func (r sessionResolver) Usage(ctx context.Context, s *ent.Session) ([]*stats.Us
 	return pointers(entries), err
 }
 
-// Environment shows values to who may enter the session, where they could read them.
+// Environment shows the values to viewers who can open a terminal in the session, where they
+// could read them anyway.
 func (r sessionResolver) Environment(ctx context.Context, s *ent.Session) (map[string]string, error) {
 	row := s
 	if !showsEnvironment(s) {
@@ -58,8 +59,8 @@ func (r sessionResolver) Environment(ctx context.Context, s *ent.Session) (map[s
 	return all, nil
 }
 
-// showsEnvironment reports whether the columns that were read of a row suffice for
-// Environment: there is no variable, or all that decides about the values is there.
+// showsEnvironment reports whether the loaded columns suffice for Environment: there are no
+// variables, or everything that decides about the values is loaded.
 func showsEnvironment(s *ent.Session) bool {
 	if s.Environment != nil && len(s.Environment) == 0 {
 		return true
@@ -67,8 +68,8 @@ func showsEnvironment(s *ent.Session) bool {
 	return len(s.SecretsSealed) > 0 && s.OwnerID != uuid.Nil && s.ProjectID != uuid.Nil && s.DomainID != uuid.Nil
 }
 
-// loadEnvironments reads what decides about environments, of sessions that the viewer
-// sees.
+// loadEnvironments reads the columns that Environment needs, of sessions that the viewer can
+// see.
 func (r *Resolver) loadEnvironments(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Session, error) {
 	rows, err := r.Client.Session.Query().Where(entsession.IDIn(ids...)).
 		Select(entsession.FieldOwnerID, entsession.FieldProjectID, entsession.FieldDomainID, entsession.FieldEnvironment, entsession.FieldSecretsSealed).
@@ -80,15 +81,14 @@ func (r *Resolver) loadEnvironments(ctx context.Context, ids []uuid.UUID) (map[u
 	return m, err
 }
 
-// History is told in the order in which it happened. Ids sort by time, and are there
-// whichever fields were asked for.
+// History is in chronological order. Ids sort by time, and are always loaded.
 func (r sessionResolver) History(ctx context.Context, s *ent.Session) ([]*ent.SessionEvent, error) {
 	events, err := s.History(ctx)
 	slices.SortFunc(events, func(a, b *ent.SessionEvent) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	return events, err
 }
 
-// Stats are the latest samples while the kernel lives, and its last ones after.
+// Stats returns the latest samples of a live kernel, and the last ones of an ended kernel.
 func (r kernelResolver) Stats(ctx context.Context, k *ent.Kernel) (*model.KernelStats, error) {
 	out := &model.KernelStats{KernelID: k.ID}
 	if k.LastStats != nil {
@@ -114,7 +114,7 @@ func (r mutationResolver) RenameSession(ctx context.Context, input session.Renam
 	return r.Resolver.Sessions.RenameSession(ctx, input)
 }
 
-// SessionChanged sends the session as it is, when one is named, then each change.
+// SessionChanged sends the current state if a session is given, then each change.
 func (r subscriptionResolver) SessionChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Session, error) {
 	find := func(ctx context.Context, where ...predicate.Session) ([]*ent.Session, error) {
 		q, err := r.Client.Session.Query().Where(where...).Order(entsession.ByCreatedAt(sql.OrderDesc())).Limit(maxFeed).
@@ -143,7 +143,7 @@ func (r subscriptionResolver) SessionChanged(ctx context.Context, id *uuid.UUID)
 	return follow(ctx, r.Resolver, f)
 }
 
-// KernelLogs passes a kernel's log on as its agent sends it.
+// KernelLogs forwards a kernel's log from its agent.
 func (r subscriptionResolver) KernelLogs(ctx context.Context, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) (<-chan *model.LogChunk, error) {
 	opt := session.LogOptions{Follow: follow == nil || *follow}
 	if offset != nil {
@@ -164,7 +164,7 @@ func (r subscriptionResolver) KernelLogs(ctx context.Context, kernel uuid.UUID, 
 			text, from, to, err := log.Next()
 			if err != nil {
 				if ctx.Err() == nil && !session.EndOfLog(err) {
-					// Or else the client would take it for the log's end.
+					// Without this, the client would take the error for the end of the log.
 					tellEnd(ctx, r.presentLogged(ctx, err))
 				}
 				return
@@ -179,14 +179,14 @@ func (r subscriptionResolver) KernelLogs(ctx context.Context, kernel uuid.UUID, 
 	return out, nil
 }
 
-// tellEnd makes err the end of a subscription. Only WebSockets can tell it;
-// gqlgen panics on the others, whose clients see the connection end.
+// tellEnd ends a subscription with err. Only WebSockets can transmit it; gqlgen panics on
+// other transports, whose clients see the end of the connection.
 func tellEnd(ctx context.Context, err *gqlerror.Error) {
 	defer func() { _ = recover() }()
 	transport.AddSubscriptionError(ctx, err)
 }
 
-// KernelStats passes the samples of a session's kernels on as they come.
+// KernelStats forwards the samples of a session's kernels as they arrive.
 func (r subscriptionResolver) KernelStats(ctx context.Context, id uuid.UUID) (<-chan *model.KernelStats, error) {
 	s, err := r.Client.Session.Get(ctx, id)
 	if ent.IsNotFound(err) {

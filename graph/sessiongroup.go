@@ -20,7 +20,7 @@ func (r mutationResolver) DeleteSessionGroup(ctx context.Context, input session.
 	return r.Resolver.Sessions.DeleteSessionGroup(ctx, input)
 }
 
-// EndsAt is when the session's own lifetime is over.
+// EndsAt returns the end of the session's own lifetime.
 func (r sessionResolver) EndsAt(_ context.Context, s *ent.Session) (*time.Time, error) {
 	return session.EndsAt(s), nil
 }

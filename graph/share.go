@@ -28,15 +28,14 @@ func (r resourceGroupResolver) ShareWeights(ctx context.Context, g *ent.Resource
 	return list, err
 }
 
-// loadWeights reads the weights that count in groups, those that count in every
-// group among them.
+// loadWeights reads the weights that apply in groups, including those for all groups.
 func (r *Resolver) loadWeights(ctx context.Context, groups []uuid.UUID) (map[uuid.UUID][]*ent.ShareWeight, error) {
 	q, err := r.Client.ShareWeight.Query().Where(shareweight.Or(shareweight.ResourceGroupIDIn(groups...), shareweight.ResourceGroupIDIsNil())).
 		Order(shareweight.ByCreatedAt(), shareweight.ByID()).CollectFields(ctx, "ShareWeight", "Node")
 	if err != nil {
 		return nil, err
 	}
-	q.Select(shareweight.FieldResourceGroupID) // beside what was asked for
+	q.Select(shareweight.FieldResourceGroupID) // in addition to the selected columns
 	all, err := q.All(ctx)
 	m := map[uuid.UUID][]*ent.ShareWeight{}
 	for _, w := range all {

@@ -11,29 +11,29 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Equal subscriptions, of one viewer by one text with equal variables, are one
-// circle: it reads a change once and each member gets the answer. A member
-// reads for itself what it begins with, and what it missed when it fell behind.
+// Equal subscriptions, with the same viewer, text and variables, form a circle: it reads each
+// change once and sends the result to every member. Each member reads its own initial state,
+// and the entities that it missed when it fell behind.
 
-// memberQueue is how many answers wait for a member before it counts as behind.
+// memberQueue is the number of results that can wait for a member before it counts as behind.
 const memberQueue = 64
 
-// stage is what a run of a subscription sends.
+// stage is the part of a subscription that a run sends.
 type stage int
 
 const (
-	alone   stage = iota // all, for itself
-	opening              // what it begins with; then it has joined a circle
+	alone   stage = iota // everything, for one subscription without a circle
+	opening              // the initial state of a member that has joined a circle
 	changes              // the changes, for a circle
-	missed               // what may have changed while a member was behind
+	missed               // entities that may have changed while a member was behind
 )
 
-// turn is what a run of a subscription is for.
+// turn is the purpose of a run of a subscription.
 type turn struct {
 	stage  stage
-	join   func() error // opening: the member hears changes, before anything is read
-	opened func()       // opening: it was read
-	ready  func()       // changes: no event is missed from now on
+	join   func() error // opening: called before the first read, so that the member misses no change
+	opened func()       // opening: called after the read
+	ready  func()       // changes: called when no event can be missed any more
 }
 
 type turnKey struct{}
@@ -45,8 +45,8 @@ func turnOf(ctx context.Context) turn {
 
 type circleKey [sha256.Size]byte
 
-// keyOf is equal for subscriptions that get the same answers: all that the viewer
-// may do is in it.
+// keyOf returns a key that is equal for subscriptions with the same results. It includes all
+// permissions of the viewer.
 func keyOf(ctx context.Context) (circleKey, error) {
 	rc := graphql.GetOperationContext(ctx)
 	text, err := json.Marshal([]any{viewer.From(ctx), rc.RawQuery, rc.Operation.Name, rc.Variables})
@@ -57,7 +57,7 @@ func keyOf(ctx context.Context) (circleKey, error) {
 type circle struct {
 	members map[*member]bool // under the lock of streams
 	cancel  context.CancelFunc
-	ready   chan struct{} // closed when it hears events, or has failed
+	ready   chan struct{} // closed when it receives events, or has failed
 	failed  *graphql.Response
 }
 
@@ -65,20 +65,20 @@ type circle struct {
 type member struct {
 	streams *streams
 	ctx     context.Context
-	own     graphql.ResponseHandler // what it reads for itself, before it listens
+	own     graphql.ResponseHandler // results that it reads for itself, before it gets those of the circle
 	joined  bool
 	queue   chan *graphql.Response // closed when the circle ends
-	behind  chan struct{}          // has a value when the queue overflowed
+	behind  chan struct{}          // receives when the queue overflowed
 }
 
-// share runs a subscription so that equal ones read its changes once.
+// share runs a subscription so that equal ones read changes only once.
 func (s *streams) share(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	m := &member{streams: s, ctx: ctx, queue: make(chan *graphql.Response, memberQueue), behind: make(chan struct{}, 1)}
 	m.own = next(context.WithValue(ctx, turnKey{}, turn{stage: opening, join: m.join, opened: func() { m.joined = true }}))
 	return m.next
 }
 
-// next waits for the next answer; nil is the end.
+// next waits for the next result; nil means the end.
 func (m *member) next(ctx context.Context) *graphql.Response {
 	for {
 		if m.own != nil {
@@ -104,7 +104,7 @@ func (m *member) next(ctx context.Context) *graphql.Response {
 	}
 }
 
-// join makes m a member of its circle, and the circle when there is none.
+// join adds m to its circle, and creates the circle if needed.
 func (m *member) join() error {
 	key, err := keyOf(m.ctx)
 	if err != nil {
@@ -144,14 +144,14 @@ func (s *streams) leave(key circleKey, g *circle, m *member) {
 	}
 }
 
-// forget takes a circle out of the list, unless another took its place.
+// forget removes a circle from the list unless another one has replaced it.
 func (s *streams) forget(key circleKey, g *circle) {
 	if s.circles[key] == g {
 		delete(s.circles, key)
 	}
 }
 
-// run hands the answers of a circle to its members until the last one leaves.
+// run sends the results of a circle to its members until the last one leaves.
 func (s *streams) run(ctx context.Context, key circleKey, g *circle) {
 	heard := false
 	answers := s.exec(context.WithValue(ctx, turnKey{}, turn{stage: changes, ready: func() {
@@ -163,7 +163,7 @@ func (s *streams) run(ctx context.Context, key circleKey, g *circle) {
 		close(g.ready)
 	} else {
 		for resp := answers(ctx); resp != nil; resp = answers(ctx) {
-			resp.Data = bytes.Clone(resp.Data) // the next answer is written over it
+			resp.Data = bytes.Clone(resp.Data) // the buffer is reused for the next result
 			s.hand(g, resp)
 		}
 	}
@@ -177,7 +177,7 @@ func (s *streams) run(ctx context.Context, key circleKey, g *circle) {
 	clear(g.members)
 }
 
-// hand gives an answer to every member; no member holds up the others.
+// hand queues a result for every member; a slow member does not delay the others.
 func (s *streams) hand(g *circle, resp *graphql.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,8 @@ func (s *streams) hand(g *circle, resp *graphql.Response) {
 	}
 }
 
-// fallBehind empties the queue: the member reads what it missed instead.
+// fallBehind empties the queue, since the member will read the current state of the entities
+// instead.
 func (m *member) fallBehind() {
 	for len(m.queue) > 0 {
 		select {
@@ -204,7 +205,7 @@ func (m *member) fallBehind() {
 	}
 }
 
-// exec runs the operation of ctx once more, as the executor does for its clients.
+// exec runs the operation of ctx again, as the executor does for clients.
 func (s *streams) exec(ctx context.Context) graphql.ResponseHandler {
 	first := graphql.WithResponseContext(ctx, s.presenter, s.recover)
 	answers := s.schema.Exec(first)

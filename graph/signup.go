@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/manager/signup"
 )
 
-// mostInvitations are listed; older ones are of no use any more.
+// mostInvitations is the number of listed invitations; older ones have expired.
 const mostInvitations = 500
 
 func (r queryResolver) Invitations(ctx context.Context) ([]*ent.Invitation, error) {

@@ -18,21 +18,21 @@ const transportProtocol = "graphql-transport-ws"
 // The close codes of graphql-transport-ws.
 const (
 	closeBadRequest      = 4400
-	closeUnauthorized    = 4401 // the client does not try again
+	closeUnauthorized    = 4401 // clients do not reconnect
 	closeInitTimeout     = 4408
 	closeBadSubprotocol  = 4406
 	closeDuplicate       = 4409
 	closeTooManyRequests = 4429
 )
 
-// closeCodes are what gqlgen closes a socket with, by its own reason for it.
+// closeCodes maps gqlgen's reasons for closing a socket to close codes.
 var closeCodes = map[string]int{
 	"connection initialisation timeout": closeInitTimeout,
 	"decoding error":                    closeBadRequest,
 	"unexpected message":                closeBadRequest,
 }
 
-// sockets accepts WebSockets that keep to graphql-transport-ws where gqlgen is
+// sockets accepts WebSockets that follow graphql-transport-ws strictly where gqlgen is
 // lenient: an id in use, a second connection_init, and the close codes.
 type sockets struct {
 	transport.CoderWebsocketImplementation
@@ -66,12 +66,12 @@ type socket struct {
 	connection *connection
 
 	mu      sync.Mutex
-	began   bool // connection_init was read
+	began   bool // connection_init was received
 	greeted bool // connection_ack was sent
 	active  map[string]bool
 }
 
-// frame is what every message of the protocol has.
+// frame has the common fields of all messages of the protocol.
 type frame struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
@@ -97,7 +97,7 @@ func (s *socket) NextReader() (int, io.Reader, error) {
 	return kind, bytes.NewReader(text), nil
 }
 
-// note follows the state of the protocol, and returns why the socket must be closed.
+// note tracks the state of the protocol, and returns the reason why the socket must be closed.
 func (s *socket) note(f frame) (code int, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *socket) note(f frame) (code int, reason string) {
 	return 0, ""
 }
 
-// cutReason keeps a reason within the 123 bytes that a close frame has room for.
+// cutReason truncates a reason to the 123 bytes that a close frame can contain.
 func cutReason(id string) string {
 	if len(id) > 64 || !json.Valid([]byte(`"`+id+`"`)) {
 		return "this id"
@@ -154,8 +154,8 @@ func (s *socket) WriteJSON(v any) error {
 	return s.WebsocketConn.WriteJSON(json.RawMessage(text))
 }
 
-// WriteClose implements transport.WebsocketConn with the codes of the protocol. A
-// socket whose login ended, or that never showed one, closes with 4401.
+// WriteClose implements transport.WebsocketConn with the codes of the protocol. A socket whose
+// login ended, or that never sent one, closes with 4401.
 func (s *socket) WriteClose(code int, reason string) error {
 	if own, ok := closeCodes[reason]; ok {
 		code = own
@@ -175,17 +175,17 @@ func (s *socket) refuse(code int, reason string) error {
 	return transport.ErrWebsocketClosed
 }
 
-// connection is what one request or WebSocket has open.
+// connection is the state of one request or WebSocket.
 type connection struct {
 	mu            sync.Mutex
 	open, refused int
 	flooded       func()          // closes a WebSocket
-	ctx           context.Context // of its login
+	ctx           context.Context // context of its login
 }
 
 type connectionKey struct{}
 
-// connected gives requests for WebSockets a place to count.
+// connected adds a connection to the context of requests for WebSockets.
 func connected(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {
@@ -200,21 +200,21 @@ func connectionOf(ctx context.Context) *connection {
 	return c
 }
 
-// follow makes ctx the one whose end closes the connection.
+// follow makes the end of ctx close the connection.
 func (c *connection) follow(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ctx = ctx
 }
 
-// revoked reports whether the connection ends because its login did.
+// revoked reports whether the connection ends because its login was revoked.
 func (c *connection) revoked() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ctx != nil && errdefs.IsUnauthorized(context.Cause(c.ctx))
 }
 
-// followed has the connection follow the context that init returns.
+// followed wraps init so that the connection ends with the context that init returns.
 func followed(init transport.WebsocketInitFunc) transport.WebsocketInitFunc {
 	return func(ctx context.Context, p transport.InitPayload) (context.Context, *transport.InitPayload, error) {
 		ctx, ack, err := init(ctx, p)

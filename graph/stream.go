@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// maxPerSocket bounds the operations that one WebSocket has open. The page has a
-	// dozen.
+	// maxPerSocket limits the open operations of one WebSocket. The page needs about a dozen.
 	maxPerSocket = 50
-	// maxPerPerson bounds the subscriptions of one person at one manager: ten windows
+	// maxPerPerson limits the subscriptions of one user at one manager: enough for ten windows
 	// of the page and some programs.
 	maxPerPerson = 200
-	// maxRefusals closes a WebSocket that does not heed its limit.
+	// maxRefusals is the number of rejections after which a WebSocket is closed, because its
+	// client ignores the limit.
 	maxRefusals = 100
 )
 
-// streams counts the subscriptions at this manager and shares what equal ones read.
+// streams counts the subscriptions at this manager and shares the reads of equal ones.
 type streams struct {
 	schema    graphql.ExecutableSchema
 	resolver  *Resolver
@@ -33,7 +33,7 @@ type streams struct {
 	presenter graphql.ErrorPresenterFunc
 	recover   graphql.RecoverFunc
 
-	open store.Limit // subscriptions of each person
+	open store.Limit // subscriptions of each user
 
 	mu      sync.Mutex
 	circles map[circleKey]*circle
@@ -46,8 +46,8 @@ func newStreams(r *Resolver, schema graphql.ExecutableSchema, m *Meter, p graphq
 	}
 }
 
-// operation admits an operation, and runs subscriptions on connections of their own
-// to the database.
+// operation counts an operation, and runs subscriptions on a separate pool of database
+// connections.
 func (s *streams) operation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	subscribes := graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription
 	if err := s.enter(ctx, subscribes); err != nil {
@@ -64,7 +64,7 @@ func (s *streams) operation(ctx context.Context, next graphql.OperationHandler) 
 	return s.share(store.On(ctx, store.Streams), next)
 }
 
-// enter counts an operation until ctx ends, or returns which limit it meets.
+// enter counts an operation until ctx ends, or returns the limit that is reached.
 func (s *streams) enter(ctx context.Context, subscribes bool) error {
 	if conn := connectionOf(ctx); conn != nil {
 		if err := conn.enter(ctx); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/manager/audit"
 )
 
-// nouns are the names of objects in the schema, and what permissions call them.
-// The name of a mutation, its payload or its input has one of them.
+// nouns maps the names of objects in the schema to the entities of permissions. The name of a
+// mutation, of its payload or of its input contains one of them.
 var nouns = map[string]access.Entity{
 	"Domain": access.Domain, "Project": access.Project, "Member": access.Project, "User": access.User,
 	"Viewer": access.User, "Password": access.User, "Account": access.User,
@@ -34,7 +34,7 @@ var nouns = map[string]access.Entity{
 	"QuotaScope": access.Vfolder, "Task": access.Task, "Retention": access.System, "Occupancy": access.System, "Recovery": access.System,
 }
 
-// longest has the nouns so that one that ends another comes after it.
+// longest lists the nouns so that a noun comes before another one that it ends with.
 var longest = func() []string {
 	var list []string
 	for n := range nouns {
@@ -49,8 +49,8 @@ var longest = func() []string {
 	return list
 }()
 
-// entityOf is the kind of object that a field is about, by its payload, then by
-// its own name, then by its input; "" when none of them says.
+// entityOf returns the kind of object that a field is about, from its payload, its own name or
+// its input, in this order; "" if none of them contains a noun.
 func entityOf(s *ast.Schema, f *ast.FieldDefinition) access.Entity {
 	if payload := s.Types[f.Type.Name()]; payload != nil {
 		for _, part := range payload.Fields {
@@ -79,10 +79,10 @@ func inputOf(s *ast.Schema, f *ast.FieldDefinition) ast.FieldList {
 	return nil
 }
 
-// subject says which object a field is about: what its input calls id; the user
-// it names, for what is done to them; what its payload has; or what its input
-// has of the same kind. Of the input only ids are looked at.
-func (t trail) subject(ctx context.Context, f *ast.Field, vars map[string]any, payload any) audit.Entry {
+// subject returns the object that a field is about: the id in its input; for a mutation of a
+// user, that user; the object in its payload; or the id in its input for the same kind. It
+// reads only ids of the input.
+func (t auditLog) subject(ctx context.Context, f *ast.Field, vars map[string]any, payload any) audit.Entry {
 	e := audit.Entry{Action: f.Name}
 	if f.Definition == nil {
 		return e
@@ -112,7 +112,7 @@ func (t trail) subject(ctx context.Context, f *ast.Field, vars map[string]any, p
 		case e.ID == uuid.Nil && audit.EntityOf(one) == e.Entity && !strings.HasPrefix(f.Name, "create"),
 			e.ID == uuid.Nil && e.Entity == access.Vfolder && id.KindOf(one) == id.Vfolder:
 			e.ID = one
-		case payload == nil: // refused: who asked names scopes that may not be their to see
+		case payload == nil: // rejected: the request may name scopes that the user cannot see
 		case id.KindOf(one) == id.Domain:
 			e.Domain = one
 		case id.KindOf(one) == id.Project:
@@ -128,7 +128,7 @@ func (t trail) subject(ctx context.Context, f *ast.Field, vars map[string]any, p
 	return e
 }
 
-// aboutOneself is true for what answers with the viewer.
+// aboutOneself reports whether a field returns the viewer.
 func aboutOneself(s *ast.Schema, f *ast.FieldDefinition) bool {
 	payload := s.Types[f.Type.Name()]
 	return payload != nil && payload.Fields.ForName("viewer") != nil
@@ -146,7 +146,7 @@ func asID(v any) uuid.UUID {
 	return uuid.Nil
 }
 
-// idIn returns the id of a payload's first object.
+// idIn returns the id of the first object in a payload.
 func idIn(payload any) uuid.UUID {
 	v := reflect.Indirect(reflect.ValueOf(payload))
 	if v.Kind() != reflect.Struct {

@@ -26,7 +26,7 @@ func (r mutationResolver) RetryTask(ctx context.Context, input task.RetryTaskInp
 	return r.Tasks.RetryTask(ctx, input)
 }
 
-// TaskChanged sends each task in sight that moves on.
+// TaskChanged sends each visible task that changes.
 func (r subscriptionResolver) TaskChanged(ctx context.Context, id, subject *uuid.UUID) (<-chan *ent.Task, error) {
 	if id != nil && subject != nil {
 		return nil, problem.Invalid("subject", "name either a task or the subject of tasks, not both")

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxAtOnce bounds the queries and mutations of one person that run at once at one
-	// manager. A page that opens asks for a dozen.
+	// maxAtOnce limits the concurrent queries and mutations of one user at one manager.
+	// Opening a page needs about a dozen.
 	maxAtOnce = 20
-	// turnTime is how long one more waits for its turn.
+	// turnTime is how long a further operation waits for its turn.
 	turnTime = 3 * time.Second
 )
 
-// turn waits for the turn of a person's operation, and returns how to end it.
+// turn waits until an operation of a user can run, and returns a function that ends it.
 func (r *Resolver) turn(ctx context.Context, who uuid.UUID) (leave func(), err error) {
 	wait, stop := context.WithTimeout(ctx, turnTime)
 	defer stop()

@@ -179,7 +179,7 @@ func (r mutationResolver) DeleteFiles(ctx context.Context, input vfolder.DeleteF
 	return r.Folders.DeleteFiles(ctx, input)
 }
 
-// VfolderChanged sends each folder in sight that changes.
+// VfolderChanged sends each visible folder that changes.
 func (r subscriptionResolver) VfolderChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Vfolder, error) {
 	find := func(ctx context.Context, where ...predicate.Vfolder) ([]*ent.Vfolder, error) {
 		q, err := r.Client.Vfolder.Query().Where(where...).Order(entvfolder.ByCreatedAt(sql.OrderDesc())).Limit(maxFeed).

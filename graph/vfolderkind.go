@@ -26,7 +26,7 @@ func (r vfolderResolver) Kind(ctx context.Context, f *ent.Vfolder) (model.Vfolde
 	return model.VfolderKindOthers, nil
 }
 
-// Kind makes a condition of what vfolderResolver.Kind says.
+// Kind converts the filter to a condition that matches vfolderResolver.Kind.
 func (r vfolderWhereInputResolver) Kind(ctx context.Context, where *ent.VfolderWhereInput, kind *model.VfolderKind) error {
 	if kind != nil {
 		where.AddPredicates(ofKind(viewer.From(ctx), *kind))

@@ -26,7 +26,7 @@ func (r queryResolver) VfolderShares(ctx context.Context, first *int, after *ent
 	return q.Paginate(ctx, after, first, before, last, ent.WithVfolderShareOrder(orderBy), ent.WithVfolderShareFilter(where.Filter))
 }
 
-// Shares are for who may share the folder.
+// Shares is visible to users who can share the folder.
 func (r vfolderResolver) Shares(ctx context.Context, f *ent.Vfolder) ([]*ent.VfolderShare, error) {
 	e, on, _ := permit.Of(f)
 	if !viewer.From(ctx).May(access.Update, e, on) {
@@ -39,7 +39,7 @@ func (r vfolderResolver) MyShare(ctx context.Context, f *ent.Vfolder) (*ent.Vfol
 	return loaders(ctx).myShare.Load(ctx, f.ID)
 }
 
-// liveShares are those of the folders that have not ended, with what they show.
+// liveShares queries the shares of the folders that have not ended, with the selected fields.
 func (r *Resolver) liveShares(folders []uuid.UUID) *ent.VfolderShareQuery {
 	return r.Client.VfolderShare.Query().Where(vfoldershare.VfolderIDIn(folders...), vfoldershare.EndedAtIsNil()).
 		WithVfolder().WithUser().WithInviter()
@@ -63,8 +63,8 @@ func (r *Resolver) loadMyShare(ctx context.Context, folders []uuid.UUID) (map[uu
 	return m, err
 }
 
-// loadFolderNames and loadEmails read what an invitation says of a folder and of
-// people that are out of sight of who is invited.
+// loadFolderNames and loadEmails read the names and addresses in an invitation: the invited
+// user cannot see the folder and its owner otherwise.
 func (r *Resolver) loadFolderNames(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]string, error) {
 	all, err := r.Client.Vfolder.Query().Where(entvfolder.IDIn(ids...)).Select(entvfolder.FieldID, entvfolder.FieldName).All(viewer.SystemContext(ctx))
 	m := map[uuid.UUID]string{}
@@ -99,7 +99,7 @@ func (r vfolderShareResolver) Mine(ctx context.Context, s *ent.VfolderShare) (bo
 	return vfolder.Addressed(viewer.From(ctx), s), nil
 }
 
-// The parts of a share that may be out of sight while the share is not.
+// The fields of a share that can be invisible although the share is visible.
 func (r vfolderShareResolver) Vfolder(ctx context.Context, s *ent.VfolderShare) (*ent.Vfolder, error) {
 	f, err := s.Vfolder(ctx)
 	return unseen(f, err)
@@ -115,7 +115,7 @@ func (r vfolderShareResolver) User(ctx context.Context, s *ent.VfolderShare) (*e
 	return unseen(u, err)
 }
 
-// unseen makes null of what is out of the viewer's sight.
+// unseen returns nil for an object that the viewer cannot see.
 func unseen[T any](x *T, err error) (*T, error) {
 	var loaded *ent.NotLoadedError
 	if ent.IsNotFound(err) || errors.As(err, &loaded) {
@@ -144,7 +144,7 @@ func (r mutationResolver) DeclineVfolderShare(ctx context.Context, input vfolder
 	return r.Folders.DeclineVfolderShare(ctx, input)
 }
 
-// VfolderShareChanged sends each share in sight that changes.
+// VfolderShareChanged sends each visible share that changes.
 func (r subscriptionResolver) VfolderShareChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.VfolderShare, error) {
 	find := func(ctx context.Context, where ...predicate.VfolderShare) ([]*ent.VfolderShare, error) {
 		q, err := r.Client.VfolderShare.Query().Where(where...).Limit(maxFeed).CollectFields(ctx, "VfolderShare", "Node")

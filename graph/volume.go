@@ -42,7 +42,8 @@ func (r volumeResolver) Proxy(ctx context.Context, vol *ent.Volume) (string, err
 	return loaders(ctx).proxyNames.Load(ctx, vol.ProxyID)
 }
 
-// loadProxyNames reads names alone: the rows of proxies are for who sees everything.
+// loadProxyNames reads only the names, because the rows of proxies are visible to superadmins
+// only.
 func (r *Resolver) loadProxyNames(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]string, error) {
 	all, err := r.Client.StorageProxy.Query().Where(storageproxy.IDIn(ids...)).All(viewer.SystemContext(ctx))
 	m := map[uuid.UUID]string{}

@@ -1,6 +1,6 @@
-// Package manager is the central governor: it takes requests, keeps the truth
-// in PostgreSQL, and, where it leads, schedules sessions and drives the agents
-// until what is stored has come true. cmd/berthd and e2e start it.
+// Package manager is the control plane: it handles requests, stores the desired and the
+// observed state in PostgreSQL and, if it leads, schedules sessions and drives the agents
+// towards the desired state. cmd/berthd and e2e start it.
 package manager
 
 import (
@@ -14,50 +14,50 @@ import (
 	"github.com/berthhq/berth/graph"
 )
 
-// DefaultQueryTimeout bounds a GraphQL query where nothing else is configured.
+// DefaultQueryTimeout limits a GraphQL query if no other value is configured.
 const DefaultQueryTimeout = graph.DefaultQueryTimeout
 
-// Config of one manager replica.
+// Config is the configuration of one manager replica.
 type Config struct {
 	PostgresDSN string
-	// PostgresConnections bounds this manager's connections to PostgreSQL for requests;
-	// 0 = 14. The leader, subscriptions and the audit log have 13 more.
+	// PostgresConnections limits this manager's connections to PostgreSQL for requests; 0 =
+	// 14. The leader, subscriptions and the audit log use 13 more.
 	PostgresConnections int
 	RedisURL            string
 	Etcd                Etcd
 
-	// HTTP serves people: page, GraphQL, storage of the same origin.
+	// HTTP serves users: the page, GraphQL, and storage on the same origin.
 	HTTP net.Listener
 	// Cluster serves nodes: join and tunnels.
 	Cluster net.Listener
-	// ClusterAddress is how nodes reach Cluster; default its own address.
+	// ClusterAddress is the address of Cluster for nodes; default: the listener's address.
 	ClusterAddress string
-	// Secrets is a directory shared by all replicas: cluster CA, ticket key.
+	// Secrets is a directory with the cluster CA and the ticket key, shared by all replicas.
 	Secrets string
-	// Storage is the HTTP side of a storage proxy in the same process; nil
-	// when proxies run elsewhere. It is served below /storage.
+	// Storage is the HTTP side of a storage proxy in the same process, served below /storage;
+	// nil if proxies run elsewhere.
 	Storage http.Handler
-	// OverlayRange is divided among sessions over several agents, the same for all
-	// replicas; "" = 10.214.0.0/16. It must not be in use where agents are.
+	// OverlayRange is the address range of the networks of sessions on several agents, the
+	// same for all replicas; "" = 10.214.0.0/16. It must not be in use on the agents.
 	OverlayRange string
-	// ObjectStorages are hosts and networks where object storages that users name may
-	// be, beside the Internet.
+	// ObjectStorages are hosts and networks that users may name as object storages in addition
+	// to public Internet addresses.
 	ObjectStorages []string
-	// QueryTimeout bounds a GraphQL query; 0 = DefaultQueryTimeout.
+	// QueryTimeout limits a GraphQL query; 0 = DefaultQueryTimeout.
 	QueryTimeout time.Duration
-	// MassLossShare is the share of a resource group's agents, above 0 and at most 1, that may
-	// be out of reach at once before no session there is ended for a lost agent; 0 = 0.5.
+	// MassLossShare is the fraction of a resource group's agents, above 0 and at most 1, that
+	// can be unreachable before evictions in the group stop; 0 = 0.5.
 	MassLossShare float64
-	// TLS tells that people reach HTTP through TLS, so cookies are Secure.
+	// TLS says that a TLS terminator is in front of HTTP, so cookies are Secure.
 	TLS bool
-	// TrustedProxies are networks whose X-Forwarded-For is believed.
+	// TrustedProxies are networks whose X-Forwarded-For header is trusted.
 	TrustedProxies []string
-	// PublicURL is where browsers reach HTTP, such as https://berth.example; "": what
-	// the Host of a request says.
+	// PublicURL is the URL of HTTP for browsers, such as https://berth.example; "": derived
+	// from the Host of a request.
 	PublicURL string
-	// MetricsTokenFile holds a bearer token for /metrics at HTTP; "": no one reads it there.
+	// MetricsTokenFile contains a bearer token for /metrics on HTTP; "": not served there.
 	MetricsTokenFile string
-	// AdminEmail is the first superadmin's, when the database is empty.
+	// AdminEmail is the e-mail address of the first superadmin of an empty database.
 	AdminEmail string
 
 	Version  string

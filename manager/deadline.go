@@ -9,24 +9,23 @@ import (
 )
 
 const (
-	// bodyTimeout is how long the body of a request may take to arrive; 1 MiB is the most.
+	// bodyTimeout is how long the body of a request, at most 1 MiB, can take to arrive.
 	bodyTimeout = 15 * time.Second
-	// writeTimeout is how long a client may take nothing of an answer.
+	// writeTimeout is how long a client can stop reading an answer.
 	writeTimeout = time.Minute
-	// fileTimeout is for a file of the page, which is handed over at once.
+	// fileTimeout is the limit for a file of the page, which is sent with one call.
 	fileTimeout = 10 * time.Minute
-	// loginTimeout bounds logins as a whole, with what they ask of identity providers.
+	// loginTimeout limits a login, including requests to identity providers.
 	loginTimeout = 30 * time.Second
 )
 
-// timely gives requests deadlines: their bodies arrive in time, and someone takes their
-// answers. Uploads and downloads of folders have deadlines of their own, and WebSockets
-// are pinged.
+// timely sets deadlines for the bodies and the answers of requests. Uploads and downloads of
+// folders have their own, and WebSockets use pings.
 func timely(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if strings.HasPrefix(r.URL.Path, "/storage/") || r.Header.Get("Upgrade") != "" {
-			_ = control.SetWriteDeadline(time.Time{}) // that of the last request of the connection
+			_ = control.SetWriteDeadline(time.Time{}) // set by the previous request of the connection
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -41,11 +40,12 @@ func timely(next http.Handler) http.Handler {
 		}
 		t := &timelyWriter{w, control}
 		next.ServeHTTP(t, r)
-		t.more(writeTimeout) // what is still in a buffer
+		t.more(writeTimeout) // for bytes that are still in a buffer
 	})
 }
 
-// timelyBody takes the deadline off once all has arrived: a stream continues for long.
+// timelyBody removes the deadline after the whole body has arrived, because a stream can
+// continue for a long time.
 type timelyBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -59,7 +59,7 @@ func (b *timelyBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// timelyWriter gives every write its time.
+// timelyWriter sets a deadline for every write.
 type timelyWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -72,7 +72,7 @@ func (t *timelyWriter) Write(b []byte) (int, error) {
 	return t.ResponseWriter.Write(b)
 }
 
-// ReadFrom leaves a file to the writer below.
+// ReadFrom lets the underlying writer copy a file.
 func (t *timelyWriter) ReadFrom(src io.Reader) (int64, error) {
 	t.more(fileTimeout)
 	return io.Copy(t.ResponseWriter, src)
@@ -84,5 +84,5 @@ func (t *timelyWriter) Flush() {
 	_ = t.control.Flush()
 }
 
-// Unwrap lets http.ResponseController reach the writer below.
+// Unwrap lets http.ResponseController reach the underlying writer.
 func (t *timelyWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }

@@ -18,19 +18,19 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Etcd says where etcd is and how to log in there.
+// Etcd is the address of etcd and the credentials for it.
 type Etcd struct {
 	Endpoints []string
-	// Prefix begins every key, so that several clusters can share an etcd. Two clusters
-	// with one prefix would elect one leader between them.
+	// Prefix begins every key, so that several clusters can share an etcd. Two clusters with
+	// the same prefix would elect one common leader.
 	Prefix         string
 	User, Password string
-	// CA, Cert and Key are PEM files: CAs to trust instead of the system's, and the client
-	// certificate.
+	// CA, Cert and Key are PEM files: the CAs to trust instead of the system's, and the client
+	// certificate with its key.
 	CA, Cert, Key string
 }
 
-// open connects. It counts for a registry, which may be nil, what fails.
+// open connects to etcd. Errors are counted in the registry, which can be nil.
 func (e Etcd) open(to prometheus.Registerer) (*clientv3.Client, error) {
 	if (e.User == "") != (e.Password == "") {
 		return nil, errors.New("a user needs a password, and a password a user")
@@ -69,7 +69,7 @@ func countEtcdErrors(to prometheus.Registerer) grpc.UnaryClientInterceptor {
 	}
 }
 
-// tls returns nil for an etcd without TLS.
+// tls returns the TLS configuration, or nil without TLS.
 func (e Etcd) tls() (*tls.Config, error) {
 	if (e.Cert == "") != (e.Key == "") {
 		return nil, errors.New("a client certificate needs its key, and a key its certificate")

@@ -12,23 +12,24 @@ import (
 )
 
 const (
-	// countEvery is how old the metrics that are read from rows may be, however many scrape.
+	// countEvery is the maximum age of metrics that are read from rows, however many clients
+	// scrape.
 	countEvery = 5 * time.Second
-	// countTimeout bounds a count; a scrape waits no longer than scrapeWait for it,
-	// and shows the last counts then.
+	// countTimeout limits a count. A scrape waits at most scrapeWait for it, and otherwise
+	// returns the previous values.
 	countTimeout = 10 * time.Second
 	scrapeWait   = time.Second
 )
 
-// rowGauges keep scrapes from waiting for the database. The metrics that are read
-// from rows are read when someone scrapes, by one at a time.
+// rowGauges reads metrics from rows when a client scrapes, one count at a time, without making
+// scrapes wait for the database.
 type rowGauges struct {
 	count func(context.Context) error
 	read  prometheus.Gauge
 
 	mu      sync.Mutex
 	at      time.Time
-	running chan struct{} // closed when the count that runs has ended; nil without one
+	running chan struct{} // closed when the running count has ended; nil if none runs
 }
 
 func newRowGauges(r prometheus.Registerer, count func(context.Context) error) *rowGauges {
@@ -38,8 +39,7 @@ func newRowGauges(r prometheus.Registerer, count func(context.Context) error) *r
 	})}
 }
 
-// refresh counts unless the counts are new. It returns after scrapeWait at the
-// latest, whatever the database does.
+// refresh counts unless the values are recent. It returns after scrapeWait at the latest.
 func (g *rowGauges) refresh() {
 	g.mu.Lock()
 	if time.Since(g.at) < countEvery {
@@ -60,7 +60,7 @@ func (g *rowGauges) refresh() {
 	}
 }
 
-// run counts once. It outlives the scrape that began it, but not countTimeout.
+// run counts once. It can outlive the scrape that started it, limited by countTimeout.
 func (g *rowGauges) run(done chan struct{}) {
 	ctx, cancel := context.WithTimeout(store.On(context.Background(), store.Leader), countTimeout)
 	defer cancel()

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/web"
 )
 
-// serveHTTP answers people until ctx ends.
+// serveHTTP serves users until ctx ends.
 func (m *Manager) serveHTTP(ctx context.Context) error {
 	srv := &http.Server{
 		Handler:           m.Handler(),
@@ -46,7 +46,7 @@ func (m *Manager) serveHTTP(ctx context.Context) error {
 	return nil
 }
 
-// Handler is everything that people and programs reach over HTTP.
+// Handler returns all HTTP routes for users and programs.
 func (m *Manager) Handler() http.Handler {
 	api := http.NewServeMux()
 	api.Handle("/graphql", m.graph.Server(m.socketInit))
@@ -59,7 +59,7 @@ func (m *Manager) Handler() http.Handler {
 
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", m.authenticated(m.revocable(m.knocks.limit(m.auth.ClientAddress, api))))
-	mux.Handle("/auth/", api) // looks at credentials itself: an old cookie must not keep one from logging in
+	mux.Handle("/auth/", api) // checks credentials itself: a client with an expired cookie must be able to log in
 	mux.Handle("/sessions/{id}/terminal", m.authenticated(api))
 	mux.Handle("/sessions/{id}/ports/{port}", m.authenticated(api))
 	mux.Handle("/sessions/{id}/log", m.authenticated(api))
@@ -76,12 +76,12 @@ func (m *Manager) Handler() http.Handler {
 	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(timely(bounded(mux)))))
 }
 
-// statementTimeout bounds each statement of a request, so that a database that hangs
-// is 503 and not a request without an answer. GraphQL has bounds of its own.
+// statementTimeout limits each statement of a request, so that the answer is 503 if the
+// database hangs. GraphQL has its own limits.
 const statementTimeout = 5 * time.Second
 
-// bounded limits the statements of requests, and has browsers take answers for what
-// they say they are.
+// bounded limits the statements of requests, and prevents browsers from guessing content
+// types.
 func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -89,14 +89,14 @@ func bounded(next http.Handler) http.Handler {
 	})
 }
 
-// authenticated lets next see who asks. Who shows what is not valid, or a cookie
-// without what proves our own page, is denied, and the trail says so.
+// authenticated adds the viewer to requests. Invalid credentials, and a cookie without the
+// CSRF header, are rejected and recorded in the audit log.
 func (m *Manager) authenticated(next http.Handler) http.Handler {
 	return m.audit.Refusals("authenticate", m.auth.Authenticate, m.audit.Refusals("actAs", m.auth.ActAs, next))
 }
 
-// socketInit authenticates a WebSocket by its first message when the request
-// itself carried no credentials, as programs in browsers cannot set headers.
+// socketInit authenticates a WebSocket by its first message if the request itself had no
+// credentials, because programs in browsers cannot set headers.
 func (m *Manager) socketInit(ctx context.Context, init transport.InitPayload) (context.Context, *transport.InitPayload, error) {
 	if v := viewer.From(ctx); v != nil && !v.IsAnonymous() {
 		return ctx, nil, nil
@@ -106,20 +106,20 @@ func (m *Manager) socketInit(ctx context.Context, init transport.InitPayload) (c
 		err := problem.Unauthenticated("log in first")
 		m.auth.RefusedSocket(err)
 		m.audit.Denied(ctx, audit.Entry{Action: "connect"}, err)
-		return ctx, nil, errors.New("unauthenticated") // gqlgen looks into ctx for a close reason
+		return ctx, nil, errors.New("unauthenticated") // gqlgen looks for a close reason in ctx
 	}
 	v, err := m.auth.Bearer(ctx, header)
 	if err != nil {
 		m.auth.RefusedSocket(err)
 		m.audit.Denied(ctx, audit.Entry{Action: "connect"}, err)
-		return ctx, nil, errors.New("unauthenticated") // gqlgen looks into ctx for a close reason
+		return ctx, nil, errors.New("unauthenticated") // gqlgen looks for a close reason in ctx
 	}
 	known(ctx)
 	ctx = viewer.With(ctx, v)
 	return m.untilRevoked(ctx), nil, nil
 }
 
-// revocable ends streams of a request whose credential is revoked.
+// revocable ends the streams of a request when its credential is revoked.
 func (m *Manager) revocable(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		streams := r.Header.Get("Upgrade") != "" || strings.Contains(r.Header.Get("Accept"), "text/event-stream")

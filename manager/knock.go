@@ -10,12 +10,12 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// maxKnocks bounds the WebSockets that one address has open before their
-// connection_init showed who calls.
+// maxKnocks limits the open WebSockets of one address before their connection_init has
+// authenticated them.
 const maxKnocks = 20
 
-// knocks counts WebSockets without credentials by address; of IPv6 by /64, which
-// is one network.
+// knocks counts WebSockets without credentials by address; for IPv6 by /64, which is one
+// network.
 type knocks struct {
 	mu   sync.Mutex
 	open map[netip.Prefix]int
@@ -23,7 +23,7 @@ type knocks struct {
 
 type knockKey struct{}
 
-// limit refuses WebSockets without credentials beyond maxKnocks of an address.
+// limit rejects WebSockets without credentials beyond maxKnocks of an address.
 func (k *knocks) limit(address func(*http.Request) netip.Addr, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if v := viewer.From(r.Context()); r.Header.Get("Upgrade") == "" || v != nil && !v.IsAnonymous() {
@@ -41,7 +41,7 @@ func (k *knocks) limit(address func(*http.Request) netip.Addr, next http.Handler
 	})
 }
 
-// known ends the count of a WebSocket that has shown who calls.
+// known ends the count of a WebSocket after its authentication.
 func known(ctx context.Context) {
 	if leave, ok := ctx.Value(knockKey{}).(func()); ok {
 		leave()
@@ -74,6 +74,6 @@ func network(a netip.Addr) netip.Prefix {
 	if a.Is6() && !a.Is4In6() {
 		bits = 64
 	}
-	p, _ := a.Prefix(bits) // of an invalid address it is the zero value, one network too
+	p, _ := a.Prefix(bits) // for an invalid address it is the zero value, which counts as one network too
 	return p
 }

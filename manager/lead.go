@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/leader"
 )
 
-// lead runs the loops that only one manager may run, for one term.
+// lead runs the loops that only the leader may run, until it loses the leadership.
 func (m *Manager) lead(ctx context.Context, epoch int64) error {
 	if err := m.recovery.Begin(ctx); err != nil {
 		return err
@@ -39,8 +39,8 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 	return g.Wait()
 }
 
-// drive runs the loops that start, end and remove things; in recovery mode those alone
-// that end what a person wants to end.
+// drive runs the loops that start, end and remove things; in recovery mode only those that end
+// things on request.
 func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, recovering bool) {
 	together(ctx, g, func(ctx context.Context) { m.occupancy.Lead(ctx, epoch) })
 	if recovering {

@@ -56,7 +56,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Manager is one replica. Make it with New.
+// Manager is one replica. New creates one.
 type Manager struct {
 	cfg    Config
 	id     string
@@ -93,7 +93,7 @@ type Manager struct {
 	graph      *graph.Resolver
 	knocks     knocks
 
-	alive atomic.Pointer[[]string] // addresses where nodes reach the live managers
+	alive atomic.Pointer[[]string] // addresses of the live managers for nodes
 
 	rows     *rowGauges
 	requests *prometheus.HistogramVec
@@ -101,8 +101,7 @@ type Manager struct {
 	watcher  *opsserver.Watcher
 }
 
-// New connects the stores and puts the parts together. Close it when Run is
-// not called.
+// New connects to the stores and wires the parts. Call Close if Run is not called.
 func New(ctx context.Context, cfg Config) (*Manager, error) {
 	m := &Manager{cfg: cfg, id: uuid.NewString(), log: cfg.Logger}
 	if err := m.open(ctx); err != nil {
@@ -211,7 +210,7 @@ func (m *Manager) peer(ctx context.Context, p *cluster.Peer) {
 	}
 }
 
-// ClusterAddress is where nodes reach this manager.
+// ClusterAddress is the address of this manager for nodes.
 func (m *Manager) ClusterAddress() string {
 	if m.cfg.ClusterAddress != "" {
 		return m.cfg.ClusterAddress
@@ -219,7 +218,7 @@ func (m *Manager) ClusterAddress() string {
 	return m.cfg.Cluster.Addr().String()
 }
 
-// addresses lists where nodes reach the live managers, this one at least.
+// addresses returns the addresses of the live managers for nodes, at least that of this one.
 func (m *Manager) addresses() []string {
 	list := []string{m.ClusterAddress()}
 	if others := m.alive.Load(); others != nil {
@@ -229,8 +228,8 @@ func (m *Manager) addresses() []string {
 	return slices.Compact(list)
 }
 
-// watchManagers keeps the list of live managers, and tells connected nodes
-// when it has changed, so that they reach anyone who leads next.
+// watchManagers updates the list of live managers, and sends changes to connected nodes, so
+// that they can reach any future leader.
 func (m *Manager) watchManagers(ctx context.Context) {
 	for alive := range discovery.Watch(ctx, m.etcd, leader.ManagersKey) {
 		before := m.addresses()
@@ -246,20 +245,19 @@ func (m *Manager) watchManagers(ctx context.Context) {
 // Fingerprint identifies the cluster's CA to a joining node.
 func (m *Manager) Fingerprint() string { return m.ca.Fingerprint() }
 
-// NewJoinToken makes a token for a node that the same process starts.
+// NewJoinToken creates a token for a node in the same process.
 func (m *Manager) NewJoinToken(ctx context.Context, role string) (string, error) {
 	token, _, err := m.enrolments.NewToken(viewer.SystemContext(ctx), jointoken.Role(role))
 	return token, err
 }
 
-// Bootstrap makes the first domain, project, group and superadmin when there
-// are none, and returns the generated password.
+// Bootstrap creates the first domain, project, group and superadmin if there are none, and
+// returns the generated password.
 func (m *Manager) Bootstrap(ctx context.Context) (password string, created bool, err error) {
 	return m.identity.Bootstrap(viewer.SystemContext(ctx), m.cfg.AdminEmail)
 }
 
-// AddRegistry makes a registry that the same process serves known under name,
-// and registers its images.
+// AddRegistry adds the registry that the same process serves, and registers its images.
 func (m *Manager) AddRegistry(ctx context.Context, name, host, username, password string) error {
 	ctx = viewer.SystemContext(ctx)
 	plain := true
@@ -283,16 +281,16 @@ func (m *Manager) AddRegistry(ctx context.Context, name, host, username, passwor
 	return err
 }
 
-// Reaches reports whether the agent of that name is connected.
+// Reaches reports whether the agent with that name is connected.
 func (m *Manager) Reaches(agent string) bool {
 	_, err := m.agents.RPC(agent)
 	return err == nil
 }
 
-// StopSessions ends every session that runs or starts.
+// StopSessions ends every live session.
 func (m *Manager) StopSessions(ctx context.Context) error { return m.sessions.StopAll(ctx) }
 
-// Run serves until ctx ends, then leaves nothing behind.
+// Run serves until ctx ends, then closes everything.
 func (m *Manager) Run(ctx context.Context) error {
 	defer m.Close()
 	g, ctx := errgroup.WithContext(ctx)
@@ -315,7 +313,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return err
 }
 
-// Close gives the connections back.
+// Close closes the connections to the stores.
 func (m *Manager) Close() {
 	if m.etcd != nil {
 		_ = m.etcd.Close()

@@ -10,9 +10,9 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 )
 
-// forScraping lets those read metrics at the public address who show the token of the
-// operator's file. That a request comes from this machine proves nothing: a proxy here may
-// forward it without a word. Monitoring on this machine has the address of --metrics.
+// forScraping serves metrics at the public address to clients with the token from the
+// configured file. A local address does not suffice, since a proxy on this machine can forward
+// requests from anywhere. Monitoring on this machine uses the address of --metrics.
 func (m *Manager) forScraping(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ok, err := m.mayScrape(r)
@@ -34,7 +34,7 @@ func (m *Manager) mayScrape(r *http.Request) (bool, error) {
 	if m.cfg.MetricsTokenFile == "" {
 		return false, nil
 	}
-	// Read again at each request, so that the operator can replace it.
+	// Read for each request, so that administrators can replace the file.
 	text, err := os.ReadFile(m.cfg.MetricsTokenFile)
 	if err != nil {
 		return false, err

@@ -34,7 +34,7 @@ func newRequests(to prometheus.Registerer) *prometheus.HistogramVec {
 	}, []string{"route", "method", "status"})
 }
 
-// methodOf keeps methods that clients make up out of metric labels.
+// methodOf returns the label of a method, so that arbitrary methods do not become labels.
 func methodOf(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
@@ -44,7 +44,7 @@ func methodOf(method string) string {
 	return "other"
 }
 
-// routeOf keeps ids out of metric labels.
+// routeOf returns the label of a path without ids.
 func routeOf(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
@@ -54,7 +54,7 @@ func routeOf(path string) string {
 	return "/"
 }
 
-// recorder remembers the status, and still lets streams flush and hijack.
+// recorder remembers the status, and supports flushing and hijacking.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -65,10 +65,10 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// ReadFrom leaves a file to the kernel, sendfile(2), as storage's downloads want it.
+// ReadFrom lets the kernel copy a file, sendfile(2), for downloads of storage.
 func (r *recorder) ReadFrom(src io.Reader) (int64, error) { return io.Copy(r.ResponseWriter, src) }
 
-// Unwrap lets http.ResponseController reach the writer below.
+// Unwrap lets http.ResponseController reach the underlying writer.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // Flush implements http.Flusher.

@@ -100,7 +100,7 @@ func TestOccupancyAudit(t *testing.T) {
 		c.over(t, id)
 		c.Client.Allocation.Update().Where(allocation.SessionID(id)).ClearFreedAt().ExecX(ctx)
 		a := c.compare(t)
-		if a.kinds() != "[orphan:2]" || !a.Drift[0].Repaired || *a.Drift[0].Session != id {
+		if a.kinds() != "[leaked:2]" || !a.Drift[0].Repaired || *a.Drift[0].Session != id {
 			t.Errorf("%+v", a)
 		}
 		// What the last audit found may be that of another one by now.

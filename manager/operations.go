@@ -12,20 +12,19 @@ import (
 	"github.com/berthhq/berth/manager/attach"
 )
 
-// ownRole is that of a manager in the metrics that all roles have.
+// ownRole is the role of a manager in the metrics that all roles have.
 const ownRole = "manager"
 
-// errUnled says that etcd answers and no manager leads.
+// errUnled reports that etcd answers and no manager leads.
 var errUnled = errors.New("no manager leads")
 
-// Checks are what a manager depends on, in the order of the lines of /readyz.
+// Checks returns the dependencies of a manager, in the order of /readyz.
 func (m *Manager) Checks() []opsserver.Check {
 	return []opsserver.Check{
 		{Name: "postgresql", Probe: m.db.PingContext},
-		{Name: "redis", Optional: true, Probe: func(ctx context.Context) error { return m.redis.Ping(ctx).Err() }}, // it has only what may be lost
+		{Name: "redis", Optional: true, Probe: func(ctx context.Context) error { return m.redis.Ping(ctx).Err() }}, // it contains only data that can be lost
 		{Name: "etcd", Probe: m.pingEtcd},
-		// A manager answers people without a leader too, and to send people to no manager
-		// would help no one.
+		// Optional, because a manager serves users without a leader too.
 		{Name: "leader", Optional: true, Probe: m.pingLeader, Word: func(err error) string {
 			if errors.Is(err, errUnled) {
 				return "none"
@@ -48,7 +47,7 @@ func (m *Manager) pingLeader(ctx context.Context) error {
 	return err
 }
 
-// meter returns where the parts register their metrics, or nil.
+// meter returns the registerer of the parts' metrics, or nil.
 func (m *Manager) meter() prometheus.Registerer {
 	if m.cfg.Registry == nil {
 		return nil
@@ -67,8 +66,8 @@ func (m *Manager) measure() {
 	cluster.MeasureCertificate(to, ownRole, "ca", m.ca.Expires)
 }
 
-// Metrics returns the metrics of this manager. Those that are read from rows are read
-// when someone gathers, at most every few seconds and for a bounded time.
+// Metrics returns the metrics of this manager. Metrics from rows are read when a client
+// gathers, at most every few seconds and with a time limit.
 func (m *Manager) Metrics() prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		m.rows.refresh()

@@ -23,7 +23,7 @@ import (
 	"github.com/berthhq/berth/manager/vfolder"
 )
 
-// wirePeople puts together who people are and how they show it.
+// wirePeople creates the services of users and their authentication.
 func (m *Manager) wirePeople() error {
 	var trusted []netip.Prefix
 	for _, text := range m.cfg.TrustedProxies {
@@ -51,7 +51,7 @@ func (m *Manager) wirePeople() error {
 	return nil
 }
 
-// publicURL checks the operator's word for where browsers reach the page.
+// publicURL checks the configured public URL.
 func publicURL(text string) error {
 	if text == "" {
 		return nil
@@ -63,7 +63,8 @@ func publicURL(text string) error {
 	return nil
 }
 
-// purged leaves in the trail that a user is gone, in the name of who asked for it.
+// purged writes the removal of a user to the audit log, in the name of the user who requested
+// it.
 func (m *Manager) purged(ctx context.Context, by uuid.UUID, who *ent.User, folders string) {
 	e := audit.Entry{Action: "purgeUser.done", Entity: access.User, ID: who.ID, Domain: who.DomainID, Message: who.Email + ", " + folders}
 	if u, err := m.client.User.Get(viewer.SystemContext(ctx), by); err == nil {
@@ -72,7 +73,7 @@ func (m *Manager) purged(ctx context.Context, by uuid.UUID, who *ent.User, folde
 	m.audit.Record(ctx, e)
 }
 
-// recovering leaves in the trail that a leader turned recovery mode on.
+// recovering writes to the audit log that a leader turned recovery mode on.
 func (m *Manager) recovering(ctx context.Context, reason string) {
 	m.audit.Record(ctx, audit.Entry{Action: "enterRecovery", Entity: access.System, Message: reason})
 }

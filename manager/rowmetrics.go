@@ -18,8 +18,8 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// rowMetrics are the metrics that every manager reads from the same rows, so that all
-// managers show the same.
+// rowMetrics are the metrics that every manager reads from the same rows, so that all managers
+// report the same values.
 type rowMetrics struct {
 	sessions, pending, oldest   *prometheus.GaugeVec
 	agents, heartbeat           *prometheus.GaugeVec
@@ -149,7 +149,7 @@ FROM agents WHERE status = $2`, []any{clock.Now(), string(status)}, func(r *sql.
 	return nil
 }
 
-// countMachines shows what agents reported last of their plugins and machines.
+// countMachines sets the metrics from the latest reports of agents about plugins and machines.
 func (m *Manager) countMachines(ctx context.Context, g *rowMetrics) error {
 	list, err := m.client.Agent.Query().Where(agent.StatusEQ(agent.StatusAlive)).
 		Select(agent.FieldName, agent.FieldPlugins, agent.FieldConditions).All(ctx)
@@ -189,7 +189,8 @@ func holds(is bool) float64 {
 // share is a slot in a resource group.
 type share struct{ group, slot string }
 
-// countSlots shows what agents offer and what of it is held, which is 0 of what no one holds.
+// countSlots sets the capacity and the allocated amount of slots, 0 for slots without
+// allocations.
 func (m *Manager) countSlots(ctx context.Context, g *rowMetrics) error {
 	capacity, err := m.sumSlots(ctx, `SELECT g.name, c.key, sum(c.value::double precision) FROM devices d JOIN agents a ON a.id = d.agent_id
 JOIN resource_groups g ON g.id = a.resource_group_id, jsonb_each_text(d.capacity) c WHERE a.status = 'alive' AND d.allocatable GROUP BY 1, 2`)
@@ -207,7 +208,7 @@ JOIN resource_groups g ON g.id = a.resource_group_id WHERE al.freed_at IS NULL G
 		g.capacity.WithLabelValues(s.group, s.slot).Set(amount)
 		g.allocated.WithLabelValues(s.group, s.slot).Set(0)
 	}
-	for s, amount := range held { // rows have them in thousandths, where a slot has parts
+	for s, amount := range held { // rows have thousandths for slots with fractions
 		g.allocated.WithLabelValues(s.group, s.slot).Set(amount / math.Pow10(resource.Scale(s.slot)))
 	}
 	return nil

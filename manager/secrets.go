@@ -23,12 +23,12 @@ import (
 const (
 	// identityName is the one row of cluster_identities.
 	identityName = "cluster"
-	// canary is what the row holds sealed.
+	// canary is the plaintext of the encrypted value in the row.
 	canary = "the key ring of this cluster"
 )
 
-// openSecrets reads the cluster's authority and key ring. The first manager of a cluster
-// makes them and notes in the database what they are; every other one must have the same.
+// openSecrets reads the cluster's CA and key ring. The first manager of a cluster creates them
+// and stores their identity in the database; every other manager must have the same.
 func (m *Manager) openSecrets(ctx context.Context) (err error) {
 	ctx = viewer.SystemContext(ctx)
 	row, err := m.client.ClusterIdentity.Query().Where(clusteridentity.Name(identityName)).Only(ctx)
@@ -60,7 +60,7 @@ func (m *Manager) openSecrets(ctx context.Context) (err error) {
 	return nil
 }
 
-// identify notes the secrets as those of the cluster, unless another manager just has.
+// identify stores the secrets as those of the cluster, unless another manager was faster.
 func (m *Manager) identify(ctx context.Context) (*ent.ClusterIdentity, error) {
 	err := m.client.ClusterIdentity.Create().SetName(identityName).SetCaFingerprint(m.ca.Fingerprint()).
 		SetCanarySealed(m.keys.Seal(seal.Canary, []byte(canary))).OnConflictColumns(clusteridentity.FieldName).Ignore().Exec(ctx)
@@ -74,7 +74,7 @@ func (m *Manager) identify(ctx context.Context) (*ent.ClusterIdentity, error) {
 	return row, nil
 }
 
-// missingSecrets names the first file that every manager of an existing cluster has.
+// missingSecrets returns the first missing file that every manager of an existing cluster has.
 func missingSecrets(dir string) string {
 	for _, name := range []string{"ca.pem", "seal.keys", "ticket.keys"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
@@ -84,7 +84,7 @@ func missingSecrets(dir string) string {
 	return ""
 }
 
-// foreign says which secrets belong to the cluster, and where they are.
+// foreign explains which secrets belong to the cluster, and where they are.
 func (m *Manager) foreign(ctx context.Context, what string, row *ent.ClusterIdentity) error {
 	from := "a manager of this cluster"
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -18,17 +18,16 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// OpenStore connects to PostgreSQL and brings its tables up to date. Replicas
-// that start at once migrate one after the other. The pool beside the client is
-// that of the audit log: it answers whatever requests do. conns bounds the connections
-// for requests; 0 is the default.
+// OpenStore connects to PostgreSQL and migrates its tables. Replicas that start at the same
+// time migrate one after the other. The returned pool is for the audit log, which must not
+// wait for requests. conns limits the connections for requests; 0 is the default.
 func OpenStore(ctx context.Context, dsn string, conns int) (*ent.Client, *sql.DB, error) {
 	return openStore(ctx, dsn, conns, nil)
 }
 
-// openStore measures what the client does for a registry, which may be nil.
+// openStore adds metrics of the client to a registry, which can be nil.
 func openStore(ctx context.Context, dsn string, conns int, to prometheus.Registerer) (*ent.Client, *sql.DB, error) {
-	db, err := sql.Open("pgx", dsn) // an index of a large table takes longer than a statement may
+	db, err := sql.Open("pgx", dsn) // without statement timeout, since creating an index on a large table takes long
 	if err != nil {
 		return nil, nil, fmt.Errorf("open database: %w", err)
 	}
@@ -48,7 +47,7 @@ func openStore(ctx context.Context, dsn string, conns int, to prometheus.Registe
 	return pools.MeasuredClient(to), pools[store.Trail], nil
 }
 
-// openRedis counts for a registry, which may be nil, what fails.
+// openRedis counts errors in a registry, which can be nil.
 func openRedis(url string, to prometheus.Registerer) (redis.UniversalClient, error) {
 	opt, err := redis.ParseURL(url)
 	if err != nil {
@@ -61,7 +60,7 @@ func openRedis(url string, to prometheus.Registerer) (redis.UniversalClient, err
 	return client, nil
 }
 
-// redisErrors counts what fails. That a key does not exist is not a failure.
+// redisErrors counts errors. A missing key is not an error.
 type redisErrors struct{ failed prometheus.Counter }
 
 func (h redisErrors) count(ctx context.Context, err error) error {

@@ -6,8 +6,8 @@ import (
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 )
 
-// containerdCommand is the agent's own containerd, which the agent starts as
-// its child.
+// containerdCommand runs the agent's own containerd, which the agent starts as a child
+// process.
 func containerdCommand() *cobra.Command {
 	var cfg daemon.Config
 	cmd := &cobra.Command{

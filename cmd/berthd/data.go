@@ -6,8 +6,8 @@ import (
 	"github.com/berthhq/berth/internal/confine"
 )
 
-// closeData makes the directory of all state, or closes one that an earlier version left
-// open. The stores have a user of their own, who passes through.
+// closeData creates the directory of all state, or closes the permissions of one that an
+// earlier version left open. The stores run as another user, who can only traverse it.
 func closeData(dir string) error {
 	if err := confine.Directory(dir, 0o711); err != nil {
 		return err

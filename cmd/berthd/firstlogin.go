@@ -14,16 +14,16 @@ import (
 	"github.com/berthhq/berth/manager"
 )
 
-// firstLogin is what the data directory keeps, readable by root alone, until
-// the generated password has been changed: enough for the demo to log in.
+// firstLogin is stored in the data directory, readable only by root, until the generated
+// password is changed. The demo logs in with it.
 type firstLogin struct {
 	URL      string `json:"url"`
 	Email    string `json:"email"`
 	Password string `json:"password"`
 }
 
-// keepFirstLogin writes the file when the password is new, brings its URL up
-// to date while the password is in use, and removes it afterwards.
+// keepFirstLogin writes the file when the password is new, updates its URL while the password
+// is valid, and removes it afterwards.
 func keepFirstLogin(ctx context.Context, m *manager.Manager, path string, now firstLogin) error {
 	if now.Password == "" {
 		b, err := os.ReadFile(path)
@@ -53,8 +53,7 @@ func keepFirstLogin(ctx context.Context, m *manager.Manager, path string, now fi
 	return os.WriteFile(path, b, 0o600)
 }
 
-// pageURL returns the address that people use: the public one, or else that of the
-// listener.
+// pageURL returns the URL of the page: the public one, or that of the listener.
 func pageURL(cfg manager.Config) string {
 	if cfg.PublicURL != "" {
 		return strings.TrimRight(cfg.PublicURL, "/")
@@ -62,8 +61,8 @@ func pageURL(cfg manager.Config) string {
 	return "http://" + cfg.HTTP.Addr().String()
 }
 
-// sayFirstLogin prints the password on a terminal, and elsewhere only the file that has
-// it: what a service prints stays in the journal.
+// sayFirstLogin prints the password on a terminal. Otherwise it prints only the path of the
+// file, because the output of a service stays in the journal.
 func sayFirstLogin(email, password, file string) {
 	where := "in " + file
 	if term.IsTerminal(int(os.Stdout.Fd())) {

@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/fixture"
 )
 
-// fixtureCommand is for playing with machines that are made up.
+// fixtureCommand changes the simulated machines of berthd up.
 func fixtureCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "fixture", Short: "Machines that are made up: see them, and let things happen to them"}
 	exit, stderr := 1, ""
@@ -55,7 +55,7 @@ func names[V any](m map[string]V) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ",")
 }
 
-// verb does something to a machine of a running berthd up.
+// verb changes a machine of a running berthd up.
 func verb(use, what, short string, do func(t *fixture.Tree, what string) error) *cobra.Command {
 	var data string
 	cmd := &cobra.Command{

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// floorOptions are the flags that say when an agent's machine takes nothing new.
+// floorOptions are the flags for free space below which an agent takes no new sessions.
 type floorOptions struct {
 	diskPercent, inodePercent float64
 	disk, memory              string

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// listenAgain opens a loopback port and remembers it in a file: nodes and people
-// keep the address, so it should be the same at the next start.
+// listenAgain listens on a loopback port and stores it in a file, so that the next start uses
+// the same address. Nodes and users remember the address.
 func listenAgain(path string) (net.Listener, error) {
 	address := "127.0.0.1:0"
 	if b, err := os.ReadFile(path); err == nil {
@@ -32,8 +32,8 @@ func listenAgain(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenAt opens the address that a flag has: what was asked for, else a loopback port of
-// this data directory's own; nil where it is "off".
+// listenAt listens on the address of a flag, or on the stored loopback port of the data
+// directory if the flag is empty. It returns nil for "off".
 func listenAt(flag, address, path string) (net.Listener, error) {
 	switch address {
 	case "off":
@@ -48,5 +48,5 @@ func listenAt(flag, address, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// lateHandler is a handler that is set after the server that uses it was made.
+// lateHandler is a handler that is set after the creation of the server that uses it.
 type lateHandler struct{ http.Handler }

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 )
 
-// logFlags adds the flags that every role has.
+// logFlags adds the flags of the log, which every role has.
 func logFlags(cmd *cobra.Command, level *string, asJSON *bool, defaultLevel string) {
 	cmd.Flags().StringVar(level, "log-level", defaultLevel, "debug, info, warn or error")
 	cmd.Flags().BoolVar(asJSON, "log-json", false, "log JSON lines; durations are in seconds")
@@ -36,7 +36,7 @@ func loggerTo(w io.Writer, level string, asJSON bool) (*slog.Logger, error) {
 	return slog.New(&repeats{Handler: requestid.LogHandler{Handler: h}, lines: &lines{last: map[string]*line{}}}), nil
 }
 
-// seconds writes durations as seconds: slog's JSON has bare nanoseconds.
+// seconds writes durations in seconds, since slog's JSON has nanoseconds without a unit.
 func seconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.Float64Value(a.Value.Duration().Seconds())

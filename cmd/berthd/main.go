@@ -1,4 +1,4 @@
-// Command berthd is the server: every role of the platform in one binary.
+// Command berthd is the server: every role of Berth in one binary.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	defer stop()
 	go func() {
 		<-ctx.Done()
-		stop() // a second Ctrl-C ends the process at once
+		stop() // from here on, Ctrl-C ends the process at once
 	}()
 	if err := root().ExecuteContext(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "berthd:", err)

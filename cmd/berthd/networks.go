@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/internal/netlist"
 )
 
-// networkLists are the flags of what containers of an agent reach.
+// networkLists are the flags for networks that an agent's containers can reach.
 type networkLists struct{ allow, deny []string }
 
 func (l *networkLists) flags(cmd *cobra.Command) {

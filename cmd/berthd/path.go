@@ -6,18 +6,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// path is a flag's file or directory. It is absolute from the start: what is made of
-// it goes to programs that run elsewhere.
+// path is a flag with a file or directory. It is made absolute at once, because programs in
+// other working directories use it.
 type path string
 
-// pathFlag adds a path, which may be "" for none.
+// pathFlag adds a path flag, which can be "".
 func pathFlag(cmd *cobra.Command, p *string, name, usual, usage string) {
 	*p = usual
 	if abs, err := absolute(usual); err == nil {
 		*p = abs
 	}
 	cmd.Flags().Var((*path)(p), name, usage)
-	cmd.Flags().Lookup(name).DefValue = usual // as people would write it
+	cmd.Flags().Lookup(name).DefValue = usual // as users would type it
 }
 
 func (p *path) Set(text string) error {

@@ -11,11 +11,10 @@ import (
 	"github.com/berthhq/berth/internal/fixture"
 )
 
-// machines are the made-up ones whose accelerators berthd up offers.
+// machines are the simulated machines whose accelerators berthd up offers.
 type machines []*fixture.Tree
 
-// machines renders what was asked for. What happened to it in an earlier life
-// of the platform is forgotten.
+// machines renders the simulated machines in their initial state.
 func (o upOptions) machines() (all machines, err error) {
 	if err := os.RemoveAll(filepath.Join(o.data, "fixtures")); err != nil {
 		return nil, err
@@ -58,14 +57,14 @@ func (m machines) close() error {
 	return errors.Join(errs...)
 }
 
-// plugin is the path of an accelerator plugin.
+// plugin returns the path of an accelerator plugin.
 func (o upOptions) plugin(name string) string {
 	return filepath.Join(o.bin, "plugins/accelerator", name)
 }
 
-// accelerators offers every accelerator plugin that was built; those whose vendor
-// is not on this machine are not started. The mock one needs a wish. What the
-// operator's file or a made-up machine says of a program counts more.
+// accelerators returns every accelerator plugin that was built; plugins without hardware of
+// their vendor do not start. The mock plugin must be requested. Settings of a program in the
+// configuration file or of a simulated machine take precedence.
 func (o upOptions) accelerators(machines machines) ([]agent.PluginConfig, error) {
 	var list []agent.PluginConfig
 	said := map[string]bool{}

@@ -10,17 +10,18 @@ import (
 )
 
 const (
-	// repeatEvery is how often a warning is written that does not change.
+	// repeatEvery is how often an unchanged warning is written.
 	repeatEvery = time.Minute
-	maxLines    = 1000 // kept in memory
+	maxLines    = 1000 // in memory
 )
 
-// repeats drops warnings and errors that were written within the last minute, and adds to
-// the next one how many it dropped: a store that is away must not flood the log. Lines
-// of requests are kept, since people look for them by the id of the request.
+// repeats drops warnings and errors that were written within the last minute, and adds the
+// number of dropped lines to the next one, so that an unavailable store does not flood the
+// log. It never drops lines of requests, because users search for them by the id of the
+// request.
 type repeats struct {
 	slog.Handler
-	with  string // what WithAttrs and WithGroup added
+	with  string // from WithAttrs and WithGroup
 	lines *lines
 }
 
@@ -54,7 +55,7 @@ func (h *repeats) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// lasting returns an attribute as text, and "" for a duration, which differs each time.
+// lasting returns an attribute as text, or "" for a duration, which differs each time.
 func lasting(a slog.Attr) string {
 	if a.Value.Kind() == slog.KindDuration {
 		return ""
@@ -62,7 +63,7 @@ func lasting(a slog.Attr) string {
 	return a.String() + " "
 }
 
-// take reports whether to write a line now, and how many equal ones were dropped before.
+// take reports whether to write a line now, and how many equal lines were dropped before.
 func (l *lines) take(key string, now time.Time) (dropped int, write bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,10 +11,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// secret is a flag with a value that others must not see. Its value comes from
-// --NAME-file, from the environment, from the systemd credential NAME, or from --NAME,
-// which every user of the machine can read in the list of processes. --help prints none
-// of them.
+// secret is a flag with a secret value. The value comes from --NAME-file, from the
+// environment, from the systemd credential NAME, or from --NAME, which every user of the
+// machine can read in the list of processes. --help prints none of them.
 type secret struct {
 	name, env   string
 	value, file string
@@ -26,7 +25,7 @@ func secretFlag(cmd *cobra.Command, s *secret, name, env, usage string) {
 	pathFlag(cmd, &s.file, name+"-file", "", "file with the value of --"+name)
 }
 
-// read returns the value, or "" if it is given nowhere.
+// read returns the value, or "" if none is set.
 func (s *secret) read() (string, error) {
 	if s.value != "" && s.file != "" {
 		return "", fmt.Errorf("--%s and --%s-file exclude each other", s.name, s.name)

@@ -126,7 +126,7 @@ func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 	return p.run(ctx, started)
 }
 
-// volumes are the one on this machine's own disk and those of the operator's file.
+// volumes returns the volume on the local disk and those of the configuration file.
 func (o upOptions) volumes() ([]storage.VolumeConfig, error) {
 	dir := filepath.Join(o.bin, "plugins/volume")
 	list := []storage.VolumeConfig{{
@@ -142,7 +142,7 @@ func (o upOptions) volumes() ([]storage.VolumeConfig, error) {
 	return append(list, more...), nil
 }
 
-// platform is the roles of one process.
+// platform is all roles in one process.
 type platform struct {
 	upOptions
 	log      *slog.Logger
@@ -157,20 +157,20 @@ type platform struct {
 	volumes    []storage.VolumeConfig
 	containerd *daemon.Daemon
 	registry   *registry.Registry
-	readers    string // the registry's password
+	readers    string // password of the registry
 	images     net.Listener
-	files      net.Listener // of SFTP, nil without
-	ops        net.Listener // of metrics, nil without
-	host       string       // the agent's name
-	password   string       // of the first superadmin, when this start made it
+	files      net.Listener // SFTP; nil if disabled
+	ops        net.Listener // metrics; nil if disabled
+	host       string       // name of the agent
+	password   string       // of the first superadmin, if this start created it
 }
 
 func (p *platform) dir(parts ...string) string {
 	return filepath.Join(append([]string{p.data}, parts...)...)
 }
 
-// open puts the roles together. The manager comes first: the others need its
-// address and a token from it.
+// open creates the roles. The manager comes first: the others need its address and a join
+// token.
 func (p *platform) open(ctx context.Context) (err error) {
 	if err := os.MkdirAll(p.dir("secrets"), 0o700); err != nil {
 		return err
@@ -267,8 +267,7 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 	return agent.New(node)
 }
 
-// run serves until ctx ends; then sessions are dealt with, and the roles stop
-// together.
+// run serves until ctx ends. Then it ends sessions if requested, and all roles stop.
 func (p *platform) run(ctx context.Context, started time.Time) error {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -284,7 +283,7 @@ func (p *platform) run(ctx context.Context, started time.Time) error {
 		if err := p.greet(inner, started); err != nil {
 			return err
 		}
-		debug.FreeOSMemory() // the start needs twice what an idle platform does
+		debug.FreeOSMemory() // startup needs twice the memory of an idle platform
 		select {
 		case <-inner.Done():
 		case <-ctx.Done():
@@ -296,7 +295,7 @@ func (p *platform) run(ctx context.Context, started time.Time) error {
 	return g.Wait()
 }
 
-// greet offers the starter images and tells a person how to continue.
+// greet registers the starter images and prints how to continue.
 func (p *platform) greet(ctx context.Context, started time.Time) error {
 	if _, err := p.registry.ImportAll(ctx, p.upOptions.images); err != nil {
 		return fmt.Errorf("import starter images from %s: %w", p.upOptions.images, err)
@@ -327,7 +326,7 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 	return nil
 }
 
-// farewell ends the sessions when asked to, before what serves them stops.
+// farewell ends the sessions if requested, before the roles stop.
 func (p *platform) farewell(ctx context.Context) {
 	fmt.Println("\n  Stopping …")
 	if !p.stopSessions {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// usable waits until this machine's agent has found its kernels again and the
-// manager can reach it: only then is the platform what the greeting says.
+// usable waits until this machine's agent has found its kernels after a restart and is
+// reachable, because only then sessions can start.
 func (p *platform) usable(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

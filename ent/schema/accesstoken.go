@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// AccessToken is a bearer credential of a user; only its hash is kept.
+// AccessToken is a bearer credential of a user. Only its hash is stored.
 type AccessToken struct{ ent.Schema }
 
 func (AccessToken) Mixin() []ent.Mixin {
@@ -26,9 +26,9 @@ func (AccessToken) Fields() []ent.Field {
 		field.String("prefix").Immutable(),
 		field.Bytes("hash").Unique().Immutable().Sensitive().Annotations(entgql.Skip()),
 		field.Strings("scopes").Default([]string{}).Immutable(),                 // of internal/access
-		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(), // nothing outside it
+		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(), // if set, the token works only in this project
 		field.Time("expires_at").Optional().Nillable().Immutable(),
-		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable().Immutable(), // token or keypair that made it, and with which it ends
+		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable().Immutable(), // the token or keypair that created it; revoking that revokes this one
 		field.Time("last_used_at").Optional().Nillable(),
 		field.Time("revoked_at").Optional().Nillable(),
 		field.UUID("user_id", uuid.UUID{}).Immutable(),

@@ -25,9 +25,9 @@ func (Agent) Fields() []ent.Field {
 		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.Enum("status").Values("alive", "lost", "terminated").Default("alive"),
 		field.Bool("schedulable").Default(true),
-		field.String("cordon_reason").Default(""),                                          // why nothing new lands there, as an admin put it
+		field.String("cordon_reason").Default(""),                                          // the administrator's reason
 		field.Time("drain_deadline").Optional().Nillable(),                                 // set while it is drained
-		field.Enum("drain_action").Values("reschedule", "terminate").Optional().Nillable(), // on what still runs then
+		field.Enum("drain_action").Values("reschedule", "terminate").Optional().Nillable(), // for sessions that still run at the deadline
 		field.Time("lost_at").Optional().Nillable(),
 		field.String("incarnation").Default("").Annotations(entgql.Skip()),
 		field.String("version").Default(""),

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// AgentSighting says when a manager last had a tunnel to an agent.
+// AgentSighting records when a manager last had a tunnel to an agent.
 type AgentSighting struct{ ent.Schema }
 
 func (AgentSighting) Mixin() []ent.Mixin {

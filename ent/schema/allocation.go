@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Allocation is a part of a device that a kernel holds, or held: the truth of
-// occupancy while freed_at is null, and afterwards the usage ledger.
+// Allocation is an amount of a device that is assigned to a kernel. While freed_at is null, it
+// is the truth about occupancy; afterwards it is the record of usage.
 type Allocation struct{ ent.Schema }
 
 func (Allocation) Mixin() []ent.Mixin {

@@ -27,14 +27,14 @@ func (Device) Fields() []ent.Field {
 		field.String("plugin").Default(""),
 		field.String("vendor").Default(""),
 		field.String("model").Default("").Annotations(entgql.OrderField("MODEL")),
-		field.JSON("capacity", resource.Slots{}).Default(resource.Slots{}), // a report, replaced as a whole
+		field.JSON("capacity", resource.Slots{}).Default(resource.Slots{}), // as reported, replaced as a whole
 		field.JSON("attributes", map[string]string{}).Default(map[string]string{}),
 		field.Int("numa_node").Optional().Nillable(),
 		field.String("pci_address").Default(""),
 		field.Int64("memory_bytes").Default(0),
 		field.Int("processing_units").Default(0),
 		field.String("pcie_root").Default("").Annotations(entgql.Skip()),
-		field.String("parent").Default("").Annotations(entgql.Skip()),                                           // device_id of what a partition is cut from
+		field.String("parent").Default("").Annotations(entgql.Skip()),                                           // device_id of the device that a partition is part of
 		field.JSON("groups", []string{}).Default([]string{}).Annotations(entgql.Skip()),                         // devices that belong together
 		field.JSON("consumes", []report.CounterUse{}).Default([]report.CounterUse{}).Annotations(entgql.Skip()), // of its agent's counters
 		field.Enum("health").Values("healthy", "degraded", "unhealthy", "lost", "unknown").Default("unknown"),

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Domain is the top of ownership and limits.
+// Domain is the top unit of ownership and limits.
 type Domain struct{ ent.Schema }
 
 func (Domain) Mixin() []ent.Mixin {
@@ -23,10 +23,10 @@ func (Domain) Fields() []ent.Field {
 		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.String("description").Default(""),
 		field.Bool("active").Default(true),
-		field.Bool("registries_restricted").Default(false), // to those of the edge
+		field.Bool("registries_restricted").Default(false), // only the registries of the edge can be used
 		field.Bool("totp_required").Default(false),
 		field.Int("password_min_length").Default(10),  // characters
-		field.Int("password_max_age_days").Default(0), // 0: passwords do not age
+		field.Int("password_max_age_days").Default(0), // 0: passwords do not expire
 		field.Enum("sign_up").Values("off", "invitation", "approval").Default("off"),
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Fence holds the epoch of the leader: a transaction of an older one finds a
-// higher number here and changes nothing.
+// Fence stores the epoch of the leader. A transaction of an older leader finds a higher epoch
+// here and changes nothing.
 type Fence struct{ ent.Schema }
 
 func (Fence) Mixin() []ent.Mixin {

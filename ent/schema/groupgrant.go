@@ -12,8 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// GroupGrant opens a resource group to exactly one domain, project, user or
-// keypair.
+// GroupGrant gives one domain, project, user or keypair access to a resource group.
 type GroupGrant struct{ ent.Schema }
 
 func (GroupGrant) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.GroupGrant}, created{}} }

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// IdentityProvider is an OpenID Connect issuer whose users may log in.
+// IdentityProvider is an OpenID Connect issuer whose users can log in.
 type IdentityProvider struct{ ent.Schema }
 
 func (IdentityProvider) Mixin() []ent.Mixin {
@@ -27,8 +27,8 @@ func (IdentityProvider) Fields() []ent.Field {
 		field.Bytes("client_secret_sealed").Sensitive().Annotations(entgql.Skip()),
 		field.Strings("scopes").Default([]string{}),
 		field.Bool("active").Default(true),
-		field.Bool("auto_provision").Default(false),        // makes users who are not known yet
-		field.Strings("email_domains").Default([]string{}), // allowed; empty: every
+		field.Bool("auto_provision").Default(false),        // creates accounts at the first login
+		field.Strings("email_domains").Default([]string{}), // allowed domains; empty: all
 		field.UUID("domain_id", uuid.UUID{}),
 		field.UUID("project_id", uuid.UUID{}).Optional().Nillable(), // of provisioned users
 	}

@@ -13,9 +13,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// IdleActivity says when a session was last used over the network, as far as
-// someone has noted. It has a table of its own because it is written far more
-// often than the session.
+// IdleActivity records when a session was last used over the network. It has its own table
+// because it is written far more often than the session.
 type IdleActivity struct{ ent.Schema }
 
 func (IdleActivity) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Other}} }

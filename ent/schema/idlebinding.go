@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// IdleBinding binds a checker to the sessions of one domain, one project or one
-// resource group, or without any of them to all.
+// IdleBinding applies a checker to the sessions of one domain, project or resource group, or
+// to all sessions if none is set.
 type IdleBinding struct{ ent.Schema }
 
 func (IdleBinding) Mixin() []ent.Mixin {

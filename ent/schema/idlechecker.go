@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// IdleChecker is one rule by which sessions that are of no use any more are
-// ended. What it binds, its bindings say.
+// IdleChecker is a rule that ends sessions that are not used. Its bindings select the
+// sessions.
 type IdleChecker struct{ ent.Schema }
 
 func (IdleChecker) Mixin() []ent.Mixin {
@@ -25,11 +25,11 @@ func (IdleChecker) Fields() []ent.Field {
 		field.String("description").Default(""),
 		field.Enum("kind").Values("lifetime", "network", "utilization", "memory").Immutable(),
 		field.Bool("enabled").Default(true),
-		field.Int("timeout"),                                                         // seconds: of life, without traffic, or the window that is looked at
-		field.Int("grace").Default(0),                                                // seconds that a new session is left alone
-		field.Int("new_user_grace").Default(0),                                       // seconds that the sessions of a new user are left alone
+		field.Int("timeout"),                                                         // seconds: of lifetime, without traffic, or of the measured window
+		field.Int("grace").Default(0),                                                // seconds during which a new session is not checked
+		field.Int("new_user_grace").Default(0),                                       // seconds during which the sessions of a new user are not checked
 		field.Int("warning").Default(300),                                            // seconds between the warning and the end
-		field.Enum("match").Values("all", "any").Default("all"),                      // of the thresholds
+		field.Enum("match").Values("all", "any").Default("all"),                      // all or any of the thresholds
 		field.JSON("thresholds", map[string]float64{}).Default(map[string]float64{}), // percent, by kind of slot
 		field.Strings("session_types").Default([]string{"interactive"}),
 	}

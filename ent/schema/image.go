@@ -28,7 +28,7 @@ func (Image) Fields() []ent.Field {
 		field.Int64("size_bytes").Default(0),
 		field.JSON("labels", map[string]string{}).Default(map[string]string{}),
 		field.Enum("status").Values("alive", "gone").Default("alive"),
-		field.UUID("registry_id", uuid.UUID{}).Optional().Nillable(), // null once the registry was removed
+		field.UUID("registry_id", uuid.UUID{}).Optional().Nillable(), // null after the registry was removed
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Invitation lets one person sign up; only the hash of its secret is kept.
+// Invitation lets one person sign up. Only the hash of its secret is stored.
 type Invitation struct{ ent.Schema }
 
 func (Invitation) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Invitation}, created{}} }

@@ -7,8 +7,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// JoinToken lets one machine join the cluster; only its hash is kept. Certificates name the
-// token that they go back to, and are good until it is revoked.
+// JoinToken lets one machine join the cluster. Only its hash is stored. Certificates name the
+// token that they were issued for, and are valid until it is revoked.
 type JoinToken struct{ ent.Schema }
 
 func (JoinToken) Mixin() []ent.Mixin {

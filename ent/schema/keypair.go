@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Keypair is an access key and a secret that signs requests. The secret is
-// kept sealed, because a signature is checked with it.
+// Keypair is an access key and a secret that signs requests. The secret is stored encrypted,
+// because verifying a signature needs it.
 type Keypair struct{ ent.Schema }
 
 func (Keypair) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Keypair}, created{}} }
@@ -26,11 +26,11 @@ func (Keypair) Fields() []ent.Field {
 		field.Bytes("secret_sealed").Sensitive().Annotations(entgql.Skip()),
 		field.Bool("active").Default(true),
 		field.Bool("is_default").Default(false),
-		field.Int("rate_limit").Optional().Nillable(), // requests a window; nil: the platform's
+		field.Int("rate_limit").Optional().Nillable(), // requests per window; null: the default of the cluster
 		field.Time("last_used_at").Optional().Nillable(),
 		field.Time("rotated_at").Optional().Nillable(),
 		field.Time("expires_at").Optional().Nillable(),            // of the secret
-		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable(), // token or keypair that made the secret, and with which it ends
+		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable(), // the token or keypair that created the secret; revoking that revokes this one
 		field.UUID("user_id", uuid.UUID{}).Immutable(),
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// LoginAttempt is one line of the login history. Its user may be gone, or may
-// never have been.
+// LoginAttempt is one entry of the login history. Its user may have been deleted, or may never
+// have existed.
 type LoginAttempt struct{ ent.Schema }
 
 func (LoginAttempt) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.LoginAttempt}} }

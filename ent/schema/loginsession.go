@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// LoginSession is one login of a browser; only the hash of its cookie is kept.
+// LoginSession is one login of a browser. Only the hash of its cookie is stored.
 type LoginSession struct{ ent.Schema }
 
 func (LoginSession) Mixin() []ent.Mixin {

@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Membership joins a user and a project.
+// Membership makes a user a member of a project.
 type Membership struct{ ent.Schema }
 
 func (Membership) Mixin() []ent.Mixin {

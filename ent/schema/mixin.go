@@ -1,6 +1,6 @@
-// Package schema says what each entity is and who may read it. Rows are
-// scoped by interceptors keyed on the viewer in the context; a query without
-// a viewer is an error. Writing is the business of the manager's services.
+// Package schema defines the entities and who can read them. Interceptors filter rows by the
+// viewer in the context; a query without a viewer is an error. Only the manager's services
+// write.
 package schema
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// identified gives an entity its id.
+// identified adds the id.
 type identified struct {
 	mixin.Schema
 	kind id.Kind
@@ -27,8 +27,7 @@ func (m identified) Fields() []ent.Field {
 	}
 }
 
-// created gives an entity its time of creation, and lists ordered by it an
-// index that fits.
+// created adds the time of creation, and an index for lists in that order.
 type created struct{ mixin.Schema }
 
 func (created) Fields() []ent.Field {
@@ -37,12 +36,12 @@ func (created) Fields() []ent.Field {
 	}
 }
 
-// now is in microseconds and UTC, which is what PostgreSQL keeps.
+// now returns the time in UTC with microseconds, the precision of PostgreSQL.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// owned gives an entity the three scopes it is charged to. They never change,
-// so they are kept on every row that is filtered or summed by them. An entity whose
-// rows are found by a scope has an index of its own.
+// owned adds the domain, project and user that an entity is charged to. They never change, so
+// every table that is filtered or summed by them has a copy. An entity that is looked up by
+// one of them has its own index.
 type owned struct{ mixin.Schema }
 
 func (owned) Fields() []ent.Field {

@@ -13,9 +13,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// ObjectStorage is a bucket that speaks S3, or what is below a prefix of one: a user's
-// own, or a domain's, for its members. Folders are imported from there and exported to
-// there.
+// ObjectStorage is an S3 bucket, or a prefix of one: a user's own, or a domain's for its
+// members. Folders are imported from it and exported to it.
 type ObjectStorage struct{ ent.Schema }
 
 func (ObjectStorage) Mixin() []ent.Mixin {
@@ -30,10 +29,10 @@ func (ObjectStorage) Fields() []ent.Field {
 		field.String("bucket").NotEmpty(),
 		field.String("prefix").Default(""), // "" or ends in a slash
 		field.Enum("addressing").Values("path", "virtual").Default("path"),
-		field.String("access_key_id").Default(""), // "" asks without credentials
+		field.String("access_key_id").Default(""), // "": requests without credentials
 		field.Bytes("secret_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
 		field.Bool("read_only").Default(false),
-		field.Time("verified_at").Optional().Nillable().Annotations(entgql.Skip()), // it answered as S3 with these settings
+		field.Time("verified_at").Optional().Nillable().Annotations(entgql.Skip()), // when it last answered as S3 with these settings
 		field.UUID("domain_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.UUID("owner_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// PolicyAttachment binds a policy to exactly one domain, project, user or
-// keypair, optionally only in one resource group, and for a user optionally
-// only in one project.
+// PolicyAttachment attaches a policy to one domain, project, user or keypair. It can be
+// restricted to one resource group and, for a user, to one project.
 type PolicyAttachment struct{ ent.Schema }
 
 func (PolicyAttachment) Mixin() []ent.Mixin {

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// QuotaScope is what all folders of one user or project on a volume share.
+// QuotaScope is the limit that all folders of one user or project on a volume share.
 type QuotaScope struct{ ent.Schema }
 
 func (QuotaScope) Mixin() []ent.Mixin {
@@ -22,7 +22,7 @@ func (QuotaScope) Mixin() []ent.Mixin {
 func (QuotaScope) Fields() []ent.Field {
 	return []ent.Field{
 		field.Enum("kind").Values("user", "project").Immutable(),
-		field.UUID("holder_id", uuid.UUID{}).Immutable(), // the user or project
+		field.UUID("holder_id", uuid.UUID{}).Immutable(), // user or project
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),
 		field.Int64("limit_bytes").Optional().Nillable(),
 		field.Int64("used_bytes").Optional().Nillable(),

@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// RecoveryCode lets a user in once without the second factor; only its hash is kept.
+// RecoveryCode replaces the second factor at one login. Only its hash is stored.
 type RecoveryCode struct{ ent.Schema }
 
 func (RecoveryCode) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Other}, created{}} }

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 )
 
-// ResourceGroup is a partition of agents with its own scheduler options.
+// ResourceGroup is a set of agents with its own scheduler options.
 type ResourceGroup struct{ ent.Schema }
 
 func (ResourceGroup) Mixin() []ent.Mixin {
@@ -26,20 +26,20 @@ func (ResourceGroup) Fields() []ent.Field {
 		field.Bool("active").Default(true),
 		field.Bool("public").Default(true),
 		field.Strings("session_types").Default(lifecycle.SessionTypes), // allowed ones
-		field.Strings("allowed_networks").Default([]string{}),          // beside those of the agents; see internal/netlist
+		field.Strings("allowed_networks").Default([]string{}),          // in addition to those of the agents; see internal/netlist
 		field.Enum("strategy").Values("pack", "concentrated", "dispersed", "roundrobin").Default("pack"),
 		field.Enum("order").Values("fifo", "lifo", "drf", "fair_share").Default("fifo").StorageKey("queue_order"),
-		field.Int("hold_after").Default(600),                                                // seconds; negative is never
-		field.Enum("split").Values("fill", "evenly", "none").Default("fill"),                // parts of devices over several
-		field.Enum("topology").Values("prefer", "node", "root", "linked").Default("prefer"), // how near a kernel's devices are
+		field.Int("hold_after").Default(600),                                                // seconds; negative: never
+		field.Enum("split").Values("fill", "evenly", "none").Default("fill"),                // how an amount is taken from several devices
+		field.Enum("topology").Values("prefer", "node", "root", "linked").Default("prefer"), // required nearness of a kernel's devices
 		field.Enum("preemption").Values("off", "terminate", "reschedule").Default("off"),
 		field.Enum("preemption_scope").Values("user", "project", "domain", "group").Default("user"),
-		field.Int("preemption_after").Default(300), // seconds that a session runs before it may be preempted
+		field.Int("preemption_after").Default(300), // seconds that a session runs before it can be preempted
 		field.Enum("lost_policy").Values("wait", "fail", "reschedule").Default("wait"),
-		field.Int("lost_after").Default(300), // seconds from the loss of an agent to that
+		field.Int("lost_after").Default(300), // seconds from the loss of an agent to the end of its sessions
 		field.Int("max_attempts").Default(3),
-		field.Int("pending_timeout").Default(0),       // seconds; 0 is never
-		field.Int("half_life").Default(7 * 24 * 3600), // seconds, of usage that fair share counts
+		field.Int("pending_timeout").Default(0),       // seconds; 0: no limit
+		field.Int("half_life").Default(7 * 24 * 3600), // seconds; half-life of usage for fair share
 		field.Int("lookback").Default(28 * 24 * 3600), // seconds
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// ResourcePolicy is a set of limits, attached to domains, projects and users.
+// ResourcePolicy is a set of limits that is attached to domains, projects, users and keypairs.
 type ResourcePolicy struct{ ent.Schema }
 
 func (ResourcePolicy) Mixin() []ent.Mixin {
@@ -22,7 +22,7 @@ func (ResourcePolicy) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.JSON("total_slots", resource.Slots{}).Default(resource.Slots{}),
-		field.Enum("unlisted_slots").Values("unlimited", "zero").Default("unlimited"), // of total_slots
+		field.Enum("unlisted_slots").Values("unlimited", "zero").Default("unlimited"), // limit of slots that total_slots does not list
 		field.Int("max_sessions").Optional().Nillable(),
 		field.Int("max_pending_sessions").Optional().Nillable(),
 		field.JSON("max_pending_slots", resource.Slots{}).Default(resource.Slots{}),
@@ -34,8 +34,8 @@ func (ResourcePolicy) Fields() []ent.Field {
 		field.Int64("max_scope_bytes").Optional().Nillable(),
 		field.Int64("max_disk_bytes").Optional().Nillable(),
 		field.Int("max_logins").Optional().Nillable(),
-		// Nothing enforces these yet, so the API does not have them. The columns keep what
-		// administrators wrote while it did.
+		// These limits are not enforced, so the API does not have them. The columns keep
+		// values from versions that had them.
 		field.Int("max_customized_images").Optional().Nillable().Annotations(entgql.Skip()),
 		field.Int("max_replicas").Optional().Nillable().Annotations(entgql.Skip()),
 		field.Int("max_networks").Optional().Nillable().Annotations(entgql.Skip()),

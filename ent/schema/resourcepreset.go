@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// ResourcePreset is a named request of slots, for every resource group or for one.
+// ResourcePreset is a named request of slots, for one resource group or for all.
 type ResourcePreset struct{ ent.Schema }
 
 func (ResourcePreset) Mixin() []ent.Mixin {

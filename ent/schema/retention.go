@@ -7,7 +7,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Retention says how long rows of a category are kept.
+// Retention is how long rows of a category are kept.
 type Retention struct{ ent.Schema }
 
 func (Retention) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Other}} }
@@ -17,6 +17,6 @@ func (Retention) Fields() []ent.Field {
 		field.String("category").Unique().Immutable(),
 		field.Int("days"), // 0: forever
 		field.Time("swept_at").Optional().Nillable(),
-		field.Int64("removed").Default(0), // rows, ever
+		field.Int64("removed").Default(0), // rows removed in total
 	}
 }

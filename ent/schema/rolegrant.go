@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// RoleGrant gives a user a role on a scope: the system, a domain, a project or
-// one object.
+// RoleGrant gives a user a role on a scope: the whole system, a domain, a project or one
+// object.
 type RoleGrant struct{ ent.Schema }
 
 func (RoleGrant) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.RoleGrant}, created{}} }

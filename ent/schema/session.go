@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Session is what a user asked for: kernels that live and end together.
+// Session is one or more kernels that start and end together.
 type Session struct{ ent.Schema }
 
 func (Session) Mixin() []ent.Mixin {
@@ -25,44 +25,45 @@ func (Session) Mixin() []ent.Mixin {
 
 func (Session) Fields() []ent.Field {
 	return []ent.Field{
-		field.Int("version").Default(1), // grows with every change
+		field.Int("version").Default(1), // incremented by every change
 		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.Enum("type").Values(lifecycle.SessionTypes...).Immutable(),
 		field.Enum("status").GoType(lifecycle.Status("")).Default(string(lifecycle.Pending)),
 		field.Enum("result").Values("undefined", "success", "failure").Default("undefined"),
 		field.Int("exit_code").Optional().Nillable(),
 		field.Int("priority").Default(10),
-		field.JSON("slots", resource.Slots{}), // asked for
+		field.JSON("slots", resource.Slots{}), // requested
 		field.JSON("command", []string{}).Default([]string{}).Immutable(),
-		// The values of the environment and the script are sealed together; the row has the
-		// names alone. Rows of before have all of it, until the leader has sealed them.
+		// The values of the environment and the script are encrypted together; the row itself
+		// has only the names of the variables. Rows of older versions have the values until
+		// the leader has encrypted them.
 		field.Bytes("secrets_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
 		field.String("bootstrap_script").Default("").Annotations(entgql.Skip()),
 		field.JSON("environment", map[string]string{}).Default(map[string]string{}),
 		field.Int64("shm_bytes").Default(0).Immutable().Annotations(entgql.Skip()),
-		field.Int64("disk_bytes").Default(0).Immutable(), // what each of its containers may write on its machine; 0: made before there was a limit
+		field.Int64("disk_bytes").Default(0).Immutable(), // limit for each container's writable layer; 0: created before the limit existed
 		field.String("idempotency_key").Optional().Nillable().Immutable().Annotations(entgql.Skip()),
 		field.Enum("termination_reason").Optional().Nillable().
 			Values("user_requested", "completed", "failed", "out_of_memory", "disk_exceeded", "image_pull_failed", "start_failed",
 				"deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed",
 				"preempted", "drained", "idle", "lifetime", "pending_timeout"),
 		field.String("status_message").Default(""),
-		field.Time("starts_at").Optional().Nillable().Immutable(), // not before
-		field.Bool("strict_agents").Default(false),                // on its agents or nowhere
-		field.Int("lifetime").Optional().Nillable().Immutable(),   // seconds it may run
+		field.Time("starts_at").Optional().Nillable().Immutable(), // earliest start
+		field.Bool("strict_agents").Default(false),                // only the requested agents may be used
+		field.Int("lifetime").Optional().Nillable().Immutable(),   // seconds that it can run
 		field.Bool("preemptible").Default(false).Immutable(),
 		field.Bool("idle_exempt").Default(false),
-		field.JSON("idle", &report.Idle{}).Optional(),                                               // what would end it next
-		field.JSON("avoid_agents", []uuid.UUID{}).Default([]uuid.UUID{}).Annotations(entgql.Skip()), // that failed it
+		field.JSON("idle", &report.Idle{}).Optional(),                                               // the check that would end it next
+		field.JSON("avoid_agents", []uuid.UUID{}).Default([]uuid.UUID{}).Annotations(entgql.Skip()), // agents on which it failed
 		field.UUID("session_group_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.Time("scheduled_at").Optional().Nillable(),
 		field.Time("started_at").Optional().Nillable(),
 		field.Time("terminated_at").Optional().Nillable(),
 		field.Time("deadline_at").Optional().Nillable(),
-		field.Time("retry_at").Optional().Nillable().Annotations(entgql.Skip()), // not tried again before
+		field.Time("retry_at").Optional().Nillable().Annotations(entgql.Skip()), // no retry before this time
 		field.Int("attempt").Default(1).Annotations(entgql.Skip()),
 		field.JSON("pending", &report.Pending{}).Optional(),
-		field.UUID("keypair_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()), // that asked for it
+		field.UUID("keypair_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()), // that requested it
 		field.UUID("resource_group_id", uuid.UUID{}),
 		field.UUID("image_id", uuid.UUID{}).Immutable(),
 	}
@@ -79,7 +80,7 @@ func (Session) Edges() []ent.Edge {
 		edge.To("mounts", SessionMount.Type),
 		edge.To("networks", SessionNetwork.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.To("history", SessionEvent.Type),
-		edge.To("agents", Agent.Type), // that were asked for
+		edge.To("agents", Agent.Type), // requested agents
 		edge.From("session_group", SessionGroup.Type).Ref("sessions").Field("session_group_id").Unique().Immutable(),
 		edge.To("depends_on", SessionDependency.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
 		edge.To("dependents", SessionDependency.Type).Annotations(entsql.OnDelete(entsql.SetNull)),
@@ -88,9 +89,10 @@ func (Session) Edges() []ent.Edge {
 
 func (Session) Indexes() []ent.Index {
 	return []ent.Index{
-		// One live session of a user has a name; an idempotency key makes one session. The
-		// first index also finds all live sessions. No index has a column that changes
-		// while a session lives: a move would write a new entry to every index of the table.
+		// A live session's name is unique for its user, and an idempotency key creates one
+		// session. The first index is also used to list live sessions. No index has a column
+		// that changes while a session lives, because a state change would then write to every
+		// index of the table.
 		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("terminated_at IS NULL")),
 		index.Fields("owner_id", "idempotency_key").Unique().Annotations(entsql.IndexWhere("idempotency_key IS NOT NULL")),
 		index.Fields("project_id"),

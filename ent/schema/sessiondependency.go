@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// SessionDependency says that a session starts only after another has succeeded.
-// It outlives the other one, whose name it keeps.
+// SessionDependency makes a session start only after another one has succeeded. It outlives
+// the other session, whose name it stores.
 type SessionDependency struct{ ent.Schema }
 
 func (SessionDependency) Mixin() []ent.Mixin {
@@ -22,8 +22,8 @@ func (SessionDependency) Mixin() []ent.Mixin {
 
 func (SessionDependency) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").Immutable(),       // of the needed session
-		field.Bool("satisfied").Default(false), // it has succeeded
+		field.String("name").Immutable(),       // of the required session
+		field.Bool("satisfied").Default(false), // that session has succeeded
 		field.UUID("session_id", uuid.UUID{}).Immutable().Annotations(entgql.Skip()),
 		field.UUID("needed_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()),
 	}

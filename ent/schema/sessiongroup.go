@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// SessionGroup says how the sessions in it are placed to each other: on agents
-// of their own, or on as few as possible.
+// SessionGroup controls the placement of its sessions with regard to each other: spread over
+// agents, or packed on few.
 type SessionGroup struct{ ent.Schema }
 
 func (SessionGroup) Mixin() []ent.Mixin {
@@ -24,7 +24,7 @@ func (SessionGroup) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.Enum("placement").Values("spread", "pack").Immutable(),
-		field.Bool("strict").Default(false).Immutable(), // wait rather than be placed otherwise
+		field.Bool("strict").Default(false).Immutable(), // wait rather than violate the placement
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// SessionMount is a folder as a session mounts it.
+// SessionMount is a folder that is mounted into a session.
 type SessionMount struct{ ent.Schema }
 
 func (SessionMount) Mixin() []ent.Mixin {
@@ -23,9 +23,9 @@ func (SessionMount) Fields() []ent.Field {
 		field.String("target").Immutable(),
 		field.String("subpath").Default("").Immutable(),
 		field.Bool("read_only").Default(false),
-		field.Bool("read_only_wanted").Default(false).Immutable().Annotations(entgql.Skip()), // not for want of rights
-		field.Bool("settled").Default(true).Annotations(entgql.Skip()),                       // the agents have it as it is here
-		field.Time("revoked_at").Optional().Nillable(),                                       // when the owner lost the folder and the mount was taken away
+		field.Bool("read_only_wanted").Default(false).Immutable().Annotations(entgql.Skip()), // requested by the user, not caused by missing permission
+		field.Bool("settled").Default(true).Annotations(entgql.Skip()),                       // the agents have applied this state
+		field.Time("revoked_at").Optional().Nillable(),                                       // when the mount was removed because the owner lost access to the folder
 		field.UUID("session_id", uuid.UUID{}).Immutable(),
 		field.UUID("vfolder_id", uuid.UUID{}).Immutable(),
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// SessionNetwork is what joins the kernels of a session on several agents, from
-// its placement on; once freed_at is set, others may get the same. Every attempt
-// of a session has one of its own.
+// SessionNetwork is the overlay network between the kernels of a session on several agents,
+// from its placement on. Its numbers can be reused after freed_at is set. Every attempt of a
+// session has its own.
 type SessionNetwork struct{ ent.Schema }
 
 func (SessionNetwork) Mixin() []ent.Mixin {
@@ -26,7 +26,7 @@ func (SessionNetwork) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int("vni").Immutable(),
 		field.String("subnet").Immutable(),
-		field.Int("mtu").Immutable(), // of the kernels: what all of their agents can carry
+		field.Int("mtu").Immutable(), // largest packet that all of its agents can carry
 		field.Time("freed_at").Optional().Nillable(),
 		field.UUID("session_id", uuid.UUID{}).Immutable(),
 	}

@@ -12,10 +12,9 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// ShareWeight is the part that exactly one domain, project or user has in what
-// fair share divides, beside others at its level; those without one have 1. It
-// counts everywhere or in one resource group, and that of a user everywhere or
-// within one project.
+// ShareWeight is the fair-share weight of one domain, project or user, relative to others of
+// the same level; the default is 1. It applies everywhere or in one resource group, and a
+// user's weight everywhere or in one project.
 type ShareWeight struct{ ent.Schema }
 
 func (ShareWeight) Mixin() []ent.Mixin {

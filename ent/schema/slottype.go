@@ -7,7 +7,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// SlotType says how a slot counts and what people call it.
+// SlotType defines the unit and the display name of a slot.
 type SlotType struct{ ent.Schema }
 
 func (SlotType) Mixin() []ent.Mixin {
@@ -24,10 +24,10 @@ func (SlotType) Fields() []ent.Field {
 		field.String("icon").Default(""),
 		field.String("quantum").Default("1"),
 		field.JSON("exclusive_with", []string{}).Default([]string{}),
-		// The only amounts that a kernel gets on any agent, growing; empty: any. Follows
-		// from what the agents with the slot say.
+		// The amounts that one kernel can have on any agent, ascending; empty: any amount.
+		// Derived from the reports of the agents.
 		field.JSON("allowed_counts", []int{}).Default([]int{}),
-		// A name of its devices' one amount, of which all such slots take parts.
+		// True if the slot is one of several names for the same capacity of a device.
 		field.Bool("unified").Default(false),
 	}
 }

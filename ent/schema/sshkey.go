@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// SSHKey is the public half of a key with which its user may enter over SSH.
+// SSHKey is a public key with which its user can log in over SSH.
 type SSHKey struct{ ent.Schema }
 
 func (SSHKey) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.SSHKey}, created{}} }
@@ -21,7 +21,7 @@ func (SSHKey) Fields() []ent.Field {
 		field.String("public_key").NotEmpty().Immutable(), // one line as in authorized_keys, without a comment
 		field.String("fingerprint").Immutable(),           // SHA256:…
 		field.Time("expires_at").Optional().Nillable().Immutable(),
-		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable().Immutable(), // token or keypair that made it, and with which it ends
+		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable().Immutable(), // the token or keypair that added it; revoking that revokes this one
 		field.UUID("user_id", uuid.UUID{}).Immutable(),
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Task is work that continues after the request that asked for it, and after a
-// crash of who does it.
+// Task is work that continues after the request that started it, also after a crash of its
+// manager.
 type Task struct{ ent.Schema }
 
 func (Task) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Task}, created{}} }
@@ -23,7 +23,7 @@ func (Task) Fields() []ent.Field {
 		field.String("kind").NotEmpty().Immutable(),
 		field.String("title").Default("").Immutable(),
 		field.Enum("status").Values("waiting", "running", "done", "failed", "cancelled").Default("waiting"),
-		field.Bytes("input").Immutable().Annotations(entgql.Skip()), // JSON of the kind's own
+		field.Bytes("input").Immutable().Annotations(entgql.Skip()), // JSON; the format depends on the kind
 		field.Bytes("state").Optional().Annotations(entgql.Skip()),  // where to continue
 		field.Int64("done").Default(0),
 		field.Int64("total").Default(0),
@@ -32,7 +32,7 @@ func (Task) Fields() []ent.Field {
 		field.Time("retry_at").Optional().Nillable().Annotations(entgql.Skip()),
 		field.Time("started_at").Optional().Nillable(),
 		field.Time("ended_at").Optional().Nillable(),
-		field.UUID("subject_id", uuid.UUID{}).Optional().Nillable().Immutable(), // what it is about
+		field.UUID("subject_id", uuid.UUID{}).Optional().Nillable().Immutable(), // the object that it works on
 		field.UUID("domain_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.UUID("creator_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 	}

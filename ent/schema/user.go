@@ -31,12 +31,12 @@ func (User) Fields() []ent.Field {
 		field.Enum("status").Values("active", "inactive", "before_verification", "deleted").Default("active"),
 		field.Bool("password_change_required").Default(false),
 		field.Time("password_changed_at").Optional().Nillable(),
-		field.Strings("allowed_addresses").Default([]string{}), // prefixes; empty: from everywhere
+		field.Strings("allowed_addresses").Default([]string{}), // prefixes; empty: all addresses
 		field.Int("container_uid").Optional().Nillable(),
 		field.Int("container_gid").Optional().Nillable(),
 		field.Ints("container_gids").Default([]int{}), // supplementary
 		field.Bytes("totp_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
-		field.Time("totp_enabled_at").Optional().Nillable(),            // a sealed secret without it is not confirmed yet
+		field.Time("totp_enabled_at").Optional().Nillable(),            // null while the secret is not confirmed
 		field.Int64("totp_step").Default(0).Annotations(entgql.Skip()), // the last one used
 		field.Time("last_login_at").Optional().Nillable(),
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),

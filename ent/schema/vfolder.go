@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Vfolder is a virtual folder: data that outlives sessions.
+// Vfolder is a virtual folder: files that outlive sessions.
 type Vfolder struct{ ent.Schema }
 
 func (Vfolder) Mixin() []ent.Mixin {
@@ -28,17 +28,17 @@ func (Vfolder) Fields() []ent.Field {
 		field.Enum("usage_mode").Values("general", "data", "model").Default("general"),
 		field.Enum("permission").GoType(access.FolderPermission("")).Default(string(access.ReadWrite)), // of the project's members
 		field.String("path").Default("").Annotations(entgql.Skip()),                                    // below the volume's root
-		field.Time("deleted_at").Optional().Nillable(),                                                 // when it went into the trash
+		field.Time("deleted_at").Optional().Nillable(),                                                 // when it was moved to the trash
 		field.Int64("used_bytes").Optional().Nillable(),
 		field.Int64("file_count").Optional().Nillable(),
 		field.Time("measured_at").Optional().Nillable(),
-		field.Time("last_used_at").Optional().Nillable(), // when a session that mounts it was made
+		field.Time("last_used_at").Optional().Nillable(), // when a session that mounts it was last created
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),
-		field.UUID("owner_id", uuid.UUID{}).Optional().Nillable(), // changes with the scope when a folder is handed over
+		field.UUID("owner_id", uuid.UUID{}).Optional().Nillable(), // changes together with the scope when a folder is transferred
 		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.UUID("creator_id", uuid.UUID{}).Immutable(),
 		field.UUID("quota_scope_id", uuid.UUID{}),
-		field.UUID("cloned_from_id", uuid.UUID{}).Optional().Nillable().Immutable(), // which may be gone
+		field.UUID("cloned_from_id", uuid.UUID{}).Optional().Nillable().Immutable(), // may have been deleted
 	}
 }
 
@@ -55,11 +55,12 @@ func (Vfolder) Edges() []ent.Edge {
 
 func (Vfolder) Indexes() []ent.Index {
 	return []ent.Index{
-		// A name is free again as soon as the folder is in the trash.
+		// A folder in the trash does not block its name.
 		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("project_id", "name").Unique().Annotations(entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("quota_scope_id"),
-		// As PostgreSQL spells it back, or else every migration would make it again.
+		// Spelled as PostgreSQL prints it; otherwise every migration would create the index
+		// again.
 		index.Fields("status").Annotations(entsql.IndexWhere("(status)::text = 'deleting'::text")),
 		index.Fields("deleted_at").Annotations(entsql.IndexWhere("(status)::text = 'trash'::text")),
 	}

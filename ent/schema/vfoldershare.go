@@ -14,9 +14,9 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// VfolderShare is what a folder is shared with one person for: an invitation
-// until it is accepted. Of a project's folder it says what one member may, in place
-// of what all may, and is accepted from the start.
+// VfolderShare shares a folder with one person; until it is accepted, it is an invitation. For
+// a project's folder, it sets the permission of one member, which replaces the permission of
+// all members, and needs no acceptance.
 type VfolderShare struct{ ent.Schema }
 
 func (VfolderShare) Mixin() []ent.Mixin {
@@ -32,7 +32,7 @@ func (VfolderShare) Fields() []ent.Field {
 		field.Time("ended_at").Optional().Nillable(), // declined, withdrawn or left
 		field.UUID("vfolder_id", uuid.UUID{}).Immutable(),
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),
-		field.UUID("user_id", uuid.UUID{}).Optional().Nillable(), // who accepted
+		field.UUID("user_id", uuid.UUID{}).Optional().Nillable(), // the user who accepted
 		field.UUID("inviter_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// VfolderTicket notes that a user has tickets for the files of a folder, so that
-// they count no longer when they may not use it any more. Its row is made or renewed
-// when one is signed, and goes when the last has expired.
+// VfolderTicket records that a user has tickets for the files of a folder, so that they can be
+// revoked when the user loses access. The row is created or renewed when a ticket is signed,
+// and deleted after the last ticket has expired.
 type VfolderTicket struct{ ent.Schema }
 
 func (VfolderTicket) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.VfolderTicket}} }
@@ -22,10 +22,10 @@ func (VfolderTicket) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("user_id", uuid.UUID{}).Immutable(),
 		field.UUID("vfolder_id", uuid.UUID{}).Immutable(),
-		field.Bool("write").Immutable(), // to upload, not to download
+		field.Bool("write").Immutable(), // for uploads; otherwise for downloads
 		field.Time("issued_at"),         // the last one
 		field.Time("expires_at"),
-		field.Time("revoked_at").Optional().Nillable(), // those issued before count no longer
+		field.Time("revoked_at").Optional().Nillable(), // tickets issued before this time are refused
 	}
 }
 

@@ -17,14 +17,12 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// rule turns a viewer who does not see everything into a condition on the
-// rows of one table.
+// rule returns the condition on the rows of a table for a viewer who cannot see everything.
 type rule func(v *viewer.Viewer, s *sql.Selector) *sql.Predicate
 
-// visible scopes every read of a table, nested ones included, to what the
-// viewer in the context may see: the rule for the built-in roles, or a custom
-// role that reads the entity. Without a viewer the read fails; an anonymous one
-// sees nothing.
+// visible filters every read of a table, nested ones included, by the viewer in the context:
+// by the rule for the built-in roles, or by a custom role that can read the entity. A read
+// without a viewer is an error; an anonymous viewer sees nothing.
 func visible(e access.Entity, r rule) []ent.Interceptor {
 	return []ent.Interceptor{ent.TraverseFunc(func(ctx context.Context, query ent.Query) error {
 		v := viewer.From(ctx)
@@ -49,7 +47,7 @@ func visible(e access.Entity, r rule) []ent.Interceptor {
 	})}
 }
 
-// granted is true for rows of scopes on which a custom role reads the entity.
+// granted matches rows of scopes in which a custom role of the viewer can read the entity.
 func granted(v *viewer.Viewer, e access.Entity, s *sql.Selector) *sql.Predicate {
 	if len(v.Grants) == 0 {
 		return sql.False()
@@ -73,7 +71,7 @@ func granted(v *viewer.Viewer, e access.Entity, s *sql.Selector) *sql.Predicate 
 	return p
 }
 
-// The columns that say which scope a row is in, for tables that have one.
+// Columns with the scope of a row, for tables that have one.
 var (
 	domainColumns = map[string]string{
 		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id",
@@ -94,7 +92,7 @@ var (
 	}
 )
 
-// bound narrows what a token of one project reaches to the project.
+// bound restricts a token of one project to rows of the project.
 func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 	column := projectColumns[s.TableName()]
 	if v.Within == uuid.Nil || column == "" || s.TableName() == "audit_entries" {
@@ -106,11 +104,11 @@ func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 // anyone is the rule of entities that every logged-in user may read.
 func anyone(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.ExprP("TRUE") }
 
-// no one is the rule of entities that only superadmins and the system read.
+// nobody is the rule of entities that only superadmins and the system can read.
 func nobody(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.False() }
 
-// charged is the rule of rows with the three scopes: one's own, those of
-// projects one administers, those of the domain one administers.
+// charged is the rule of rows with the three scopes: the viewer's own rows, and those of the
+// projects and the domain that the viewer administers.
 func charged(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	p := []*sql.Predicate{sql.EQ(s.C("owner_id"), v.User)}
 	if len(v.Admins) > 0 {
@@ -122,8 +120,7 @@ func charged(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(p...)
 }
 
-// throughSession is the rule of rows that are seen with their session, by
-// whichever rule that is.
+// throughSession is the rule of rows that are visible if their session is.
 func throughSession(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	sessions := sql.Table("sessions")
 	sub := sql.Select(sessions.C("id")).From(sessions)
@@ -131,7 +128,7 @@ func throughSession(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("session_id"), sub)
 }
 
-// throughProject is true for rows of projects that a custom role shows.
+// throughProject matches rows of projects that a custom role makes visible.
 func throughProject(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	projects := sql.Table("projects")
 	sub := sql.Select(projects.C("id")).From(projects)
@@ -145,7 +142,7 @@ func ownKeypairs(v *viewer.Viewer) *sql.Selector {
 	return sql.Select(t.C("id")).From(t).Where(sql.EQ(t.C("user_id"), v.User))
 }
 
-// openGroups selects the ids of resource groups that the viewer may use.
+// openGroups selects the ids of resource groups that the viewer can use.
 func openGroups(v *viewer.Viewer) *sql.Selector {
 	grants := sql.Table("group_grants")
 	granted := sql.Select(grants.C("resource_group_id")).From(grants).Where(sql.Or(
@@ -176,8 +173,8 @@ func visibleMembership(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(p, sql.In(s.C("project_id"), sub))
 }
 
-// visibleUser: oneself, the members of one's projects and of those that a custom
-// role shows, and for a domain admin everyone in the domain.
+// visibleUser: the viewer, the members of their projects and of projects that a custom role
+// makes visible, and for a domain admin all users of the domain.
 func visibleUser(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	members := sql.Table("memberships")
 	sub := sql.Select(members.C("user_id")).From(members)
@@ -189,7 +186,8 @@ func visibleOwn(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.EQ(s.C("user_id"), v.User)
 }
 
-// visiblePolicy: the policies that bind the viewer, or that a domain admin hands out.
+// visiblePolicy: the policies that apply to the viewer, and for a domain admin those of the
+// domain.
 func visiblePolicy(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	if v.Role == viewer.RoleAdmin {
 		return anyone(v, s)
@@ -198,8 +196,8 @@ func visiblePolicy(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("id"), sql.Select(t.C("policy_id")).From(t).Where(bindsViewer(v, t.C)))
 }
 
-// visibleAttachment: those that bind the viewer, their projects and their domain,
-// and for admins all that bind the domain and what is in it.
+// visibleAttachment: those of the viewer, their projects and their domain, and for admins all
+// in the domain.
 func visibleAttachment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	p := bindsViewer(v, s.C)
 	if v.Role != viewer.RoleAdmin {
@@ -219,74 +217,73 @@ func bindsViewer(v *viewer.Viewer, c func(string) string) *sql.Predicate {
 	)
 }
 
-// heldBy is the rule of grants to a domain, project or user: those that reach
-// the viewer.
+// heldBy is the rule of grants to a domain, project or user: those that apply to the viewer.
 func heldBy(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(
 		sql.EQ(s.C("domain_id"), v.Domain), sql.EQ(s.C("user_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...),
 	)
 }
 
-// heldGroup is heldBy, and what is granted to a keypair of the viewer.
+// heldGroup is heldBy, plus the grants to the viewer's keypairs.
 func heldGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(heldBy(v, s), sql.In(s.C("keypair_id"), ownKeypairs(v)))
 }
 
-// heldOrOpen is heldBy, with what everyone holds.
+// heldOrOpen is heldBy, plus the grants to everyone.
 func heldOrOpen(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(heldBy(v, s), sql.And(sql.IsNull(s.C("domain_id")), sql.IsNull(s.C("project_id")), sql.IsNull(s.C("user_id"))))
 }
 
-// visiblePreset: the global ones, and those of groups that the viewer may use.
+// visiblePreset: the global presets, and those of groups that the viewer can use.
 func visiblePreset(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(sql.IsNull(s.C("resource_group_id")), sql.In(s.C("resource_group_id"), openGroups(v)))
 }
 
-// visibleRole: those one holds.
+// visibleRole: the roles of the viewer.
 func visibleRole(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	t := sql.Table("role_grants")
 	return sql.In(s.C("id"), sql.Select(t.C("role_id")).From(t).Where(sql.EQ(t.C("user_id"), v.User)))
 }
 
-// visibleTask: what one started, what is done to folders that one may share, and for a
+// visibleTask: the viewer's own tasks, tasks on folders that the viewer can share, and for a
 // domain admin all of the domain.
 func visibleTask(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(sql.EQ(s.C("creator_id"), v.User), sql.In(s.C("subject_id"), ownFolders(v)), inDomain(v, s))
 }
 
-// ownFolders selects the ids of the viewer's folders, and of those of projects that they
-// administers.
+// ownFolders selects the ids of the viewer's folders, and of the folders of projects that the
+// viewer administers.
 func ownFolders(v *viewer.Viewer) *sql.Selector {
 	t := sql.Table("vfolders")
 	return sql.Select(t.C("id")).From(t).Where(sql.Or(sql.EQ(t.C("owner_id"), v.User), sql.In(t.C("project_id"), ids(v.Admins)...)))
 }
 
-// visibleAttempt: one's own logins, and for a domain admin those of the domain.
+// visibleAttempt: the viewer's own logins, and for a domain admin those of the domain.
 func visibleAttempt(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(sql.EQ(s.C("user_id"), v.User), inDomain(v, s))
 }
 
-// visibleAudit: what one did, what others did as or to oneself, and for a
-// domain admin what happened in the domain.
+// visibleAudit: the viewer's own actions, actions of others as the viewer or on the viewer's
+// account, and for a domain admin all in the domain.
 func visibleAudit(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(
 		sql.EQ(s.C("actor_id"), v.User), sql.EQ(s.C("acted_as_id"), v.User), sql.EQ(s.C("entity_id"), v.User), inDomain(v, s),
 	)
 }
 
-// visibleGroup: the active groups that are public or granted to the viewer's
-// domain, to a project of theirs, to them or to a keypair of theirs.
+// visibleGroup: the active groups that are public, or granted to the viewer, their domain, a
+// project of theirs or a keypair of theirs.
 func visibleGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("id"), openGroups(v))
 }
 
-// visibleShare: what one's domain, one's projects and oneself have.
+// visibleShare: the weights of the viewer, their projects and their domain.
 func visibleShare(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.And(heldBy(v, s), sql.Or(sql.IsNull(s.C("resource_group_id")), sql.In(s.C("resource_group_id"), openGroups(v))))
 }
 
-// boundHere is the rule of idle checkers' bindings: those that may bind sessions
-// of the viewer, and for a domain admin those of the domain.
+// boundHere is the rule of idle bindings: those that can apply to sessions of the viewer, and
+// for a domain admin those of the domain.
 func boundHere(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	projects := sql.Table("projects")
 	administered := sql.Select(projects.C("id")).From(projects)
@@ -314,8 +311,8 @@ func visibleDevice(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("agent_id"), sub)
 }
 
-// visibleScope: one's own, those of one's projects, and those of folders that are
-// shared with one or that a custom role shows.
+// visibleScope: the viewer's own, those of their projects, and those of folders that are
+// shared with the viewer or that a custom role makes visible.
 func visibleScope(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	folders := sql.Table("vfolders")
 	shown := sql.Select(folders.C("quota_scope_id")).From(folders)
@@ -329,13 +326,13 @@ func visibleVfolder(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(inDomain(v, s), sql.EQ(s.C("owner_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...), sharedWith(v, s))
 }
 
-// sharedWith is true for the folders that are shared with the viewer themselves.
+// sharedWith matches the folders that are shared with the viewer personally.
 func sharedWith(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("id"), ids(slices.Collect(maps.Keys(v.Shares)))...)
 }
 
-// visibleShared: what one is invited to or has been given, and how those folders
-// are shared that one may share.
+// visibleShared: invitations and shares of the viewer, and the shares of folders that the
+// viewer can share.
 func visibleShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(
 		inDomain(v, s), sql.EQ(s.C("user_id"), v.User), sql.In(s.C("vfolder_id"), ownFolders(v)),
@@ -343,12 +340,12 @@ func visibleShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	)
 }
 
-// ownOrShared: one's own, and those of one's domain.
+// ownOrShared: the viewer's own, and those of their domain.
 func ownOrShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(sql.EQ(s.C("owner_id"), v.User), sql.EQ(s.C("domain_id"), v.Domain))
 }
 
-// inDomain is true for a domain admin on rows of the domain.
+// inDomain matches rows of the domain if the viewer is a domain admin.
 func inDomain(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	if v.Role != viewer.RoleAdmin {
 		return sql.False()
@@ -364,7 +361,7 @@ func ids(list []uuid.UUID) []any {
 	return args
 }
 
-// Interceptors, one line an entity: who reads it.
+// Interceptors: one line for each entity says who can read it.
 func (Domain) Interceptors() []ent.Interceptor     { return visible(access.Domain, visibleDomain) }
 func (Project) Interceptors() []ent.Interceptor    { return visible(access.Project, visibleProject) }
 func (Membership) Interceptors() []ent.Interceptor { return visible(access.Project, visibleMembership) }

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// Volume is a place where folders live.
+// Volume is storage that folders are created on.
 type Volume struct{ ent.Schema }
 
 func (Volume) Mixin() []ent.Mixin {
@@ -31,7 +31,7 @@ func (Volume) Fields() []ent.Field {
 		field.Int64("used_bytes").Default(0),
 		field.Int64("total_inodes").Optional().Nillable(),
 		field.Int64("used_inodes").Optional().Nillable(),
-		field.Bool("elastic").Default(false),        // grows by itself: total_bytes is not a bound
+		field.Bool("elastic").Default(false),        // grows automatically: total_bytes is not a limit
 		field.String("enforcement").Default("none"), // of limits: hard, delayed, cooperative, none
 		field.JSON("performance", &report.Performance{}).Optional().Annotations(entgql.Skip()),
 		field.UUID("proxy_id", uuid.UUID{}),

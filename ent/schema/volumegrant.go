@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// VolumeGrant says what folders of a volume may be used for, by everyone or
-// by one domain, project or user.
+// VolumeGrant allows operations on the folders of a volume, for everyone or for one domain,
+// project or user.
 type VolumeGrant struct{ ent.Schema }
 
 func (VolumeGrant) Mixin() []ent.Mixin {

@@ -10,15 +10,15 @@ import (
 // Waiting is the set of fields that can wait for a loader.
 type Waiting map[Place]bool
 
-// Place is that of a field in the schema.
+// Place is the place of a field in the schema.
 type Place struct{ Object, Field string }
 
-// In reports whether a selection has a field of the set.
+// In reports whether a selection contains a field of the set.
 func (w Waiting) In(set ast.SelectionSet) bool {
 	return some(set, func(f *ast.Field) bool { return w[Place{f.ObjectDefinition.Name, f.Name}] })
 }
 
-// some reports whether a field of a selection, at any depth, is as asked.
+// some reports whether a field of a selection, at any depth, satisfies a predicate.
 func some(set ast.SelectionSet, is func(*ast.Field) bool) bool {
 	for _, sel := range set {
 		found := false

@@ -26,10 +26,10 @@ type Object struct {
 	fields  []graphql.CollectedField
 	values  []graphql.Marshaler
 	later   []later
-	invalid atomic.Bool // a field that is not null is null
+	invalid atomic.Bool // a non-null field is null
 }
 
-// later is a field that can wait for a loader.
+// later is a field that waits for a loader.
 type later struct {
 	i       int
 	nonNull bool
@@ -52,7 +52,7 @@ func (o *Object) SetNonNull(i int, v graphql.Marshaler) {
 	o.values[i] = v
 }
 
-// Later has Done set the field at i, beside the others.
+// Later makes Done resolve the field at i, concurrently with other such fields.
 func (o *Object) Later(i int, resolve func(context.Context) graphql.Marshaler) {
 	o.later = append(o.later, later{i: i, resolve: resolve})
 }
@@ -62,7 +62,7 @@ func (o *Object) LaterNonNull(i int, resolve func(context.Context) graphql.Marsh
 	o.later = append(o.later, later{i: i, nonNull: true, resolve: resolve})
 }
 
-// Done resolves the fields that were left for later and returns the object, or null.
+// Done resolves the fields that were added with Later and returns the object, or null.
 func (o *Object) Done(ctx context.Context) graphql.Marshaler {
 	if len(o.later) > 0 {
 		var others sync.WaitGroup
@@ -123,15 +123,15 @@ func (o *Object) write(w *bytes.Buffer) {
 		}
 		first = false
 		w.WriteByte('"')
-		w.WriteString(o.fields[i].Alias) // a name has no character to escape
+		w.WriteString(o.fields[i].Alias) // a name contains no characters to escape
 		w.WriteString(`":`)
 		o.values[i].MarshalGQL(w)
 	}
 	w.WriteByte('}')
 }
 
-// repeats reports whether an earlier field has the alias of field i. A selection on an
-// interface and one on its object can both have it.
+// repeats reports whether an earlier field has the alias of field i. This happens if a
+// selection on an interface and one on its object contain the same field.
 func (o *Object) repeats(i int) bool {
 	for j := range o.fields[:i] {
 		if o.fields[j].Alias == o.fields[i].Alias {

@@ -7,12 +7,12 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// largestBuffer is the largest buffer that is kept for the next answer.
+// largestBuffer is the size up to which a buffer is reused.
 const largestBuffer = 1 << 20
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// Buffered calls use with an empty buffer, which is not kept beyond the call.
+// Buffered calls use with an empty buffer, which is valid only during the call.
 func Buffered(use func(*bytes.Buffer)) {
 	buf := buffers.Get().(*bytes.Buffer)
 	use(buf)

@@ -1,5 +1,5 @@
-// Package model holds the few GraphQL objects that are neither an entity nor
-// a service's struct.
+// Package model defines the GraphQL objects that are neither an entity nor a struct of a
+// service.
 package model
 
 import (
@@ -24,10 +24,10 @@ type Viewer struct {
 	InitialPassword bool
 }
 
-// ViewerPayload answers a change of one's own account.
+// ViewerPayload is the result of a change of the viewer's own account.
 type ViewerPayload struct{ Viewer *Viewer }
 
-// DeviceHolder is who holds a part of a device.
+// DeviceHolder is a session that uses a part of a device.
 type DeviceHolder struct {
 	Slot    string
 	Amount  string
@@ -36,14 +36,14 @@ type DeviceHolder struct {
 	Mine    bool
 }
 
-// DeviceLink is a link as one of its ends sees it.
+// DeviceLink is a link between two devices, seen from one end.
 type DeviceLink struct {
 	report.Link
 	Agent  uuid.UUID
-	PeerID string // the other end, as the agent names it
+	PeerID string // the agent's name of the other end
 }
 
-// DeviceCounter is what a device draws of what there is in all.
+// DeviceCounter is the amount of a shared counter that a device uses, and the total.
 type DeviceCounter struct {
 	Set, Name     string
 	Amount, Total int64
@@ -63,23 +63,23 @@ type LogChunk struct {
 	NextOffset int64
 }
 
-// PendingReport is why a session waits, or would wait.
+// PendingReport is the reason why a session waits, or would wait.
 type PendingReport struct {
 	*report.Pending
-	Session uuid.UUID         // zero in a dry run
-	Trial   *scheduler.DryRun // that it is of
+	Session uuid.UUID         // zero for a dry run
+	Trial   *scheduler.DryRun // the dry run, or nil
 }
 
-// Queue is a page of what waits in a resource group.
+// Queue is a page of the pending sessions of a resource group.
 type Queue struct {
 	Entries    []*QueueEntry
 	TotalCount int
 	EndCursor  *string
 }
 
-// QueueEntry is a session that waits, as far as the viewer may know of it.
+// QueueEntry is a pending session, with the fields that the viewer can see.
 type QueueEntry struct {
-	ID             uuid.UUID // zero when out of sight
+	ID             uuid.UUID // zero if the viewer cannot see the session
 	Position       int
 	Mine           bool
 	Priority       int

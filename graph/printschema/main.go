@@ -1,6 +1,5 @@
-// Command printschema combines graph/*.graphql into the published
-// schema.graphql at the root: what the web page, the command line and third
-// parties read. It fails when the parts do not form a valid schema.
+// Command printschema combines graph/*.graphql into schema.graphql at the root, which the web
+// page, the CLI and other clients use. It fails if the parts are not a valid schema.
 package main
 
 import (

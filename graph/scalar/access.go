@@ -46,10 +46,10 @@ func UnmarshalEntity(v any) (access.Entity, error) {
 	return unmarshal(v, "an entity", access.Entities())
 }
 
-// MarshalVolumePermission writes what a volume may be used for.
+// MarshalVolumePermission writes a permission on a volume.
 func MarshalVolumePermission(p access.VolumePermission) graphql.Marshaler { return marshal(p) }
 
-// UnmarshalVolumePermission reads what a volume may be used for.
+// UnmarshalVolumePermission reads a permission on a volume.
 func UnmarshalVolumePermission(v any) (access.VolumePermission, error) {
 	return unmarshal(v, "a permission", access.VolumePermissions())
 }

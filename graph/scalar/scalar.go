@@ -1,5 +1,4 @@
-// Package scalar reads and writes the GraphQL scalars that Go has no
-// ready type for.
+// Package scalar marshals the GraphQL scalars that gqlgen does not support.
 package scalar
 
 import (
@@ -72,7 +71,7 @@ func writeJSON(w io.Writer, v any) {
 // MarshalInt writes a whole number.
 func MarshalInt(n int) graphql.Marshaler { return graphql.MarshalInt(n) }
 
-// UnmarshalInt reads a whole number of 32 bits, which is what GraphQL calls an Int.
+// UnmarshalInt reads a 32-bit integer, the range of Int in GraphQL.
 func UnmarshalInt(v any) (int, error) {
 	n, err := graphql.UnmarshalInt(v)
 	if err != nil || n < math.MinInt32 || n > math.MaxInt32 {

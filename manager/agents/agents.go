@@ -1,6 +1,5 @@
-// Package agents knows the worker machines: it holds the tunnels to them,
-// keeps their rows and devices as they report them, tells who is lost, and
-// lets new ones join.
+// Package agents manages the worker machines: it owns the tunnels to the agents, stores their
+// rows and devices as they report them, marks lost agents, and lets new ones join.
 package agents
 
 import (
@@ -27,17 +26,17 @@ import (
 	"github.com/berthhq/berth/manager/stats"
 )
 
-// An Observer learns what agents say about kernels.
+// An Observer receives the reports of agents about kernels.
 type Observer interface {
-	// Hear is called with every kernel an agent knows before anything can be
-	// placed on the agent by what it reports.
+	// Hear is called with every kernel that an agent knows, before the report makes the agent
+	// available for placements.
 	Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error
-	// ObserveAll is called with every kernel an agent knows, when its stream
-	// begins; kernels it does not list are not there.
+	// ObserveAll is called with every kernel that an agent knows, when its stream begins. A
+	// kernel that the list does not have is not on the agent.
 	ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState)
-	// Observe is called when one kernel changed.
+	// Observe is called when one kernel has changed.
 	Observe(ctx context.Context, agent uuid.UUID, kernel *agentpb.KernelState)
-	// ObservePull is called while an agent fetches an image.
+	// ObservePull is called while an agent pulls an image.
 	ObservePull(ctx context.Context, agent uuid.UUID, pull *agentpb.PullProgress)
 }
 
@@ -45,12 +44,12 @@ type Observer interface {
 type Service struct {
 	// Fingerprint of the cluster CA, which a joining machine checks.
 	Fingerprint string
-	// Enrolments admits machines.
+	// Enrolments checks that machines belong to the cluster.
 	Enrolments *enrolment.Service
-	// ID of this manager, by which others know what it sees.
+	// ID of this manager; other managers see it with the agents that this one reaches.
 	ID string
-	// MassLoss is the share of a group's agents that may be out of reach before
-	// evictions stop there; zero: 0.5.
+	// MassLoss is the fraction of a group's agents that can be unreachable before evictions
+	// stop in the group; zero means 0.5.
 	MassLoss float64
 
 	client   *ent.Client
@@ -62,11 +61,11 @@ type Service struct {
 	mu    sync.Mutex
 	conns map[string]*conn // by agent name
 	lead  *leadership      // nil while another manager leads
-	outed []Disruption     // as the leader found last
-	knows bool             // that it has looked in this term
+	outed []Disruption     // as of the leader's last check
+	knows bool             // whether this leader has checked since its election
 }
 
-// leadership is one term as leader.
+// leadership is the time of one leader, with its epoch.
 type leadership struct {
 	ctx      context.Context
 	epoch    int64
@@ -77,21 +76,21 @@ type leadership struct {
 type conn struct {
 	rpc     agentpb.AgentClient
 	peer    *cluster.Peer
-	changed chan struct{}   // closed when the watch should begin again
-	images  map[string]bool // replaced, never changed
+	changed chan struct{}   // closed when the watch should restart
+	images  map[string]bool // replaced, never modified
 
-	// Of the goroutine that watches.
+	// The following fields belong to the goroutine that watches.
 	conditions []report.Condition
-	offsets    []time.Duration // of its clock from ours, at the last heartbeats
+	offsets    []time.Duration // between the agent's clock and ours, at the last heartbeats
 }
 
-// New returns a Service; managers lists the addresses that agents should dial.
+// New returns a Service; managers returns the addresses that agents should connect to.
 func New(client *ent.Client, bus *event.Bus, st *stats.Service, managers func() []string, log *slog.Logger) *Service {
 	return &Service{client: client, bus: bus, stats: st, managers: managers, log: log, conns: map[string]*conn{}}
 }
 
-// Lead makes this manager the one that records what agents report, until ctx
-// ends, and marks agents lost that stay silent.
+// Lead makes this manager record the reports of agents and mark agents without heartbeats as
+// lost, until ctx ends.
 func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 	ctx = viewer.SystemContext(ctx)
 	s.setLead(&leadership{ctx: ctx, epoch: epoch, observer: observer})
@@ -108,7 +107,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 			return
 		case <-tick.C:
 		}
-		// One timer for both: a select between two that end at one instant takes either.
+		// One timer for both: a select on two that fire at the same time chooses at random.
 		if now := clock.Now(); now.Sub(forgot) >= forgetEvery {
 			forgot = now
 			if err := s.forgetDevices(ctx, since); err != nil && ctx.Err() == nil {
@@ -125,8 +124,8 @@ func (s *Service) setLead(l *leadership) {
 	s.TellManagers()
 }
 
-// TellManagers begins all watches again: a watch tells its agent which managers
-// there are, and whether this one leads.
+// TellManagers restarts all watches, because a watch sends its agent the list of managers and
+// whether this one leads.
 func (s *Service) TellManagers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +135,7 @@ func (s *Service) TellManagers() {
 	}
 }
 
-// Connected serves one tunnel until it ends; it is the hub's OnPeer for agents.
+// Connected serves one tunnel until it ends. It is the hub's OnPeer for agents.
 func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	c := &conn{rpc: agentpb.NewAgentClient(peer.Conn), peer: peer, changed: make(chan struct{}), images: map[string]bool{}}
 	s.mu.Lock()
@@ -195,7 +194,7 @@ func (s *Service) watchUntil(ctx context.Context, changed <-chan struct{}, c *co
 	return s.watch(ctx, c, lead)
 }
 
-// watch follows one agent as leader until the tunnel or the term ends.
+// watch follows one agent as leader until the tunnel or the leadership ends.
 func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 	ctx, cancel := context.WithCancel(viewer.SystemContext(ctx))
 	defer cancel()
@@ -238,8 +237,8 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 	}
 }
 
-// seen keeps the agent alive and notes its conditions. It says nothing to
-// listeners unless the agent was lost before or a condition has changed.
+// seen records a heartbeat and the conditions of the agent. It sends an event only if the
+// agent was lost before or a condition has changed.
 func (s *Service) seen(ctx context.Context, id uuid.UUID, c *conn, beat *agentpb.Heartbeat) error {
 	now := clock.Now()
 	c.tick(now, beat.UnixMs)
@@ -270,8 +269,8 @@ func (s *Service) addImage(c *conn, reference string) {
 	c.images[reference] = true
 }
 
-// Images are the references of the images that the agent has, as far as this
-// manager knows. The map never changes.
+// Images returns the references of the images on an agent, as far as this manager knows. The
+// map is never modified.
 func (s *Service) Images(name string) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,7 +285,8 @@ func (s *Service) HasImage(name, reference string) bool {
 	return s.Images(name)[reference]
 }
 
-// RPC returns the client of a connected agent; unavailable when it is not.
+// RPC returns the client of a connected agent. The error is of class unavailable if the agent
+// is not connected.
 func (s *Service) RPC(name string) (agentpb.AgentClient, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

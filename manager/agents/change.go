@@ -24,12 +24,12 @@ import (
 
 const (
 	maxReason = 200 // characters
-	// maxDrain bounds how far ahead a drain may be planned.
+	// maxDrain is the latest deadline of a drain.
 	maxDrain = 30 * 24 * time.Hour
 )
 
-// UpdateAgent cordons or opens an agent, or moves it to another resource group. Sessions
-// belong to the group of their agents, so an agent with sessions is not moved.
+// UpdateAgent cordons or uncordons an agent, or moves it to another resource group. Sessions
+// belong to the group of their agents, so an agent with sessions cannot be moved.
 func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentPayload, error) {
 	return s.change(ctx, in.ID, func(tx *ent.Tx, a *ent.Agent, u *ent.AgentUpdateOne) error {
 		if in.CordonReason != nil {
@@ -61,8 +61,8 @@ func (s *Service) UpdateAgent(ctx context.Context, in UpdateAgentInput) (*AgentP
 	})
 }
 
-// DrainAgent lets nothing new land on an agent; the leader tells the owners of
-// what runs there, and at the deadline carries the action out.
+// DrainAgent cordons an agent. The leader notifies the owners of its sessions, and performs
+// the action at the deadline.
 func (s *Service) DrainAgent(ctx context.Context, in DrainAgentInput) (*AgentPayload, error) {
 	return s.change(ctx, in.ID, func(_ *ent.Tx, _ *ent.Agent, u *ent.AgentUpdateOne) error {
 		deadline, err := in.at(clock.Now())
@@ -77,8 +77,8 @@ func (s *Service) DrainAgent(ctx context.Context, in DrainAgentInput) (*AgentPay
 	})
 }
 
-// vacant refuses to move an agent while sessions of its group hold something on it. The
-// lock makes the scheduler, which reads agents FOR KEY SHARE, place before it or after it.
+// vacant returns an error if sessions of the agent's group have allocations on it. The lock
+// makes a placement, which reads agents FOR KEY SHARE, happen before the move or after it.
 func (s *Service) vacant(ctx context.Context, tx *ent.Tx, a *ent.Agent) error {
 	if _, err := tx.Agent.Query().Where(agent.ID(a.ID)).ForUpdate().OnlyID(ctx); err != nil {
 		return permit.Missing(err, "agent", "id")
@@ -91,7 +91,7 @@ func (s *Service) vacant(ctx context.Context, tx *ent.Tx, a *ent.Agent) error {
 		WithField("resourceGroup")
 }
 
-// at is when the drain is due.
+// at returns the deadline of the drain.
 func (in *DrainAgentInput) at(now time.Time) (time.Time, error) {
 	switch {
 	case (in.Deadline == nil) == (in.After == nil):
@@ -106,7 +106,7 @@ func (in *DrainAgentInput) at(now time.Time) (time.Time, error) {
 	return in.Deadline.UTC().Truncate(time.Microsecond), nil
 }
 
-// UndrainAgent opens an agent again that is drained.
+// UndrainAgent ends a drain.
 func (s *Service) UndrainAgent(ctx context.Context, in UndrainAgentInput) (*AgentPayload, error) {
 	return s.change(ctx, in.ID, func(_ *ent.Tx, a *ent.Agent, u *ent.AgentUpdateOne) error {
 		if a.DrainAction == nil {
@@ -117,7 +117,7 @@ func (s *Service) UndrainAgent(ctx context.Context, in UndrainAgentInput) (*Agen
 	})
 }
 
-// RemoveAgent declares an agent gone that nothing is heard of, or expels any agent.
+// RemoveAgent marks an unreachable agent as gone, or expels any agent.
 func (s *Service) RemoveAgent(ctx context.Context, in RemoveAgentInput) (*AgentPayload, error) {
 	if in.Expel != nil && *in.Expel {
 		return s.expel(ctx, in.ID)
@@ -131,7 +131,7 @@ func (s *Service) RemoveAgent(ctx context.Context, in RemoveAgentInput) (*AgentP
 	})
 }
 
-// change writes what set sets, on an agent that the viewer may change.
+// change updates an agent that the viewer can change.
 func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Tx, *ent.Agent, *ent.AgentUpdateOne) error) (*AgentPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -144,7 +144,8 @@ func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Tx, *e
 		return nil, err
 	}
 	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
-		// As it was read: it may be heard of meanwhile, or be drained by someone else.
+		// The condition repeats the status that was read, because the agent may reconnect or
+		// be drained by another request meanwhile.
 		u := tx.Agent.UpdateOneID(id).Where(agent.StatusEQ(a.Status))
 		if a.DrainAction == nil {
 			u.Where(agent.DrainActionIsNil())
@@ -182,7 +183,7 @@ func value(s *string) string {
 	return *s
 }
 
-// SessionsLeft counts the sessions that hold something on each of the agents.
+// SessionsLeft counts the sessions with allocations on each of the agents.
 func (s *Service) SessionsLeft(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]int, error) {
 	return sessionsLeft(ctx, s.client, ids...)
 }

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// maxOffset is how far an agent's clock may be from the leader's. Logs, samples
-	// and tickets of folders carry times; people notice some seconds.
+	// maxOffset is the largest tolerated difference between an agent's clock and the leader's.
+	// Logs, samples and tickets contain times, and users notice differences of some seconds.
 	maxOffset = 10 * time.Second
-	// offsetsKept is how many heartbeats in a row must agree on the offset. Those
-	// that waited in a connection are late by different times.
+	// offsetsKept is the number of consecutive heartbeats that must agree on the offset.
+	// Heartbeats that were delayed in a connection are late by different times.
 	offsetsKept = 4
-	// jitter is how far they may be apart.
+	// jitter is how far these offsets can differ.
 	jitter = 2 * time.Second
 )
 
-// tick notes the time of an agent's heartbeat.
+// tick records the time of an agent's heartbeat.
 func (c *conn) tick(now time.Time, unixMs int64) {
 	if unixMs == 0 {
 		return
@@ -29,17 +29,17 @@ func (c *conn) tick(now time.Time, unixMs int64) {
 	c.offsets = c.offsets[max(0, len(c.offsets)-offsetsKept):]
 }
 
-// skew is the condition of an agent's clock, given the one before; nil while too
-// little is known.
+// skew returns the condition of an agent's clock, given the previous one; nil while too few
+// heartbeats have arrived.
 func (c *conn) skew(before *report.Condition) *report.Condition {
 	if len(c.offsets) < offsetsKept || slices.Max(c.offsets)-slices.Min(c.offsets) > jitter {
 		return before
 	}
-	// Heartbeats arrive late and never early, so the largest is the nearest to the truth.
+	// Heartbeats arrive late and never early, so the largest offset is the most exact.
 	offset := slices.Max(c.offsets)
 	limit := maxOffset
 	if before != nil && before.Status {
-		limit -= jitter // no opening and closing at the limit
+		limit -= jitter // hysteresis, so that the condition does not flap at the limit
 	}
 	away := max(offset, -offset)
 	k := &report.Condition{Type: report.ClockSkew, Status: away > limit, Reason: "its clock agrees with the manager's"}
@@ -49,8 +49,8 @@ func (c *conn) skew(before *report.Condition) *report.Condition {
 	return k
 }
 
-// judge joins what an agent says of its machine with what is known of its clock,
-// and reports whether a status differs from before.
+// judge adds the condition of the clock to those that an agent reports, and reports whether a
+// status has changed.
 func (c *conn) judge(now time.Time, said []*agentpb.Condition) (list []report.Condition, changed bool) {
 	list = []report.Condition{}
 	for _, k := range said {

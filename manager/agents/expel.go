@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// expel declares an agent gone and revokes every certificate that its name was given: its
-// tunnels close on all managers, and it comes back only with a new join token.
+// expel marks an agent as gone and revokes all certificates for its name: its tunnels to all
+// managers close, and it can come back only with a new join token.
 func (s *Service) expel(ctx context.Context, id uuid.UUID) (*AgentPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err

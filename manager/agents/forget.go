@@ -17,18 +17,18 @@ import (
 
 const (
 	forgetEvery = time.Minute
-	// forgetAfter is long enough for a machine's repair, and for an operator to see
-	// what is gone.
+	// forgetAfter is long enough to repair a machine, and for an administrator to notice the
+	// missing devices.
 	forgetAfter = time.Hour
 )
 
 // unreported is the health message of a device that its agent no longer reports.
 const unreported = "no longer reported by its agent"
 
-// forgetDevices removes the rows of devices that live agents have not reported for
-// forgetAfter, if no session has ever held them: a plugin that showed nonsense once
-// would leave them for good. A device that someone holds or held stays, for usage and
-// history point at it. Since, when each was first seen lost, is this leader's memory.
+// forgetDevices deletes the rows of devices that live agents have not reported for forgetAfter
+// and that no session has ever used; otherwise, one faulty report of a plugin would leave them
+// forever. A device with allocations, live or freed, stays, because usage and history refer to
+// it. since is when this leader first saw each device missing.
 func (s *Service) forgetDevices(ctx context.Context, since map[uuid.UUID]time.Time) error {
 	lost, err := s.client.Device.Query().Where(device.HealthEQ(device.HealthLost), device.HealthMessage(unreported),
 		device.HasAgentWith(agent.StatusEQ(agent.StatusAlive))).Select(device.FieldID, device.FieldAgentID).All(ctx)
@@ -57,7 +57,7 @@ func (s *Service) forgetDevices(ctx context.Context, since map[uuid.UUID]time.Ti
 			return fmt.Errorf("forget devices of agent %s: %w", agentID, err)
 		}
 		for _, id := range ids {
-			since[id] = now // those with a history are looked at again in an hour
+			since[id] = now // a device with allocations is checked again in an hour
 		}
 		if n > 0 {
 			s.log.Info("lost devices forgotten", "agent", agentID, "devices", n)
@@ -67,7 +67,7 @@ func (s *Service) forgetDevices(ctx context.Context, since map[uuid.UUID]time.Ti
 	return nil
 }
 
-// neverHeld keeps devices that no allocation, live or freed, names.
+// neverHeld matches devices without any allocation, live or freed.
 func neverHeld(s *sql.Selector) {
 	t := sql.Table(allocation.Table)
 	s.Where(sql.Not(sql.Exists(sql.Select(t.C(allocation.FieldID)).From(t).Where(sql.ColumnsEQ(t.C(allocation.FieldDeviceID), s.C(device.FieldID))))))

@@ -10,17 +10,17 @@ import (
 	"github.com/berthhq/berth/ent/jointoken"
 )
 
-// UpdateAgentInput cordons, opens or moves an agent.
+// UpdateAgentInput cordons, uncordons or moves an agent.
 type UpdateAgentInput struct {
 	ID            uuid.UUID
 	Schedulable   *bool
 	CordonReason  *string
 	ResourceGroup *uuid.UUID
-	Force         *bool // move it although sessions run there
+	Force         *bool // move it although it has sessions
 }
 
-// DrainAgentInput says until when sessions may stay, by one of Deadline and
-// After, which is in seconds, and what becomes of them then.
+// DrainAgentInput is the deadline of a drain, as Deadline or as After in seconds, and the
+// action on sessions that run at the deadline.
 type DrainAgentInput struct {
 	ID       uuid.UUID
 	Deadline *time.Time
@@ -29,10 +29,10 @@ type DrainAgentInput struct {
 	Reason   *string
 }
 
-// UndrainAgentInput names the agent to open again.
+// UndrainAgentInput names the agent whose drain ends.
 type UndrainAgentInput struct{ ID uuid.UUID }
 
-// RemoveAgentInput names the agent that is gone for good.
+// RemoveAgentInput names the agent to remove.
 type RemoveAgentInput struct {
 	ID    uuid.UUID
 	Expel *bool
@@ -44,13 +44,13 @@ type RestartPluginInput struct {
 	Plugin string
 }
 
-// CreateJoinTokenInput says what may join.
+// CreateJoinTokenInput is the role of the machine that can join.
 type CreateJoinTokenInput struct{ Role jointoken.Role }
 
-// AgentPayload answers the mutations of an agent.
+// AgentPayload is the result of mutations of an agent.
 type AgentPayload struct{ Agent *ent.Agent }
 
-// JoinTokenPayload carries a token that cannot be read again.
+// JoinTokenPayload has the token, which is shown only once.
 type JoinTokenPayload struct {
 	Token     string
 	ExpiresAt time.Time

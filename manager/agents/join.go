@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// CreateJoinToken makes a token and the command line that uses it.
+// CreateJoinToken creates a token and returns the command line that uses it.
 func (s *Service) CreateJoinToken(ctx context.Context, in CreateJoinTokenInput) (*JoinTokenPayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.System, access.Object{}); err != nil {
 		return nil, err

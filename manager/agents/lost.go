@@ -16,35 +16,36 @@ import (
 )
 
 const (
-	// lostAfter is how long an agent may be silent: ten heartbeats of 3 s, so
-	// that a restart of a manager or of the agent is not taken for a loss.
+	// lostAfter is ten heartbeats of 3 s, so that the restart of a manager or of the agent
+	// does not make the agent lost.
 	lostAfter = 30 * time.Second
-	// unreachableAfter is four heartbeats. Agents that lose the network together fall
-	// silent within one; so when the first of them is lost, all have been silent for longer.
+	// unreachableAfter is four heartbeats. Agents that lose the network together fall silent
+	// within one heartbeat, so when the first of them is lost, all have been unreachable for
+	// longer than this.
 	unreachableAfter = 12 * time.Second
-	// leastLost is how many agents must be out of reach at once to be a mass loss.
+	// leastLost is the minimum number of agents of a mass loss.
 	leastLost   = 2
 	defaultMass = 0.5
 
-	// sightEvery is how often a manager notes the tunnels that it holds.
+	// sightEvery is how often a manager records its tunnels.
 	sightEvery = 5 * time.Second
-	// sightFresh is how old a note may be, in seconds: two may fail.
+	// sightFresh is the maximum age of such a record in seconds: two updates can fail.
 	sightFresh = 15
-	// behindFor is how long a leader may reach fewer agents than another manager:
-	// agents that restart connect to all managers within seconds.
+	// behindFor is how long a leader can reach fewer agents than another manager. Agents that
+	// restart connect to all managers within seconds.
 	behindFor = 20 * time.Second
 )
 
-// Disruption is a resource group so many of whose agents are out of reach at once that the
-// cause is more likely the network than the machines.
+// Disruption is a resource group with so many unreachable agents that the cause is more likely
+// the network than the machines.
 type Disruption struct {
 	GroupID       uuid.UUID
-	ResourceGroup string // its name
+	ResourceGroup string // name
 	Unreachable   int
-	Agents        int // of the group, without those that are gone for good
+	Agents        int // number of agents of the group that are not gone
 }
 
-// lookForLost is one look of the leader: which agents are lost, and whether it is too many.
+// lookForLost marks lost agents and finds mass losses.
 func (s *Service) lookForLost(ctx context.Context) error {
 	if err := s.trustOthers(ctx); err != nil {
 		return err
@@ -61,8 +62,8 @@ func (s *Service) lookForLost(ctx context.Context) error {
 	return s.markLost(ctx)
 }
 
-// trustOthers keeps agents alive that only other managers have tunnels to: whether an agent
-// lives is not for one manager alone to say.
+// trustOthers keeps agents alive that only other managers have tunnels to, because one manager
+// alone cannot decide that an agent is lost.
 func (s *Service) trustOthers(ctx context.Context) error {
 	now := clock.Now()
 	_, err := s.client.ExecContext(ctx, `UPDATE agents a SET last_seen_at = $1, status = 'alive', lost_at = NULL
@@ -74,8 +75,8 @@ WHERE a.id = s.agent_id AND a.status <> 'terminated' AND a.last_seen_at < $4`, n
 	return nil
 }
 
-// Disruptions lists the groups where more than MassLoss of the agents, and two at least,
-// are out of reach at once.
+// Disruptions returns the groups where more than MassLoss of the agents, and at least two, are
+// unreachable at the same time.
 func (s *Service) Disruptions(ctx context.Context) ([]Disruption, error) {
 	rows, err := s.client.QueryContext(viewer.SystemContext(ctx), `SELECT g.id, g.name, count(*),
   count(*) FILTER (WHERE a.status = 'lost' OR a.last_seen_at < $1)
@@ -119,8 +120,8 @@ func (s *Service) sayDisrupted(before, now []Disruption) {
 	}
 }
 
-// Disrupted reports whether sessions of a group must not be ended for lost agents now; so
-// it is, too, until a new leader has looked.
+// Disrupted reports whether sessions of a group must not be ended for lost agents now. It also
+// returns true until a new leader has checked.
 func (s *Service) Disrupted(group uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,8 +144,8 @@ func (s *Service) markLost(ctx context.Context) error {
 	return nil
 }
 
-// Sight notes until ctx ends which agents this manager has tunnels to, for the leader to
-// read. A dead tunnel ends within eight seconds.
+// Sight records which agents this manager has tunnels to, for the leader, until ctx ends. A
+// dead tunnel ends within eight seconds.
 func (s *Service) Sight(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
 	tick := time.NewTicker(sightEvery)
@@ -183,11 +184,11 @@ func (s *Service) connected() []string {
 	return names
 }
 
-// ErrOutreached says that another manager reaches clearly more agents than this one.
+// ErrOutreached reports that another manager reaches clearly more agents than this one.
 var ErrOutreached = errors.New("another manager reaches more agents")
 
-// Outreached returns ErrOutreached when another manager has reached clearly more agents
-// than this one for a while, and nil when ctx ends.
+// Outreached returns ErrOutreached after another manager has reached clearly more agents than
+// this one for a while, and nil when ctx ends.
 func (s *Service) Outreached(ctx context.Context) error {
 	ctx = viewer.SystemContext(ctx)
 	tick := time.NewTicker(sightEvery)
@@ -218,11 +219,11 @@ func (s *Service) Outreached(ctx context.Context) error {
 	}
 }
 
-// fewer reports whether mine is clearly less than best: by a tenth.
+// fewer reports whether mine is less than best by more than a tenth.
 func fewer(mine, best int) bool { return mine < best && mine*10 <= best*9 }
 
-// bestOther returns how many agents the manager reaches that reaches most, among the
-// others, and forgets what managers saw long ago.
+// bestOther returns the largest number of agents that another manager reaches, and deletes
+// outdated records.
 func (s *Service) bestOther(ctx context.Context) (best int, err error) {
 	const forget = `DELETE FROM agent_sightings WHERE seen_at < statement_timestamp() - interval '1 hour'`
 	if _, err := s.client.ExecContext(ctx, forget); err != nil {

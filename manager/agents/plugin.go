@@ -16,12 +16,11 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// restartTimeout bounds a call that the agent answers at once.
+// restartTimeout limits a call that the agent answers at once.
 const restartTimeout = 10 * time.Second
 
-// RestartPlugin has an agent end a plugin's process and start it again. It returns
-// NotFound for a plugin that the agent does not have, and Unavailable for an agent that
-// is not connected.
+// RestartPlugin makes an agent restart a plugin's process. It returns NotFound for a plugin
+// that the agent does not have, and Unavailable for an agent that is not connected.
 func (s *Service) RestartPlugin(ctx context.Context, in RestartPluginInput) (*AgentPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// record writes an agent's full report: its row, its devices, its slot types.
+// record stores an agent's full report: its row, its devices, its slot types.
 func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observer Observer) (uuid.UUID, error) {
 	if r.Name != c.peer.Name {
 		return uuid.Nil, fmt.Errorf("certificate of %s, report of %s: %w", c.peer.Name, r.Name, errdefs.ErrPermissionDenied)
@@ -46,7 +46,7 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	if err != nil {
 		return uuid.Nil, err
 	}
-	if s.Enrolments != nil { // with the agent's row locked, so that it is not expelled meanwhile
+	if s.Enrolments != nil { // with the agent's row locked, so that it cannot be expelled meanwhile
 		if err := s.Enrolments.AdmitIn(ctx, tx, c.peer.Role, c.peer.Name, c.peer.Enrolment); err != nil {
 			return uuid.Nil, err
 		}
@@ -101,8 +101,8 @@ func upsertAgent(ctx context.Context, tx *ent.Tx, c *conn, r *agentpb.Report) (u
 	return a.ID, err
 }
 
-// overlayOf is how kernels on other agents reach those of an agent. An agent that
-// says nothing of it knows nothing of it.
+// overlayOf returns how kernels on other agents reach those of an agent. The report of an
+// older agent lacks it.
 func overlayOf(o *agentpb.Overlay) report.Overlay {
 	if o == nil {
 		return report.Overlay{Off: "its version has none"}
@@ -110,7 +110,7 @@ func overlayOf(o *agentpb.Overlay) report.Overlay {
 	return report.Overlay{Endpoint: o.Endpoint, MTU: int(o.Mtu), Off: o.Off}
 }
 
-// firstGroup is where an agent begins: the group it wishes, or the oldest.
+// firstGroup returns the group of a new agent: the one that it requests, or the oldest.
 func firstGroup(ctx context.Context, tx *ent.Tx, wish string) (uuid.UUID, error) {
 	if wish != "" {
 		id, err := tx.ResourceGroup.Query().Where(resourcegroup.Name(wish)).OnlyID(ctx)
@@ -125,8 +125,8 @@ func firstGroup(ctx context.Context, tx *ent.Tx, wish string) (uuid.UUID, error)
 	return id, nil
 }
 
-// upsertDevices writes the devices reported and marks the others lost; a
-// device's row stays, for allocations and history point at it.
+// upsertDevices stores the reported devices and marks the others lost. It keeps the rows of
+// lost devices, because allocations and history refer to them.
 func upsertDevices(ctx context.Context, tx *ent.Tx, agentID uuid.UUID, devices []*agentpb.Device) error {
 	var present []string
 	for _, d := range devices {

@@ -92,7 +92,7 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /sessions/{id}/log", h.log)
 }
 
-// target is find, with the trail told of who enters and who is denied.
+// target is find, plus an entry in the audit log for each access and each denial.
 func (h *Handler) target(r *http.Request, running bool) (*ent.Kernel, agentpb.AgentClient, error) {
 	k, rpc, err := h.find(r, running)
 	e := audit.Entry{Action: "enterSession", Entity: access.Session}
@@ -104,15 +104,15 @@ func (h *Handler) target(r *http.Request, running bool) (*ent.Kernel, agentpb.Ag
 	case err != nil:
 		h.Audit.Denied(r.Context(), e, err)
 	case running:
-		if err = h.Audit.Require(r.Context(), e); err != nil { // no one enters a session without a row
+		if err = h.Audit.Require(r.Context(), e); err != nil { // no access without an entry in the audit log
 			err = problem.Unavailable("the audit log cannot be written").RetryAfter(time.Second).Because(err)
 		}
 	}
 	return k, rpc, err
 }
 
-// find returns the kernel of a request: the one it names, or the session's
-// main one, and to enter it its agent. To enter a session it is not enough to see it.
+// find returns the kernel of a request: the one that it names, or the session's main kernel.
+// With running, it returns the kernel's agent too. Read access to a session does not suffice.
 func (h *Handler) find(r *http.Request, running bool) (*ent.Kernel, agentpb.AgentClient, error) {
 	ctx := r.Context()
 	v := viewer.From(ctx)
@@ -156,7 +156,7 @@ func (h *Handler) find(r *http.Request, running bool) (*ent.Kernel, agentpb.Agen
 	return h.Sessions.Reach(ctx, k)
 }
 
-// accept upgrades a request; a browser of another origin is refused. The
+// accept upgrades a request to a WebSocket, and rejects browsers of other origins. The
 // returned context ends when the credential is revoked.
 func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, context.Context, context.CancelFunc, error) {
 	c, err := websocket.Accept(w, r, nil)
@@ -169,7 +169,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (*websocket.Con
 		select {
 		case <-ctx.Done():
 		case <-h.Revoked.Watch(ctx, viewer.From(ctx)):
-			// Close waits for the other side, which must not continue typing meanwhile.
+			// Close waits for the other side, which must not send input meanwhile.
 			time.AfterFunc(200*time.Millisecond, cancel)
 			_ = c.Close(websocket.StatusPolicyViolation, "your login has ended")
 			cancel()
@@ -179,8 +179,8 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (*websocket.Con
 	return c, ctx, cancel, nil
 }
 
-// keepAlive pings, so that proxies on the way do not take silence for death.
-// A client that does not answer is gone.
+// keepAlive sends pings, so that proxies do not close an idle connection. It ends the
+// connection of a client that does not answer.
 func keepAlive(ctx context.Context, gone context.CancelFunc, c *websocket.Conn) {
 	tick := time.NewTicker(20 * time.Second)
 	defer tick.Stop()
@@ -209,9 +209,8 @@ type entered struct {
 	visit  *idle.Visit
 }
 
-// enter opens a WebSocket to a running kernel and lets do use it until it returns.
-// The session is in use as long as that is open, when it stays, or as long as
-// something moves.
+// enter opens a WebSocket to a running kernel and runs do with it. The session counts as used
+// while the WebSocket is open and stays true, or while data moves.
 func (h *Handler) enter(w http.ResponseWriter, r *http.Request, stays bool, do func(ctx context.Context, e entered)) {
 	giveBack, err := h.place(r.Context())
 	if err != nil {
@@ -241,7 +240,7 @@ func (h *Handler) enter(w http.ResponseWriter, r *http.Request, stays bool, do f
 	do(ctx, entered{c, cancel, k, rpc, visit})
 }
 
-// port joins a WebSocket with a loopback port of a kernel.
+// port connects a WebSocket with a loopback port of a kernel.
 func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
 	port, err := strconv.ParseUint(r.PathValue("port"), 10, 16)
 	if err != nil || port == 0 {
@@ -261,7 +260,7 @@ func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// join passes data on in both directions until either side ends.
+// join copies data in both directions until either side ends.
 func join(ctx context.Context, e entered, stream agentpb.Agent_DialClient) {
 	go func() {
 		defer e.cancel()
@@ -288,7 +287,7 @@ func join(ctx context.Context, e entered, stream agentpb.Agent_DialClient) {
 			return
 		}
 		e.visit.Moved()
-		if len(m.Data) == 0 { // the agent says that someone listens
+		if len(m.Data) == 0 { // the agent has connected to the port
 			continue
 		}
 		if e.conn.Write(ctx, websocket.MessageBinary, m.Data) != nil {
@@ -297,7 +296,7 @@ func join(ctx context.Context, e entered, stream agentpb.Agent_DialClient) {
 	}
 }
 
-// log sends the kept log as a file.
+// log sends the stored log as a file.
 func (h *Handler) log(w http.ResponseWriter, r *http.Request) {
 	k, _, err := h.target(r, false)
 	if err != nil {
@@ -312,7 +311,7 @@ func (h *Handler) log(w http.ResponseWriter, r *http.Request) {
 	defer log.Close()
 	text, _, _, err := log.Next()
 	if err != nil && !errors.Is(err, io.EOF) {
-		problem.WriteHTTP(w, r, err) // nothing is on its way yet
+		problem.WriteHTTP(w, r, err) // no data has been sent yet
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -323,7 +322,7 @@ func (h *Handler) log(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if err != nil {
-			// Broken off, or else half a log would look like a whole one.
+			// Aborted, so that a partial log does not look complete.
 			h.Logger.WarnContext(r.Context(), "send log", "kernel", k.ID, "error", err)
 			panic(http.ErrAbortHandler)
 		}
@@ -333,7 +332,7 @@ func (h *Handler) log(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reason is an error's text, short enough for a close frame.
+// reason returns an error's text, truncated for a close frame.
 func reason(err error) string {
 	p, _ := problem.From(err)
 	if len(p.Message) > 100 {

@@ -75,7 +75,7 @@ func startOf(r *http.Request) (*agentpb.ExecStart, error) {
 	return start, nil
 }
 
-// input passes frames of the client on until it leaves.
+// input forwards frames of the client until it disconnects.
 func input(ctx context.Context, c *websocket.Conn, stream agentpb.Agent_ExecClient) {
 	for {
 		kind, data, err := c.Read(ctx)
@@ -106,7 +106,7 @@ func input(ctx context.Context, c *websocket.Conn, stream agentpb.Agent_ExecClie
 	}
 }
 
-// output passes what the command writes, and its end.
+// output forwards the output of the command, and its end.
 func output(ctx context.Context, c *websocket.Conn, stream agentpb.Agent_ExecClient) {
 	for {
 		m, err := stream.Recv()
@@ -145,7 +145,7 @@ func say(ctx context.Context, c *websocket.Conn, v any) error {
 	return c.Write(ctx, websocket.MessageText, b)
 }
 
-// fail tells the client why before the connection ends.
+// fail sends the client the reason before the connection closes.
 func fail(ctx context.Context, c *websocket.Conn, err error) {
 	if ctx.Err() != nil {
 		return

@@ -1,6 +1,6 @@
-// Package audit keeps the trail: who did what to which object and what came of
-// it, who was denied, and for how long such rows are kept. The edges (GraphQL,
-// HTTP) record through it; it imports no other service.
+// Package audit keeps the audit log: which user did what to which object, with which result,
+// and who was denied; and for how long such rows are kept. GraphQL and HTTP handlers record
+// through it; it imports no other service.
 package audit
 
 import (
@@ -21,23 +21,23 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// The results beside the codes of problems.
+// Results other than the codes of problems.
 const (
-	OK = "OK" // it was done
-	// StartedResult is that of what runs, and of what ran when its manager died.
+	OK = "OK" // success
+	// StartedResult is the result of an operation that runs, or whose manager died.
 	StartedResult = "STARTED"
 )
 
 const (
 	maxMessage   = 500 // characters
 	writeTimeout = 5 * time.Second
-	retryAfter   = 3 * time.Second // of a change that was refused for want of its row
+	retryAfter   = 3 * time.Second // for a change that was refused because its row could not be written
 )
 
-// Service writes and reads the trail.
+// Service writes and reads the audit log.
 type Service struct {
-	// Trash deletes the folders that are in the trash since before a time, some of
-	// them, and tells how many.
+	// Trash deletes some of the folders that have been in the trash since before a time, and
+	// returns their number.
 	Trash func(ctx context.Context, before time.Time) (int, error)
 
 	client *ent.Client
@@ -47,21 +47,21 @@ type Service struct {
 // New returns a service.
 func New(client *ent.Client, log *slog.Logger) *Service { return &Service{client: client, log: log} }
 
-// Entry is what one row says besides who asked. Domain and Project are found
-// by ID when they are zero.
+// Entry is the content of one row, without the actor. A zero Domain and Project are looked up
+// by ID.
 type Entry struct {
 	Action   string
-	Entity   access.Entity // found by ID when empty
+	Entity   access.Entity // looked up by ID if empty
 	ID       uuid.UUID
 	Domain   uuid.UUID
 	Project  uuid.UUID
-	Result   string // OK when empty
+	Result   string // OK if empty
 	Message  string
 	Duration time.Duration
 }
 
-// Failed returns the entry with the result that err is to the asker. What is
-// hidden from them does not get into the trail either.
+// Failed returns the entry with the result for err. A message that the user does not get is
+// not in the audit log either.
 func (e Entry) Failed(err error) Entry {
 	p, _ := problem.From(err)
 	e.Result, e.Message = p.Code, p.Message
@@ -71,7 +71,7 @@ func (e Entry) Failed(err error) Entry {
 	return e
 }
 
-// Denial reports whether a result says that someone may not do what they asked.
+// Denial reports whether a result is a denial.
 func Denial(result string) bool {
 	return result == problem.CodePermissionDenied || result == problem.CodeUnauthenticated
 }
@@ -83,17 +83,16 @@ func (s *Service) Denied(ctx context.Context, e Entry, err error) {
 	}
 }
 
-// Record writes one row in the name of the viewer. The row is about something that
-// has happened or was refused, so a row that cannot be written undoes nothing; it
-// is logged.
+// Record writes one row for the viewer. The operation has already happened or was refused, so
+// a failure to write the row is only logged.
 func (s *Service) Record(ctx context.Context, e Entry) {
 	if err := s.Require(ctx, e); err != nil {
 		s.lost(ctx, e, err)
 	}
 }
 
-// Require writes one row in the name of the viewer. It is for what must not happen
-// without a row: the caller goes no further when it returns an error.
+// Require writes one row for the viewer, for operations that must not happen without a row.
+// After an error, the caller must not continue.
 func (s *Service) Require(ctx context.Context, e Entry) error {
 	if e.Result == "" {
 		e.Result = OK
@@ -104,9 +103,9 @@ func (s *Service) Require(ctx context.Context, e Entry) error {
 	return err
 }
 
-// Begin writes a row with the result STARTED, before anything happens. It returns
-// an error of the class UNAVAILABLE when the row cannot be written: the caller must
-// then change nothing. End completes the row.
+// Begin writes a row with the result STARTED before an operation. If the row cannot be
+// written, it returns an error of the class UNAVAILABLE, and the caller must not change
+// anything. End completes the row.
 func (s *Service) Begin(ctx context.Context, e Entry) (*Started, error) {
 	e.Result = StartedResult
 	if v := viewer.From(ctx); v != nil && !v.IsAnonymous() {
@@ -122,14 +121,14 @@ func (s *Service) Begin(ctx context.Context, e Entry) (*Started, error) {
 	return &Started{s, row}, nil
 }
 
-// Started is a row of something that runs.
+// Started is the row of a running operation.
 type Started struct {
 	service *Service
 	row     uuid.UUID
 }
 
-// End completes the row. If the manager dies before, or the database goes away,
-// the row stays and says STARTED: the outcome is not known.
+// End completes the row. If the manager dies before that, or the database is unreachable, the
+// row keeps the result STARTED: the outcome is unknown.
 func (st *Started) End(ctx context.Context, e Entry) {
 	s := st.service
 	if e.Result == "" {
@@ -146,8 +145,8 @@ func (st *Started) End(ctx context.Context, e Entry) {
 	}
 }
 
-// writing returns the context of a row: it must be kept although the client may
-// have gone, and has connections of its own.
+// writing returns the context for writing a row: it does not end with the request, and uses a
+// separate pool of connections.
 func writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(store.On(context.WithoutCancel(ctx), store.Trail), writeTimeout)
 }
@@ -201,7 +200,7 @@ func cut(text string) string {
 
 type addressKey struct{}
 
-// Address is the middleware that lets rows say where a request came from.
+// Address is middleware that adds the client's address to the rows of a request.
 func Address(of func(*http.Request) netip.Addr, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text := ""
@@ -212,7 +211,7 @@ func Address(of func(*http.Request) netip.Addr, next http.Handler) http.Handler 
 	})
 }
 
-// From lets rows say that what is done with the context came from an address.
+// From adds a client's address to the rows that are written with the context.
 func From(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, addressKey{}, address)
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// exportBatch is what is in memory at once, in rows.
+// exportBatch is the number of rows in memory.
 const exportBatch = 500
 
 // Register adds the route of the export to mux.
 func (s *Service) Register(mux *http.ServeMux) { mux.HandleFunc("GET /export/audit.csv", s.export) }
 
-// export streams the rows that the viewer may see, oldest first.
+// export streams the rows that the viewer can see, oldest first.
 func (s *Service) export(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	where, err := s.exportOf(ctx, r.URL.Query())
@@ -51,7 +51,7 @@ func (s *Service) export(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() == nil {
 			s.log.WarnContext(ctx, "export audit", "error", err)
 		}
-		panic(http.ErrAbortHandler) // broken off, or else half a trail would look like a whole one
+		panic(http.ErrAbortHandler) // aborted, so that a partial export does not look complete
 	}
 }
 
@@ -86,18 +86,18 @@ func (s *Service) stream(ctx context.Context, w http.ResponseWriter, where []pre
 	}
 }
 
-// page reads the rows that follow one, nil for the first.
+// page reads the rows after a given one, or the first rows for nil.
 func (s *Service) page(ctx context.Context, where []predicate.AuditEntry, after *ent.AuditEntry) ([]*ent.AuditEntry, error) {
 	q := s.client.AuditEntry.Query().Where(where...)
 	if after != nil {
 		q.Where(auditentry.Or(auditentry.AtGT(after.At), auditentry.And(auditentry.At(after.At), auditentry.IDGT(after.ID))))
-		q.Where(auditentry.AtGTE(after.At)) // which the index on it understands
+		q.Where(auditentry.AtGTE(after.At)) // lets PostgreSQL use the index on that column
 	}
 	return q.Order(auditentry.ByAt(), auditentry.ByID()).Limit(exportBatch).All(ctx)
 }
 
-// exportOf reads who asks for which rows. What happens after now is not
-// exported, so that an export ends.
+// exportOf parses the filter of an export. Rows after now are excluded, so that an export
+// ends.
 func (s *Service) exportOf(ctx context.Context, q url.Values) ([]predicate.AuditEntry, error) {
 	v := viewer.From(ctx)
 	switch {
@@ -188,7 +188,7 @@ func text(id *uuid.UUID) string {
 	return id.String()
 }
 
-// harmless keeps a spreadsheet from running a cell that begins like a formula.
+// harmless escapes cells that a spreadsheet would run as a formula.
 func harmless(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
 		return "'" + cell

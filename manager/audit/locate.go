@@ -33,12 +33,12 @@ var entities = map[id.Kind]access.Entity{
 	id.QuotaScope: access.Vfolder, id.Vfolder: access.Vfolder, id.Task: access.Task, id.AuditEntry: access.Audit,
 }
 
-// EntityOf returns the entity of an object, or "" where its id does not tell.
+// EntityOf returns the entity of an object, or "" if its id does not have a known kind.
 func EntityOf(object uuid.UUID) access.Entity { return entities[id.KindOf(object)] }
 
-// locate adds the scopes in which an entry's object stands. Of what failed it
-// uses only what the viewer may see: a row that they read must not tell them of
-// more. A failure that stands nowhere belongs to the viewer's domain.
+// locate adds the scopes of an entry's object. For a failure it uses only objects that the
+// viewer can see, so that the row reveals nothing else to them. A failure without a visible
+// object belongs to the viewer's domain.
 func (s *Service) locate(ctx context.Context, e Entry) Entry {
 	if e.ID != uuid.Nil {
 		if e.Entity == "" {
@@ -65,7 +65,7 @@ func (s *Service) locate(ctx context.Context, e Entry) Entry {
 	return e
 }
 
-// scopes reads where an object stands, by one statement.
+// scopes reads the scopes of an object with one statement.
 func (s *Service) scopes(ctx context.Context, object uuid.UUID) (domain, project uuid.UUID, err error) {
 	c := s.client
 	switch id.KindOf(object) {
@@ -131,7 +131,7 @@ func (s *Service) scopes(ctx context.Context, object uuid.UUID) (domain, project
 	return holder.DomainID, uuid.Nil, nil
 }
 
-// holder reads whose credential an object is, nil when it is none.
+// holder returns the owner of a credential, or nil if the object is not a credential.
 func (s *Service) holder(ctx context.Context, object uuid.UUID) (*ent.User, error) {
 	c := s.client.User.Query()
 	switch id.KindOf(object) {

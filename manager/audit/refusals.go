@@ -7,8 +7,8 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// Refusals puts next behind a gate, and records as action what the gate itself
-// refuses. Before anyone is known the row has an address and no actor.
+// Refusals wraps next in gate, and records requests that the gate itself rejects as the
+// action. Before authentication, the row has an address and no actor.
 func (s *Service) Refusals(action string, gate func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	inner := gate(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a, ok := w.(*answer); ok {
@@ -26,7 +26,7 @@ func (s *Service) Refusals(action string, gate func(http.Handler) http.Handler, 
 	})
 }
 
-// answer keeps the problem that a refusal is answered with.
+// answer captures the problem of a rejection.
 type answer struct {
 	http.ResponseWriter
 	refused bool
@@ -45,5 +45,5 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// Unwrap lets http.ResponseController reach the writer below.
+// Unwrap lets http.ResponseController reach the underlying writer.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

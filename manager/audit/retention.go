@@ -20,22 +20,22 @@ const (
 	maxDays      = 3650
 	sweepEvery   = time.Hour
 	sweepBatch   = 5000
-	partsBatch   = 200   // of rows that others go with, such as the allocations of sessions
-	batchTimeout = "30s" // a batch reads by an index; longer means that something is wrong
+	partsBatch   = 200   // for categories whose rows have parts, such as the allocations of sessions
+	batchTimeout = "30s" // a batch uses an index; a longer time indicates a fault
 )
 
-// kept is a category of rows that are not kept forever.
+// kept is a category of rows with limited retention.
 type kept struct {
 	category string
-	days     int // from the first start
+	days     int // default
 	table    string
-	over     string   // is true for rows that are older than $1
-	parts    []string // tables of rows that go with one, by their session_id
-	// Of folders in the trash table says nothing: Service.Trash removes them. Logs
-	// lie on the agents: package session asks for their end, see LogsBefore.
+	over     string   // condition of rows that are older than $1
+	parts    []string // tables of rows that are deleted with a session, by session_id
+	// For folders in the trash there is no table: Service.Trash removes them. Logs are on the
+	// agents: package session removes them, see LogsBefore.
 }
 
-// The categories that other packages know.
+// The categories that other packages use.
 const (
 	trash       = "trash"
 	sessions    = "sessions"
@@ -50,23 +50,23 @@ var categories = []kept{
 	{category: "tasks", days: 90, table: "tasks", over: "ended_at < $1"},
 	{category: "login_sessions", days: 30, table: "login_sessions", over: "(expires_at < $1 OR revoked_at < $1)"},
 	{category: trash, days: 30},
-	// Forever, since allocations are what usage is summed from (ADR 18). Their
-	// creation is older than their end, and has an index.
+	// Kept forever, because usage is summed from allocations (ADR 18). The time of creation is
+	// before the end, and has an index.
 	{category: sessions, days: 0, table: "sessions", over: "created_at < $1 AND terminated_at < $1",
 		parts: []string{"allocations", "session_events", "session_mounts", "kernels"}},
 	{category: sessionLogs, days: 7},
 }
 
-// SetRetentionInput says for how many days a category is kept; 0 is forever.
+// SetRetentionInput sets the days that a category is kept; 0 means forever.
 type SetRetentionInput struct {
 	Category string
 	Days     int
 }
 
-// RetentionPayload answers a change of one.
+// RetentionPayload is the changed category.
 type RetentionPayload struct{ Retention *ent.Retention }
 
-// Ensure adds the categories that have no row yet, with their defaults.
+// Ensure adds rows with defaults for categories that have none.
 func (s *Service) Ensure(ctx context.Context) error {
 	var rows []*ent.RetentionCreate
 	for _, k := range categories {
@@ -80,7 +80,7 @@ func (s *Service) Ensure(ctx context.Context) error {
 	return nil
 }
 
-// Retentions lists how long rows are kept, in the order of the categories.
+// Retentions returns the retention of all categories, in their order.
 func (s *Service) Retentions(ctx context.Context) ([]*ent.Retention, error) {
 	all, err := s.client.Retention.Query().All(ctx)
 	slices.SortFunc(all, func(a, b *ent.Retention) int { return place(a.Category) - place(b.Category) })
@@ -91,8 +91,7 @@ func place(category string) int {
 	return slices.IndexFunc(categories, func(k kept) bool { return k.category == category })
 }
 
-// SetRetention changes how long a category is kept. The rows that are then too
-// old are removed within the hour.
+// SetRetention changes how long a category is kept. Older rows are deleted within the hour.
 func (s *Service) SetRetention(ctx context.Context, in SetRetentionInput) (*RetentionPayload, error) {
 	if _, err := permit.Check(ctx, access.Update, access.System, access.Object{}); err != nil {
 		return nil, err
@@ -114,7 +113,7 @@ func (s *Service) SetRetention(ctx context.Context, in SetRetentionInput) (*Rete
 	return &RetentionPayload{Retention: row}, err
 }
 
-// Lead removes what is too old, every hour, until ctx ends. One manager runs it.
+// Lead deletes rows that are too old, every hour, until ctx ends. Only the leader runs it.
 func (s *Service) Lead(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -128,8 +127,8 @@ func (s *Service) Lead(ctx context.Context) {
 	}
 }
 
-// Sweep removes what is too old at a time. A category that fails does not keep
-// the others from their turn.
+// Sweep deletes rows that are too old at a given time. A failed category does not prevent the
+// others.
 func (s *Service) Sweep(ctx context.Context, at time.Time) {
 	ctx = viewer.SystemContext(ctx)
 	rows, err := s.client.Retention.Query().Where(retention.DaysGT(0)).All(ctx)
@@ -166,8 +165,8 @@ func (s *Service) sweep(ctx context.Context, row *ent.Retention, k kept, at time
 	}
 }
 
-// LogsBefore returns the time before which ended sessions no longer have a log; the
-// zero time is none.
+// LogsBefore returns the time before which the logs of ended sessions are deleted; zero means
+// never.
 func (s *Service) LogsBefore(ctx context.Context) (time.Time, error) {
 	rows, err := s.client.Retention.Query().
 		Where(retention.DaysGT(0), retention.CategoryIn(sessions, sessionLogs)).All(viewer.SystemContext(ctx))
@@ -183,13 +182,13 @@ func (s *Service) LogsBefore(ctx context.Context) (time.Time, error) {
 	return before, nil
 }
 
-// LogsRemoved counts logs of ended sessions that agents have removed.
+// LogsRemoved adds to the number of deleted logs of ended sessions.
 func (s *Service) LogsRemoved(ctx context.Context, n int) error {
 	return s.client.Retention.Update().Where(retention.Category(sessionLogs)).
 		AddRemoved(int64(n)).SetSweptAt(clock.Now()).Exec(viewer.SystemContext(ctx))
 }
 
-// batch removes some rows, few enough that no one waits for it.
+// batch deletes a number of rows that is small enough not to block other transactions.
 func (s *Service) batch(ctx context.Context, k kept, before time.Time) (int64, error) {
 	if k.category == trash {
 		if s.Trash == nil {
@@ -202,7 +201,7 @@ func (s *Service) batch(ctx context.Context, k kept, before time.Time) (int64, e
 	if err != nil {
 		return 0, err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	if _, err := tx.ExecContext(ctx, "SET LOCAL statement_timeout = '"+batchTimeout+"'"); err != nil {
 		return 0, err
 	}
@@ -217,7 +216,7 @@ func (s *Service) batch(ctx context.Context, k kept, before time.Time) (int64, e
 	return n, tx.Commit()
 }
 
-// limit is how many rows a batch removes.
+// limit returns the number of rows of a batch.
 func (k kept) limit() int64 {
 	if len(k.parts) > 0 {
 		return partsBatch
@@ -225,8 +224,8 @@ func (k kept) limit() int64 {
 	return sweepBatch
 }
 
-// statement removes a batch with all that goes with it. References are checked at its
-// end, so the order within it does not matter.
+// statement deletes a batch with all dependent rows. Foreign keys are checked at the end of
+// the statement, so the order does not matter.
 func (k kept) statement() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "WITH over AS (SELECT id FROM %s WHERE %s LIMIT %d)", k.table, k.over, k.limit())

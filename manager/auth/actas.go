@@ -20,14 +20,13 @@ import (
 // ActAsHeader names, by id or e-mail address, the user that a request acts as.
 const ActAsHeader = "X-Berth-Act-As"
 
-// rights of active users, as the query for credentials has them.
+// rights selects the permissions of active users, in the form of the query for credentials.
 const rights = `
 SELECT u.id, u.email, u.role, u.domain_id,` + holdings + `
 FROM users u JOIN domains d ON d.id = u.domain_id
 WHERE u.status = 'active' AND d.active AND u.id = ANY($1::uuid[])`
 
-// ActAs puts the user that the header names into the place of the viewer whom
-// Authenticate has found.
+// ActAs replaces the viewer of Authenticate by the user that the header names.
 func (s *Service) ActAs(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if who := r.Header.Get(ActAsHeader); who != "" {
@@ -42,9 +41,9 @@ func (s *Service) ActAs(next http.Handler) http.Handler {
 	})
 }
 
-// become returns the viewer with another user's own rights, of which the
-// credential that was shown takes what it does not reach, and all that would
-// change the other's credentials. It says who really asks.
+// become returns the viewer with the permissions of another user, reduced by the limits of the
+// credential and without the permission to change the other user's credentials. The viewer
+// keeps the real actor.
 func (s *Service) become(ctx context.Context, actor *viewer.Viewer, who string) (*viewer.Viewer, error) {
 	if _, err := permit.Writer(viewer.With(ctx, actor)); err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (s *Service) become(ctx context.Context, actor *viewer.Viewer, who string) 
 	return v, nil
 }
 
-// named finds a user in the actor's sight.
+// named returns a user that the actor can see.
 func (s *Service) named(ctx context.Context, who string) (*ent.User, error) {
 	q := s.client.User.Query()
 	if one, err := uuid.Parse(who); err == nil {
@@ -95,14 +94,13 @@ func (s *Service) named(ctx context.Context, who string) (*ent.User, error) {
 	return u, nil
 }
 
-// rights reads what a user may do of themselves; nil when they are not active.
+// rights reads the permissions of a user; nil if the user is not active.
 func (s *Service) rights(ctx context.Context, id uuid.UUID) (*viewer.Viewer, error) {
 	all, err := s.Rights(ctx, []uuid.UUID{id})
 	return all[id], err
 }
 
-// Rights reads what users may do of themselves, whatever they show for it. Who is
-// not active is not among them.
+// Rights reads the permissions of active users, independent of any credential.
 func (s *Service) Rights(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error) {
 	ids := make([]string, len(users))
 	for i, u := range users {
@@ -128,8 +126,8 @@ func (s *Service) Rights(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]
 	return all, rows.Err()
 }
 
-// still reports whether who showed the credential may continue acting as w does. When
-// that cannot be found out, they may.
+// still reports whether the actor can continue to act as w. It returns true if that cannot be
+// determined.
 func (s *Service) still(ctx context.Context, actor, w *viewer.Viewer) bool {
 	if actor.User != w.Actor {
 		return false
@@ -148,7 +146,7 @@ func (s *Service) still(ctx context.Context, actor, w *viewer.Viewer) bool {
 	return true
 }
 
-// rank orders the built-in roles: no one acts as one of a higher rank.
+// rank orders the built-in roles: nobody can act as a user of a higher rank.
 func rank(r viewer.Role) int {
 	switch r {
 	case viewer.RoleSuperadmin, viewer.RoleMonitor:
@@ -159,7 +157,7 @@ func rank(r viewer.Role) int {
 	return 0
 }
 
-// keys are the ids with which open connections of a viewer are ended.
+// keys returns the ids by which open connections of a viewer are ended.
 func keys(v *viewer.Viewer) []uuid.UUID {
 	list := []uuid.UUID{v.Credential, v.User}
 	if v.Actor != uuid.Nil {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// ClientAddress is who asks: the peer, or what a trusted proxy says before them.
-// It is the zero address for a peer without one, as on a unix socket.
+// ClientAddress returns the client's address: that of the peer, or the one that a trusted
+// proxy reports. It is the zero address for a peer without one, as on a unix socket.
 func (s *Service) ClientAddress(r *http.Request) netip.Addr {
 	peer := parseAddress(r.RemoteAddr)
 	if !s.trusts(peer) {
 		return peer
 	}
-	// The last entry was written by the nearest proxy; what stands left of the
-	// first one that is not trusted can be anything.
+	// The nearest proxy wrote the last entry. Entries to the left of the first untrusted one
+	// can be forged.
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
 		a := parseAddress(strings.TrimSpace(hop))
@@ -33,20 +33,20 @@ func (s *Service) ClientAddress(r *http.Request) netip.Addr {
 
 type addressKey struct{}
 
-// addressed remembers in the request's context where it comes from: a WebSocket
-// shows its credential later, when the request is no longer at hand.
+// addressed adds the client's address to the request's context, because a WebSocket sends its
+// credential later, when the request is no longer available.
 func (s *Service) addressed(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), addressKey{}, s.ClientAddress(r)))
 }
 
-// AddressFrom is where the request of a context comes from: the zero address,
-// which is in no network, where nothing is known.
+// AddressFrom returns the client's address from a context. If unknown, it is the zero address,
+// which is in no network.
 func AddressFrom(ctx context.Context) netip.Addr {
 	a, _ := ctx.Value(addressKey{}).(netip.Addr)
 	return a
 }
 
-// overTLS reports whether the browser speaks TLS, to us or to a trusted proxy.
+// overTLS reports whether the browser uses TLS, to the manager or to a trusted proxy.
 func (s *Service) overTLS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
@@ -70,7 +70,8 @@ func parseAddress(s string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// network is what is counted as one address: a host of IPv6 has a whole /64.
+// network returns the unit of addresses that is counted: a /64 for IPv6, because one host has
+// all of it.
 func network(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {

@@ -23,22 +23,22 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// beginning is a login of a user who knew the password, or whom an identity
-// provider vouches for.
+// beginning is a login in progress, after the password was verified or an identity provider
+// has confirmed the user.
 type beginning struct {
-	user    *ent.User // as they were looked at
+	user    *ent.User // as read at the check
 	method  loginsession.Method
 	code    string
 	force   bool
 	secret  string
 	expires time.Time
-	old     uuid.UUID // the login that the browser had
-	codes   []bucket  // that count its tries at the second factor
+	old     uuid.UUID // the browser's previous login
+	codes   []bucket  // that count attempts at the second factor
 
-	ended []*ent.LoginSession // to make room
+	ended []*ent.LoginSession // ended because of the limit of logins
 }
 
-// begin makes the login, all or nothing. A refusal has its result for the history.
+// begin creates the login, all or nothing. An error has its result for the login history.
 func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, error) {
 	if wait := s.tooManyCodes(r.Context(), b); wait > 0 {
 		return loginattempt.ResultThrottled, problem.Exhausted("too many attempts, try again later").RetryAfter(wait)
@@ -48,10 +48,10 @@ func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, err
 	if err != nil {
 		return "", err
 	}
-	defer tx.Rollback() // after a commit it does nothing
-	// The user's row first, and as it was checked: a password change or a
-	// deactivation at the same time either sees this login or refuses it, and two
-	// logins at once count each other.
+	defer tx.Rollback() // no effect after a commit
+	// The user's row is locked first and compared with the checked one. A concurrent password
+	// change or deactivation thus either sees this login or prevents it, and two concurrent
+	// logins count each other.
 	known := b.method == loginsession.MethodPassword
 	q := tx.User.Query().Where(user.ID(b.user.ID), user.StatusEQ(user.StatusActive), user.HasDomainWith(domain.Active(true)))
 	if known {
@@ -66,7 +66,7 @@ func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, err
 	case err != nil:
 		return "", err
 	}
-	if known && u.TotpEnabledAt != nil { // else it is the provider's business
+	if known && u.TotpEnabledAt != nil { // otherwise the provider checks the second factor
 		if b.code == "" {
 			return loginattempt.ResultCodeNeeded, problem.Unauthenticated("enter a code of your second factor").WithField("code")
 		}
@@ -81,7 +81,7 @@ func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, err
 	if b.ended, err = finish(ctx, tx, loginattempt.ResultLogout, loginsession.ID(b.old)); err != nil {
 		return "", err
 	}
-	evicted, err := admit(ctx, tx, u, b.force)
+	evicted, err := makeRoom(ctx, tx, u, b.force)
 	if err != nil {
 		if p, _ := problem.From(err); p.Code == problem.CodeFailedPrecondition {
 			return loginattempt.ResultTooManyLogins, err
@@ -99,7 +99,7 @@ func (s *Service) begin(r *http.Request, b *beginning) (loginattempt.Result, err
 	return loginattempt.ResultSuccess, nil
 }
 
-// record writes the rows of a login that begins.
+// record writes the rows of a new login.
 func (s *Service) record(ctx context.Context, tx *ent.Tx, r *http.Request, b *beginning) error {
 	if err := tx.User.UpdateOneID(b.user.ID).SetLastLoginAt(clock.Now()).Exec(ctx); err != nil {
 		return err
@@ -117,10 +117,9 @@ func (s *Service) record(ctx context.Context, tx *ent.Tx, r *http.Request, b *be
 		Exec(ctx)
 }
 
-// admit makes room for one more login of a user whose row is locked: the
-// smallest limit that binds them everywhere counts. With force the oldest logins
-// end.
-func admit(ctx context.Context, tx *ent.Tx, u *ent.User, force bool) ([]*ent.LoginSession, error) {
+// makeRoom checks the limit of logins of a user whose row is locked: the smallest of all
+// policies that apply to them everywhere. With force, it ends the oldest logins.
+func makeRoom(ctx context.Context, tx *ent.Tx, u *ent.User, force bool) ([]*ent.LoginSession, error) {
 	strictest, err := tx.ResourcePolicy.Query().
 		Where(resourcepolicy.MaxLoginsNotNil(), resourcepolicy.HasAttachmentsWith(binds(u))).
 		Order(resourcepolicy.ByMaxLogins(), resourcepolicy.ByID()).First(ctx)
@@ -149,8 +148,8 @@ func admit(ctx context.Context, tx *ent.Tx, u *ent.User, force bool) ([]*ent.Log
 	return finish(ctx, tx, loginattempt.ResultEvicted, loginsession.IDIn(open[:len(open)-limit+1]...))
 }
 
-// binds is true for what limits a user everywhere: as themselves, by their domain or
-// by a project of theirs.
+// binds matches policies that apply to a user everywhere: their own, their domain's and their
+// projects'.
 func binds(u *ent.User) predicate.PolicyAttachment {
 	return policyattachment.And(
 		policyattachment.WithinProjectIDIsNil(), policyattachment.ResourceGroupIDIsNil(),

@@ -17,32 +17,32 @@ import (
 )
 
 const (
-	loginLife  = 7 * 24 * time.Hour // absolute
-	loginIdle  = 24 * time.Hour     // without a request and without an open connection
-	touchEvery = time.Minute        // how exact "last seen" is
+	loginLife  = 7 * 24 * time.Hour // maximum lifetime
+	loginIdle  = 24 * time.Hour     // maximum time without a request and without an open connection
+	touchEvery = time.Minute        // precision of "last seen"
 )
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client    *ent.Client
 	Bus       *event.Bus
-	Redis     redis.UniversalClient // nil: throttling, rates and replays are per process
+	Redis     redis.UniversalClient // nil: throttling, rate limits and replay protection are per process
 	Passwords *password.Hasher
-	Keys      *seal.Ring            // seals the secrets of keypairs
+	Keys      *seal.Ring            // encrypts the secrets of keypairs
 	Registry  prometheus.Registerer // nil: no metrics
 	Logger    *slog.Logger
 
-	// PublicURL is where browsers reach the page; "": what a request says.
+	// PublicURL is the URL of the page for browsers; "": derived from the request.
 	PublicURL string
-	// TrustedProxies may say in X-Forwarded-For and X-Forwarded-Proto who asks.
+	// TrustedProxies are trusted to set X-Forwarded-For and X-Forwarded-Proto.
 	TrustedProxies []netip.Prefix
-	// RecheckEvery is how long an open connection may outlive the rights it was
-	// opened with when the event is lost; zero means three seconds.
+	// RecheckEvery is how long an open connection can outlive a revoked permission if the
+	// event is lost; zero means three seconds.
 	RecheckEvery time.Duration
 }
 
-// Service logs people in and out, makes and ends access tokens, and puts the
-// viewer into the context of every request.
+// Service logs users in and out, creates and revokes access tokens, and adds the viewer to the
+// context of every request.
 type Service struct {
 	client    *ent.Client
 	bus       *event.Bus
@@ -59,7 +59,7 @@ type Service struct {
 	refusals  *prometheus.CounterVec
 }
 
-// New returns a Service. Run keeps its promises about revocation.
+// New returns a Service. Revocations take effect only while Run runs.
 func New(cfg Config) *Service {
 	if cfg.RecheckEvery == 0 {
 		cfg.RecheckEvery = 3 * time.Second
@@ -78,8 +78,8 @@ func New(cfg Config) *Service {
 	}
 }
 
-// Run ends what other managers revoked, looks for what no event told, and
-// removes old logins, until ctx ends.
+// Run closes connections with credentials that other managers revoked, checks for lost events,
+// and deletes expired logins, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()

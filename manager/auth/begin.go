@@ -19,9 +19,9 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// BeginExternal logs in a user whom an identity provider vouches for: the
-// browser gets the cookie, the history a line. With force the oldest login ends
-// where no more are allowed. A refusal has its result for RefuseExternal.
+// BeginExternal logs in a user that an identity provider has confirmed: it sets the cookie and
+// writes the login history. With force, it ends the oldest login if the limit is reached. An
+// error has its result for RefuseExternal.
 func (s *Service) BeginExternal(w http.ResponseWriter, r *http.Request, u *ent.User, force bool) (loginattempt.Result, error) {
 	if !fromAllowed(u.AllowedAddresses, s.ClientAddress(r)) {
 		return loginattempt.ResultAddressRefused, problem.Forbidden("this user may not log in from this address")
@@ -44,15 +44,14 @@ func (s *Service) BeginExternal(w http.ResponseWriter, r *http.Request, u *ent.U
 	return result, nil
 }
 
-// ExternalRefusal is a login by an identity provider that failed. What is not
-// known of the user is zero.
+// ExternalRefusal is a failed login by an identity provider. Unknown fields are zero.
 type ExternalRefusal struct {
 	User, Domain uuid.UUID
 	Email        string
 	Result       loginattempt.Result
 }
 
-// RefuseExternal writes a failed login by an identity provider into the history.
+// RefuseExternal writes a failed login by an identity provider to the login history.
 func (s *Service) RefuseExternal(r *http.Request, x ExternalRefusal) error {
 	address, agent := s.origin(r)
 	c := s.client.LoginAttempt.Create().
@@ -66,7 +65,7 @@ func (s *Service) RefuseExternal(r *http.Request, x ExternalRefusal) error {
 	return c.Exec(viewer.SystemContext(r.Context()))
 }
 
-// origin is the address and the browser that rows about a login keep.
+// origin returns the address and the browser for rows about a login.
 func (s *Service) origin(r *http.Request) (address, agent string) {
 	agent = strings.ToValidUTF8(strings.ReplaceAll(r.UserAgent(), "\x00", ""), "")
 	if len(agent) > maxUserAgent {
@@ -78,7 +77,7 @@ func (s *Service) origin(r *http.Request) (address, agent string) {
 	return address, agent
 }
 
-// fromAllowed reports whether an address is in one of the prefixes; none allow all.
+// fromAllowed reports whether an address is in one of the prefixes; an empty list allows all.
 func fromAllowed(prefixes []string, a netip.Addr) bool {
 	return len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(text string) bool {
 		p, err := netip.ParsePrefix(text)
@@ -90,9 +89,9 @@ func fromAllowed(prefixes []string, a netip.Addr) bool {
 	})
 }
 
-// PublicURL is where the browser reaches us, such as https://berth.example: what the
-// operator says, and else the Host of the request. What X-Forwarded-Host says counts
-// from a trusted proxy alone.
+// PublicURL returns the manager's URL for the browser, such as https://berth.example: the
+// configured one, or one from the Host of the request. X-Forwarded-Host is used only if a
+// trusted proxy sets it.
 func (s *Service) PublicURL(r *http.Request) string {
 	if s.public != "" {
 		return s.public
@@ -108,11 +107,11 @@ func (s *Service) PublicURL(r *http.Request) string {
 	return scheme + "://" + host
 }
 
-// OverTLS reports whether the browser speaks TLS, to us or to a trusted proxy.
+// OverTLS reports whether the browser uses TLS, to the manager or to a trusted proxy.
 func (s *Service) OverTLS(r *http.Request) bool { return s.overTLS(r) }
 
-// ThrottleLogin counts one attempt at a login by an identity provider, of a device
-// that is known for itself, of others by their address. It returns as Throttle does.
+// ThrottleLogin counts one attempt at a login by an identity provider: per device for known
+// devices, per address for others. It returns as Throttle does.
 func (s *Service) ThrottleLogin(r *http.Request, what string, most int) (forget func(context.Context), wait time.Duration) {
 	if list := s.devices(r); len(list) > 0 {
 		return s.throttle.take(r.Context(), []bucket{{what + ":" + list[0].ID.String(), most}})
@@ -120,14 +119,15 @@ func (s *Service) ThrottleLogin(r *http.Request, what string, most int) (forget 
 	return s.Throttle(r.Context(), what, s.ClientAddress(r), most)
 }
 
-// Throttle counts one attempt at something that is open to everyone. A wait
-// says that it must not be made; one that went well may be forgotten.
+// Throttle counts one attempt at an operation that is open to everyone. If it returns a wait,
+// the attempt must not be made; otherwise, it returns a function that removes a successful
+// attempt from the count.
 func (s *Service) Throttle(ctx context.Context, what string, from netip.Addr, most int) (forget func(context.Context), wait time.Duration) {
 	return s.throttle.take(ctx, []bucket{{what + ":" + network(from), most}})
 }
 
-// ThrottleOf counts one attempt with something that has an id, whichever address it comes
-// from. A wait says that it must not be made.
+// ThrottleOf counts one attempt with an object's id, from any address. If it returns a wait,
+// the attempt must not be made.
 func (s *Service) ThrottleOf(ctx context.Context, what string, id uuid.UUID, most int) (wait time.Duration) {
 	_, wait = s.throttle.take(ctx, []bucket{{what + ":" + id.String(), most}})
 	return wait

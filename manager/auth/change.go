@@ -7,15 +7,15 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// ChangePasswordInput is the old password, to prove who asks, and the new.
+// ChangePasswordInput is the old password, as proof of identity, and the new one.
 type ChangePasswordInput struct {
 	Current        string
 	New            string
-	EndCredentials *bool // access tokens, keypairs and SSH keys too; nil: no
+	EndCredentials *bool // also revoke access tokens, keypairs and SSH keys; nil: no
 }
 
-// ChangePassword gives the viewer a new password and ends all their other logins,
-// and all other credentials if they want that.
+// ChangePassword sets a new password and ends all other logins of the viewer. If requested, it
+// revokes all their other credentials.
 func (s *Service) ChangePassword(ctx context.Context, in ChangePasswordInput) error {
 	v, err := self(ctx)
 	if err != nil {

@@ -3,7 +3,7 @@ package auth
 import (
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" // what authenticator apps speak
+	"crypto/sha1" // required by authenticator apps
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
@@ -12,27 +12,26 @@ import (
 	"time"
 )
 
-// The parameters of RFC 6238 that every authenticator app knows.
+// The parameters of RFC 6238 that every authenticator app supports.
 const (
 	codePeriod  = 30 * time.Second
 	codeSkew    = 1  // steps before and after now
-	secretSize  = 20 // bytes, that of SHA-1 as RFC 4226 asks
+	secretSize  = 20 // bytes, for SHA-1 as RFC 4226 recommends
 	codeModulus = 1_000_000
 )
 
 var base32Plain = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// codeAt is the code of a step.
+// codeAt returns the code of a step.
 func codeAt(secret []byte, step int64) string {
 	mac := hmac.New(sha1.New, secret)
-	_ = binary.Write(mac, binary.BigEndian, step) // a hash takes everything
+	_ = binary.Write(mac, binary.BigEndian, step) // a hash never returns an error
 	sum := mac.Sum(nil)
 	at := sum[len(sum)-1] & 0x0f
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[at:at+4])&0x7fffffff%codeModulus)
 }
 
-// stepOf finds the step that a code is of, around t and after the last one that
-// was used; 0 is none.
+// stepOf returns the step of a code, near t and after the last used one; 0 if there is none.
 func stepOf(secret []byte, code string, t time.Time, last int64) int64 {
 	current, found := t.Unix()/int64(codePeriod.Seconds()), int64(0)
 	for step := current - codeSkew; step <= current+codeSkew; step++ {
@@ -43,16 +42,16 @@ func stepOf(secret []byte, code string, t time.Time, last int64) int64 {
 	return found
 }
 
-// codeURL is what a QR code for authenticator apps holds.
+// codeURL returns the content of the QR code for authenticator apps.
 func codeURL(email string, secret []byte) string {
 	q := url.Values{"secret": {base32Plain.EncodeToString(secret)}, "issuer": {"Berth"}}
 	return (&url.URL{Scheme: "otpauth", Host: "totp", Path: "/Berth:" + email, RawQuery: q.Encode()}).String()
 }
 
-// recoveryCodes is how many codes a user gets at once.
+// recoveryCodes is the number of codes that a user gets.
 const recoveryCodes = 10
 
-// recoveryBytes are 80 random bits, so that a fast hash does and no one guesses one.
+// recoveryBytes are 80 random bits, too many to guess, so a fast hash suffices.
 const recoveryBytes = 10
 
 func newRecoveryCode() string {
@@ -68,7 +67,7 @@ func isRecoveryCode(code string) bool {
 	return err == nil && len(raw) == recoveryBytes
 }
 
-// plainCode takes away what people type between the characters of a code.
+// plainCode removes separators that users type in a code.
 func plainCode(code string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(code))
 }

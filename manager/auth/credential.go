@@ -21,19 +21,19 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// credential is a live login or token, and who shows it.
+// credential is a valid login or token with its user.
 type credential struct {
 	viewer          *viewer.Viewer
-	sealed          []byte // secret of a keypair
-	rate            *int   // requests a window, of a keypair
+	sealed          []byte // encrypted secret of a keypair
+	rate            *int   // requests per window, of a keypair
 	expires         *time.Time
 	seen            *time.Time
 	initialPassword bool
-	addresses       []string // prefixes from which it is taken; none: from everywhere
+	addresses       []string // prefixes from which it is accepted; empty: all
 }
 
-// holdings are what a user has besides their role: memberships, custom roles and
-// folders that are shared with them; those of a project only while they are a member.
+// holdings selects a user's memberships, custom roles and shared folders; those of a project
+// only while the user is a member.
 const holdings = `
   (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
    FROM memberships m WHERE m.user_id = u.id),
@@ -43,17 +43,17 @@ const holdings = `
    FROM vfolder_shares s JOIN vfolders f ON f.id = s.vfolder_id WHERE s.user_id = u.id AND s.status = 'accepted'
    AND (f.project_id IS NULL OR EXISTS (SELECT FROM memberships m WHERE m.user_id = u.id AND m.project_id = f.project_id)))`
 
-// A live credential and its user with what they hold: one
-// statement, because every request runs it. %s is the table's column of use, its
-// name, what narrows it, its token scopes, its project, what is due, when it is
-// over, its sealed secret and its rate.
+// live selects a valid credential with its user and their permissions, in one statement
+// because every request runs it. %s is the table's column of last use, its name, the
+// restrictions, the token scopes, the project, the due action, the expiry, the encrypted
+// secret and the rate.
 const live = `
 SELECT c.id, %[7]s, c.%[1]s, u.id, u.email, u.role, u.domain_id, u.initial_password, u.allowed_addresses,` + holdings + `,
   %[4]s, %[5]s, %[6]s, %[8]s, %[9]s
 FROM %[2]s c JOIN users u ON u.id = c.user_id JOIN domains d ON d.id = u.domain_id
 WHERE u.status = 'active' AND d.active AND %[3]s`
 
-// dueOf is what a person who logged in with a password must do first.
+// dueOf is the action that a user who logged in with a password must take first.
 const dueOf = `CASE WHEN c.method <> 'password' THEN ''
   WHEN u.password_change_required OR d.password_max_age_days > 0 AND
     coalesce(u.password_changed_at, u.created_at) < now() - make_interval(days => d.password_max_age_days::int) THEN 'password'
@@ -139,7 +139,7 @@ func scan(rows *sql.Rows) (*credential, error) {
 	return c, nil
 }
 
-// equip reads holdings into a viewer.
+// equip adds holdings to a viewer.
 func equip(v *viewer.Viewer, members, grants, shares []byte) error {
 	var list []struct {
 		ID    uuid.UUID
@@ -157,7 +157,7 @@ func equip(v *viewer.Viewer, members, grants, shares []byte) error {
 	return nil
 }
 
-// maybe reads JSON that may be NULL.
+// maybe parses JSON that can be NULL.
 func maybe(text []byte, into any) error {
 	if text == nil {
 		return nil
@@ -165,9 +165,9 @@ func maybe(text []byte, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// narrow takes from the viewer what their credential does not reach. A token
-// without the admin scope makes everyone a plain user, one of a project knows
-// no other, and who has something due may do nothing else.
+// narrow reduces the viewer's permissions to those of the credential. A token without the
+// admin scope makes everyone a plain user, a token of one project excludes all others, and a
+// user with a due action can do nothing else.
 func narrow(v *viewer.Viewer) {
 	if v.Due != "" || !v.Allows(access.TokenAdmin) {
 		v.Role, v.Admins, v.Grants = viewer.RoleUser, nil, nil
@@ -181,8 +181,8 @@ func narrow(v *viewer.Viewer) {
 	}
 }
 
-// touch notes the use of a credential, about once a minute. The request does
-// not depend on it.
+// touch records the use of a credential, about once a minute. A failure does not fail the
+// request.
 func (s *Service) touch(ctx context.Context, c *credential) {
 	t := clock.Now()
 	if c.seen != nil && t.Sub(*c.seen) < touchEvery {
@@ -193,34 +193,34 @@ func (s *Service) touch(ctx context.Context, c *credential) {
 	}
 }
 
-// used notes the use of a credential, per kind.
+// used are the statements that record the use of a credential, by kind.
 var used = map[id.Kind]string{
 	id.LoginSession: `UPDATE login_sessions SET last_seen_at = $1 WHERE id = $2 AND last_seen_at <= $3`,
 	id.AccessToken:  `UPDATE access_tokens SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)`,
 	id.Keypair:      `UPDATE keypairs SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)`,
 }
 
-// secretBytes is the entropy of every secret; guessing one needs no throttle.
+// secretBytes is the entropy of every secret. It is too large to guess, so attempts need no
+// throttle.
 const secretBytes = 32
 
-// newCookie returns a fresh cookie value.
+// newCookie returns a new cookie value.
 func newCookie() string {
 	b := make([]byte, secretBytes)
 	rand.Read(b) // never fails
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// tokenMark begins every access token, so that scanners for leaked secrets and
-// people recognise one.
+// tokenMark begins every access token, so that secret scanners and users recognize one.
 const tokenMark = "berth_"
 
-// shown is how much of a token may be read later, to tell it from others.
+// shown is the length of the prefix of a token that stays readable.
 const shown = len(tokenMark) + 6
 
-// newToken returns a fresh access token: the mark and base62.
+// newToken returns a new access token: the mark and base62.
 func newToken() string { return tokenMark + base62() }
 
-// hash is what is stored. The secrets are random, so a fast one does.
+// hash is the stored form of a secret. Secrets are random, so a fast hash suffices.
 func hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]

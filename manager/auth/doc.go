@@ -1,4 +1,4 @@
-// Package auth finds out who asks: passwords and login cookies of browsers,
-// access tokens of programs. It ends them, together with every connection that
-// was opened with them, and slows down who guesses.
+// Package auth authenticates requests: passwords and login cookies of browsers, access tokens
+// and keypairs of programs. It revokes credentials together with the connections that use
+// them, and throttles attempts to guess.
 package auth

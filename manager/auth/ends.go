@@ -19,15 +19,15 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// origin is the credential with which another is made. Whatever is made with a
-// token or a keypair ends with it; a login makes what stays.
+// origin is the credential that creates another one. A credential that was created with a
+// token or keypair ends with it; one that was created with a login does not.
 type origin struct {
 	id      *uuid.UUID // of an access token or keypair; nil: a login
 	expires *time.Time
 }
 
-// originOf reads the credential of the viewer, whose row is locked in tx: it may
-// be ending at this moment.
+// originOf reads the viewer's credential, whose row is locked in tx because it may be ending
+// concurrently.
 func originOf(ctx context.Context, tx *ent.Tx, v *viewer.Viewer) (origin, error) {
 	system := viewer.SystemContext(ctx)
 	o := origin{id: &v.Credential}
@@ -55,8 +55,8 @@ func originOf(ctx context.Context, tx *ent.Tx, v *viewer.Viewer) (origin, error)
 	return o, nil
 }
 
-// until returns the end of a credential that is to end at the given time, if at
-// all: not after the one that it is made with.
+// until returns the expiry of a new credential: the given time, but not after the expiry of
+// its origin.
 func (o origin) until(end *time.Time) *time.Time {
 	if o.expires != nil && (end == nil || end.After(*o.expires)) {
 		return o.expires
@@ -64,9 +64,9 @@ func (o origin) until(end *time.Time) *time.Time {
 	return end
 }
 
-// endMade ends what was made with the given tokens and keypairs, and what was made
-// with those, in a transaction that holds the user's row. It returns the ids of
-// what ended, for Disconnect.
+// endMade revokes the credentials that were created with the given tokens and keypairs,
+// recursively, in a transaction that locks the user's row. It returns the ids of the revoked
+// ones, for Disconnect.
 func (s *Service) endMade(ctx context.Context, tx *ent.Tx, makers ...uuid.UUID) ([]uuid.UUID, error) {
 	var all []uuid.UUID
 	for len(makers) > 0 {
@@ -79,15 +79,15 @@ func (s *Service) endMade(ctx context.Context, tx *ent.Tx, makers ...uuid.UUID) 
 	return all, nil
 }
 
-// EndCredentials ends all access tokens, keypairs and SSH keys of a user in a
-// transaction, and returns the ids of those that were in use until now.
+// EndCredentials revokes all access tokens, keypairs and SSH keys of a user in a transaction,
+// and returns the ids of those that were valid.
 func (s *Service) EndCredentials(ctx context.Context, tx *ent.Tx, user uuid.UUID) ([]uuid.UUID, error) {
 	return s.endWhich(ctx, tx, accesstoken.UserID(user), keypair.UserID(user), sshkey.UserID(user))
 }
 
-// endWhich revokes tokens, deletes SSH keys and gives keypairs, which hold policies,
-// a secret that no one knows: made active again, they do not let in who had the old
-// one.
+// endWhich revokes tokens, deletes SSH keys and replaces the secrets of keypairs. Keypairs
+// stay because policies refer to them; with the new secret, reactivation does not help an
+// attacker who has the old one.
 func (s *Service) endWhich(ctx context.Context, tx *ent.Tx, tokens predicate.AccessToken, pairs predicate.Keypair, keys predicate.SSHKey) ([]uuid.UUID, error) {
 	ctx = viewer.SystemContext(ctx)
 	ended, err := tx.AccessToken.Query().Where(tokens, accesstoken.RevokedAtIsNil()).IDs(ctx)
@@ -115,17 +115,17 @@ func (s *Service) endWhich(ctx context.Context, tx *ent.Tx, tokens predicate.Acc
 	return ended, nil
 }
 
-// disconnect ends what is open with any of the credentials.
+// disconnect closes connections that use any of the credentials.
 func (s *Service) disconnect(ctx context.Context, credentials []uuid.UUID) {
 	for _, c := range credentials {
 		s.Disconnect(ctx, c)
 	}
 }
 
-// CredentialStatus reports whether a credential is taken, and otherwise why not.
+// CredentialStatus is valid, or the reason why a credential is not accepted.
 type CredentialStatus string
 
-// The statuses. An inactive owner keeps credentials that are still within their time.
+// The statuses. Credentials of an inactive owner that have not expired count as inactive.
 const (
 	StatusActive        CredentialStatus = "active"
 	StatusInactive      CredentialStatus = "inactive"
@@ -134,7 +134,7 @@ const (
 	StatusOwnerInactive CredentialStatus = "owner_inactive"
 )
 
-// StatusOf returns the status of a credential from what its row and its owner say.
+// StatusOf returns the status of a credential from the fields of its row and its owner.
 func StatusOf(revoked, inactive bool, expires *time.Time, owner bool) CredentialStatus {
 	switch {
 	case revoked:

@@ -19,25 +19,25 @@ import (
 
 const (
 	deviceLife  = 180 * 24 * time.Hour // since the last use of the page
-	deviceUsers = 4                    // that one browser is known for
-	// addressLife is how long a login is remembered for the address that it came from.
+	deviceUsers = 4                    // users per browser
+	// addressLife is how long a login is remembered for its address.
 	addressLife = 90 * 24 * time.Hour
 )
 
-// familiar is how an attempt at a login differs from one of a stranger.
+// familiar says how an attempt at a login differs from one of a stranger.
 type familiar struct {
-	device  uuid.UUID // of which the cookie says that the user logged in with it; zero: none
-	address bool      // reports whether the user logged in from this address before
+	device  uuid.UUID // from the cookie: the user has logged in with this device before; zero: no
+	address bool      // the user has logged in from this address before
 }
 
-// device is a browser, or a berth command, with which a user logged in.
+// device is a browser, or a berth command, with which a user has logged in.
 type device struct {
 	User, ID uuid.UUID
 	At       int64 // Unix milliseconds
 }
 
-// devices reads the cookie of known devices: nil when there is none, or one that
-// this cluster did not make.
+// devices reads the cookie of known devices: nil if there is none, or if this cluster did not
+// create it.
 func (s *Service) devices(r *http.Request) (list []device) {
 	text := s.cookieOf(r, devicePlain, deviceTLS)
 	if text == "" || s.keys == nil {
@@ -55,9 +55,9 @@ func (s *Service) devices(r *http.Request) (list []device) {
 	return slices.DeleteFunc(list, func(d device) bool { return d.At < oldest })
 }
 
-// remember gives the browser of a login a cookie by which it is known. A device
-// keeps its number; a new one has that of the login, so that one login makes one
-// device at most, however often it asks.
+// remember sets a cookie that identifies the browser at later logins. A known device keeps its
+// id; a new device gets the id of the login, so that repeated requests of one login create
+// only one device.
 func (s *Service) remember(w http.ResponseWriter, r *http.Request, v *viewer.Viewer) {
 	if s.keys == nil {
 		return
@@ -80,20 +80,19 @@ func (s *Service) remember(w http.ResponseWriter, r *http.Request, v *viewer.Vie
 	s.setCookieOf(w, r, devicePlain, deviceTLS, value, int(deviceLife.Seconds()))
 }
 
-// knownAddress finds the user of an e-mail, when the password last changed, and
-// whether a login came from the network before.
+// knownAddress selects a user by e-mail, the time of their last password change, and whether
+// they have logged in from the network before.
 const knownAddress = `
 SELECT u.id, coalesce(u.password_changed_at, u.created_at), EXISTS (
   SELECT FROM login_attempts a WHERE a.user_id = u.id AND a.result = 'success' AND a.at > $2
   AND CASE WHEN a.client_address <> '' THEN a.client_address::inet <<= $3::inet END)
 FROM users u WHERE u.email = $1`
 
-// familiar reports how well the device and the address of a request are known to
-// the user of an e-mail. A device from before the last change of the password is
-// not known.
+// familiar returns how well the user of an e-mail address knows the device and the address of
+// a request. A device from before the last password change is unknown.
 func (s *Service) familiar(r *http.Request, email string) (f familiar, err error) {
 	if !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
-		return f, nil // the database refuses such text
+		return f, nil // the database rejects such text
 	}
 	var from *string
 	if a := s.ClientAddress(r); a.IsValid() {

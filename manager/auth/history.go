@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	maxTyped     = 254 // bytes of an e-mail that was typed
-	mostRefusals = 200 // lines about throttled attempts of one address in a window
+	maxTyped     = 254 // bytes of an e-mail address
+	mostRefusals = 200 // entries per address and window for throttled attempts
 )
 
-// typed is what a history may keep of a text that someone typed as their e-mail.
+// typed returns the form in which the text of an e-mail field is stored.
 func typed(email string) string {
 	email = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -37,11 +37,11 @@ func typed(email string) string {
 	return email
 }
 
-// note writes an attempt that failed into the history. Whose it is stays empty
-// for an unknown e-mail, which is kept as typed.
+// note writes a failed attempt to the login history. For an unknown e-mail address, the user
+// is empty and the text is stored as typed.
 func (s *Service) note(r *http.Request, u *ent.User, email string, result loginattempt.Result) {
 	if result == loginattempt.ResultThrottled {
-		// anyone who is throttled must not fill the database instead
+		// a throttled client must not fill the database instead
 		if _, wait := s.Throttle(r.Context(), "noted", s.ClientAddress(r), mostRefusals); wait > 0 {
 			return
 		}
@@ -52,14 +52,14 @@ func (s *Service) note(r *http.Request, u *ent.User, email string, result logina
 	if u != nil {
 		row.SetUserID(u.ID).SetDomainID(u.DomainID).SetEmail(u.Email)
 	}
-	// the asker may have gone away, which must not keep them out of the history
+	// written even if the client has disconnected
 	if err := row.Exec(viewer.SystemContext(context.WithoutCancel(r.Context()))); err != nil {
 		s.log.WarnContext(r.Context(), "keep login history", "error", err)
 	}
 }
 
-// finish revokes the live logins that match, in tx, and writes a line for each:
-// with the address and the browser that the login was begun with.
+// finish ends the matching live logins, in tx, and writes an entry for each with the address
+// and the browser of the login.
 func finish(ctx context.Context, tx *ent.Tx, result loginattempt.Result, which ...predicate.LoginSession) ([]*ent.LoginSession, error) {
 	list, err := tx.LoginSession.Query().
 		Where(loginsession.RevokedAtIsNil()).Where(which...).
@@ -87,14 +87,14 @@ func revoke(ctx context.Context, tx *ent.Tx, result loginattempt.Result, list []
 	return tx.LoginAttempt.CreateBulk(rows...).Exec(ctx)
 }
 
-// end ends the live logins that match, and cuts off what was opened with them.
+// end ends the matching live logins and closes their connections.
 func (s *Service) end(ctx context.Context, result loginattempt.Result, which ...predicate.LoginSession) error {
 	ctx = viewer.SystemContext(ctx)
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	list, err := finish(ctx, tx, result, which...)
 	if err != nil {
 		return err
@@ -106,16 +106,15 @@ func (s *Service) end(ctx context.Context, result loginattempt.Result, which ...
 	return nil
 }
 
-// EndLogins revokes all logins of a user in a transaction. What is open with them
-// is cut off by Disconnect, after the commit.
+// EndLogins ends all logins of a user in a transaction. Disconnect, after the commit, closes
+// their connections.
 func (s *Service) EndLogins(ctx context.Context, tx *ent.Tx, user uuid.UUID) error {
 	_, err := finish(viewer.SystemContext(ctx), tx, loginattempt.ResultRevoked, loginsession.UserID(user))
 	return err
 }
 
-// EndLoginsOutside revokes in a transaction the logins of a user that were made
-// from none of the allowed addresses. Recheck, after the commit, cuts off what is
-// open.
+// EndLoginsOutside ends the logins of a user from addresses that are not allowed, in a
+// transaction. Recheck, after the commit, closes their connections.
 func (s *Service) EndLoginsOutside(ctx context.Context, tx *ent.Tx, user uuid.UUID, allowed []string) error {
 	ctx = viewer.SystemContext(ctx)
 	open, err := tx.LoginSession.Query().Where(loginsession.UserID(user), living()).All(ctx)
@@ -132,20 +131,20 @@ func (s *Service) EndLoginsOutside(ctx context.Context, tx *ent.Tx, user uuid.UU
 	return err
 }
 
-// cut closes what is open with logins that ended.
+// cut closes the connections of ended logins.
 func (s *Service) cut(ctx context.Context, list []*ent.LoginSession) {
 	for _, l := range list {
 		s.Disconnect(ctx, l.ID)
 	}
 }
 
-// living are logins that a request could still be made with.
+// living matches logins that can still be used.
 func living() predicate.LoginSession {
 	t := clock.Now()
 	return loginsession.And(loginsession.RevokedAtIsNil(), loginsession.ExpiresAtGT(t), loginsession.LastSeenAtGT(t.Add(-loginIdle)))
 }
 
-// expire writes into the history which logins ended by themselves.
+// expire writes the expired logins to the login history.
 func (s *Service) expire(ctx context.Context) error {
 	ctx = viewer.SystemContext(ctx)
 	t := clock.Now()
@@ -163,7 +162,7 @@ func (s *Service) expire(ctx context.Context) error {
 			err = revoke(ctx, tx, loginattempt.ResultExpired, list)
 		}
 		if err != nil {
-			_ = tx.Rollback() // the first error tells more
+			_ = tx.Rollback() // the first error is more useful
 			return err
 		}
 		if err := tx.Commit(); err != nil || len(list) < expireAtOnce {

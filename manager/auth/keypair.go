@@ -23,13 +23,13 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// CreateKeypairInput is what a new keypair is made of.
+// CreateKeypairInput describes a new keypair.
 type CreateKeypairInput struct {
 	Name      string
-	RateLimit *int // for who sets limits
+	RateLimit *int // requires the permission to set limits
 }
 
-// UpdateKeypairInput changes what is not nil.
+// UpdateKeypairInput changes the fields that are not nil.
 type UpdateKeypairInput struct {
 	ID             uuid.UUID
 	Name           *string
@@ -39,28 +39,28 @@ type UpdateKeypairInput struct {
 	ClearRateLimit *bool
 }
 
-// RotateKeypairInput names the keypair that gets a new secret.
+// RotateKeypairInput names the keypair whose secret is replaced.
 type RotateKeypairInput struct{ ID uuid.UUID }
 
 // DeleteKeypairInput names the keypair to delete.
 type DeleteKeypairInput struct{ ID uuid.UUID }
 
-// KeypairPayload is a keypair, with its secret once, when it is made.
+// KeypairPayload is a keypair; the secret is set only after its creation.
 type KeypairPayload struct {
 	Keypair *ent.Keypair
 	Secret  *string
 }
 
-// DeleteKeypairPayload is the keypair that is gone.
+// DeleteKeypairPayload is the id of the deleted keypair.
 type DeleteKeypairPayload struct{ ID uuid.UUID }
 
 const (
-	maxKeypairs = 20 // of a user
+	maxKeypairs = 20 // per user
 	maxRate     = 10_000_000
 )
 
-// CreateKeypair makes a keypair with the rights of its user. The first one is
-// the default.
+// CreateKeypair creates a keypair with the permissions of its user. The first one is the
+// default.
 func (s *Service) CreateKeypair(ctx context.Context, in CreateKeypairInput) (*KeypairPayload, error) {
 	v, err := s.maker(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) CreateKeypair(ctx context.Context, in CreateKeypairInput) (*Ke
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	o, err := originOf(ctx, tx, v)
 	if err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func (s *Service) CreateKeypair(ctx context.Context, in CreateKeypairInput) (*Ke
 	return &KeypairPayload{Keypair: k.Unwrap(), Secret: &secret}, nil
 }
 
-// UpdateKeypair renames a keypair, ends or resumes its use, makes it the
-// default, or sets its rate.
+// UpdateKeypair renames a keypair, deactivates or activates it, makes it the default, or sets
+// its rate limit.
 func (s *Service) UpdateKeypair(ctx context.Context, in UpdateKeypairInput) (*KeypairPayload, error) {
 	k, on, err := s.keypair(ctx, in.ID)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Service) UpdateKeypair(ctx context.Context, in UpdateKeypairInput) (*Ke
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	change := tx.Keypair.UpdateOneID(k.ID).SetNillableName(in.Name).SetNillableActive(in.Active).SetNillableRateLimit(in.RateLimit)
 	if is(in.ClearRateLimit) {
 		change.ClearRateLimit()
@@ -173,17 +173,18 @@ func mayUpdate(ctx context.Context, in UpdateKeypairInput, on access.Object) err
 	}
 	op := access.Update
 	if in.Name == nil && in.MakeDefault == nil && (in.Active == nil || !*in.Active) {
-		op = access.Delete // ending its use is less than changing it
+		op = access.Delete // deactivation needs less permission than a change
 		if in.Active == nil && limit != nil {
-			return nil // who sets limits needs no more
+			return nil // the permission to set limits suffices
 		}
 	}
 	_, err := permit.Check(ctx, op, access.Credential, on)
 	return err
 }
 
-// RotateKeypair gives one's own keypair a new secret. The old one is dead at once,
-// and so is what was made with it. A secret that is made with a token ends with that.
+// RotateKeypair replaces the secret of one of the viewer's keypairs. The old secret, and
+// credentials that were created with it, become invalid at once. A secret that is created with
+// a token ends with the token.
 func (s *Service) RotateKeypair(ctx context.Context, in RotateKeypairInput) (*KeypairPayload, error) {
 	k, on, err := s.keypair(ctx, in.ID)
 	if err != nil {
@@ -203,12 +204,12 @@ func (s *Service) RotateKeypair(ctx context.Context, in RotateKeypairInput) (*Ke
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	o, err := originOf(ctx, tx, v)
 	if err != nil {
 		return nil, err
 	}
-	if v.Credential == k.ID { // its new secret ends when the old one would have
+	if v.Credential == k.ID { // the new secret expires when the old one would have
 		o = origin{id: k.MakerID, expires: k.ExpiresAt}
 	}
 	secret := newSecret()
@@ -233,8 +234,8 @@ func (s *Service) RotateKeypair(ctx context.Context, in RotateKeypairInput) (*Ke
 	return &KeypairPayload{Keypair: k.Unwrap(), Secret: &secret}, nil
 }
 
-// DeleteKeypair deletes a keypair and ends what was made with it. The default one
-// goes last.
+// DeleteKeypair deletes a keypair and revokes the credentials that were created with it. The
+// default keypair can only be deleted last.
 func (s *Service) DeleteKeypair(ctx context.Context, in DeleteKeypairInput) (*DeleteKeypairPayload, error) {
 	k, on, err := s.keypair(ctx, in.ID)
 	if err != nil {
@@ -247,7 +248,7 @@ func (s *Service) DeleteKeypair(ctx context.Context, in DeleteKeypairInput) (*De
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	others, err := tx.Keypair.Query().Where(keypair.UserID(k.UserID), keypair.IDNEQ(k.ID)).Exist(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for other keypairs: %w", err)
@@ -274,7 +275,7 @@ func (s *Service) DeleteKeypair(ctx context.Context, in DeleteKeypairInput) (*De
 	return &DeleteKeypairPayload{ID: k.ID}, nil
 }
 
-// keypair reads one in sight, and where it stands.
+// keypair reads a visible keypair and its scopes.
 func (s *Service) keypair(ctx context.Context, id uuid.UUID) (*ent.Keypair, access.Object, error) {
 	if _, err := person(ctx); err != nil {
 		return nil, access.Object{}, err
@@ -287,7 +288,7 @@ func (s *Service) keypair(ctx context.Context, id uuid.UUID) (*ent.Keypair, acce
 	return k, on, err
 }
 
-// credentialOf is where a credential of a user stands.
+// credentialOf returns the scopes of a user's credential.
 func (s *Service) credentialOf(ctx context.Context, credential, owner uuid.UUID) (access.Object, error) {
 	on := access.Object{ID: credential, Owner: owner}
 	if v := viewer.From(ctx); v.User == owner {
@@ -302,7 +303,7 @@ func (s *Service) credentialOf(ctx context.Context, credential, owner uuid.UUID)
 	return on, nil
 }
 
-// maker returns the viewer when they may make credentials for themselves.
+// maker returns the viewer if they can create credentials for themselves.
 func (s *Service) maker(ctx context.Context) (*viewer.Viewer, error) {
 	v, err := person(ctx)
 	if err != nil {
@@ -317,8 +318,8 @@ func (s *Service) maker(ctx context.Context) (*viewer.Viewer, error) {
 	return v, nil
 }
 
-// unnarrowed refuses a token that reaches less than its user: what it makes
-// must not reach more than itself.
+// unnarrowed returns an error for a token with fewer permissions than its user, because
+// credentials that it creates must not have more.
 func unnarrowed(v *viewer.Viewer) error {
 	for _, scope := range access.TokenScopes() {
 		if !v.Allows(scope) {
@@ -331,7 +332,7 @@ func unnarrowed(v *viewer.Viewer) error {
 	return nil
 }
 
-// checkRate refuses a rate that is none, or one by who sets no limits.
+// checkRate checks a rate limit, which only viewers who can set limits may give.
 func checkRate(ctx context.Context, limit *int, domain uuid.UUID) error {
 	if limit == nil {
 		return nil
@@ -343,8 +344,8 @@ func checkRate(ctx context.Context, limit *int, domain uuid.UUID) error {
 	return err
 }
 
-// changeOf begins a transaction that changes the credentials of a user. Such
-// changes happen one after another.
+// changeOf begins a transaction that changes the credentials of a user. A lock makes such
+// changes sequential.
 func (s *Service) changeOf(ctx context.Context, id uuid.UUID) (*ent.Tx, error) {
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
@@ -358,23 +359,23 @@ func (s *Service) changeOf(ctx context.Context, id uuid.UUID) (*ent.Tx, error) {
 
 func is(b *bool) bool { return b != nil && *b }
 
-// The marks by which scanners and people recognise the halves of a keypair.
+// The prefixes by which scanners and users recognize the parts of a keypair.
 const (
 	accessKeyMark = "BK"
 	secretMark    = "bks_"
 )
 
-// newAccessKey returns a fresh access key: the mark and 18 characters of base32.
+// newAccessKey returns a new access key: the prefix and 18 characters of base32.
 func newAccessKey() string {
 	b := make([]byte, 12)
 	rand.Read(b) // never fails
 	return accessKeyMark + base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b)[:18]
 }
 
-// newSecret returns a fresh secret of a keypair: the mark and base62.
+// newSecret returns a new secret of a keypair: the prefix and base62.
 func newSecret() string { return secretMark + base62() }
 
-// base62 returns 43 random characters of 256 bits.
+// base62 returns 43 random characters with 256 bits of entropy.
 func base62() string {
 	b := make([]byte, secretBytes)
 	rand.Read(b) // never fails

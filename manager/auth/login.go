@@ -25,11 +25,11 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// maxLoginBody is far more than an e-mail and a password need.
+// maxLoginBody is far more than an e-mail address and a password need.
 const maxLoginBody = 16 << 10
 
-// Register adds the routes under /auth. They look at credentials themselves and
-// must not be wrapped in Authenticate: who has an old cookie must be able to log in.
+// Register adds the routes under /auth. They check credentials themselves and must not be
+// wrapped in Authenticate: a client with an expired cookie must be able to log in.
 func (s *Service) Register(mux *http.ServeMux) {
 	mux.HandleFunc("POST /auth/login", s.handle(s.logIn))
 	mux.HandleFunc("POST /auth/logout", s.handle(s.logOut))
@@ -45,7 +45,7 @@ func (s *Service) handle(f func(http.ResponseWriter, *http.Request) error) http.
 	}
 }
 
-// answer is what a login and its later look-up say.
+// answer is the answer to a login, and to a request for the current login.
 type answer struct {
 	User struct {
 		ID    uuid.UUID `json:"id"`
@@ -54,7 +54,7 @@ type answer struct {
 	} `json:"user"`
 	InitialPassword bool       `json:"initialPassword"`
 	ExpiresAt       *time.Time `json:"expiresAt"`
-	// Due is what must be done before anything else: password or totp.
+	// Due is the action that is required before anything else: password or totp.
 	Due string `json:"due,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func (s *Service) logIn(w http.ResponseWriter, r *http.Request) error {
 	return write(w, c.answer())
 }
 
-// answer says who a credential is of.
+// answer returns the user of a credential.
 func (c *credential) answer() (out answer) {
 	out.User.ID, out.User.Email, out.User.Role = c.viewer.User, c.viewer.Email, string(c.viewer.Role)
 	out.InitialPassword, out.ExpiresAt, out.Due = c.initialPassword, c.expires, string(c.viewer.Due)
@@ -117,11 +117,11 @@ func (c *credential) answer() (out answer) {
 type loginBody struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
-	Code     string `json:"code"`  // of the second factor, or a recovery code
-	Force    bool   `json:"force"` // end the oldest login where no more are allowed
+	Code     string `json:"code"`  // second factor, or a recovery code
+	Force    bool   `json:"force"` // end the oldest login if the limit is reached
 }
 
-// readLogin takes JSON only, which a form of another origin cannot send.
+// readLogin accepts only JSON, which a form of another origin cannot send.
 func readLogin(w http.ResponseWriter, r *http.Request) (in loginBody, err error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		return in, problem.Invalid("Content-Type", "must be application/json")
@@ -143,13 +143,12 @@ func readLogin(w http.ResponseWriter, r *http.Request) (in loginBody, err error)
 	return in, nil
 }
 
-// errLogin is the same for an unknown user, a wrong password and a user who may
-// not log in now.
+// errLogin is the same for an unknown user, a wrong password and a user who cannot log in now.
 func errLogin() error { return problem.Unauthenticated("incorrect e-mail or password") }
 
-// verify finds the user of an e-mail and a password. It takes the same time
-// whether there is one or not. Unless the result is a success, the user is for
-// the history only.
+// verify returns the user of an e-mail address and a password. It takes the same time whether
+// the user exists or not. Unless the result is success, the user is only for the login
+// history.
 func (s *Service) verify(ctx context.Context, email, pass string, from netip.Addr) (*ent.User, loginattempt.Result, error) {
 	ctx = viewer.SystemContext(ctx)
 	u, open, err := s.findUser(ctx, email)
@@ -176,11 +175,11 @@ func (s *Service) verify(ctx context.Context, email, pass string, from netip.Add
 	return u, loginattempt.ResultSuccess, nil
 }
 
-// findUser also reports whether their domain is active. It asks as many questions
-// for an unknown user as for a known one.
+// findUser also reports whether the user's domain is active. It makes as many queries for an
+// unknown user as for a known one.
 func (s *Service) findUser(ctx context.Context, email string) (u *ent.User, open bool, err error) {
 	if !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
-		return nil, false, nil // the database refuses such text, and no one is called so
+		return nil, false, nil // the database rejects such text, and no user has it
 	}
 	u, err = s.client.User.Query().Where(user.Email(email)).Only(ctx)
 	if err != nil && !ent.IsNotFound(err) {
@@ -193,12 +192,12 @@ func (s *Service) findUser(ctx context.Context, email string) (u *ent.User, open
 	return u, open, nil
 }
 
-// rehash brings a hash to today's cost; the login continues without it.
+// rehash updates a hash to the current cost. A failure does not fail the login.
 func (s *Service) rehash(ctx context.Context, u *ent.User, pass string) *ent.User {
 	hash, err := s.passwords.Hash(ctx, pass)
 	var after *ent.User
 	if err == nil {
-		// only over the hash that was checked: the password may just be changing
+		// only if the hash is still the checked one: the password may just be changing
 		after, err = s.client.User.UpdateOne(u).Where(user.PasswordHash(u.PasswordHash)).SetPasswordHash(hash).Save(ctx)
 	}
 	if err != nil {
@@ -210,7 +209,7 @@ func (s *Service) rehash(ctx context.Context, u *ent.User, pass string) *ent.Use
 
 const maxUserAgent = 256
 
-// oldLogin is the login that the browser had until now; zero is none.
+// oldLogin returns the previous login of the browser, or zero.
 func (s *Service) oldLogin(r *http.Request) uuid.UUID {
 	secret := s.cookie(r)
 	if secret == "" || r.Header.Get(CSRFHeader) == "" {
@@ -218,7 +217,7 @@ func (s *Service) oldLogin(r *http.Request) uuid.UUID {
 	}
 	c, err := s.login(r.Context(), secret)
 	if err != nil {
-		return uuid.Nil // it was over already
+		return uuid.Nil // it had already ended
 	}
 	return c.viewer.Credential
 }
@@ -253,7 +252,7 @@ func (s *Service) session(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.remember(w, r, c.viewer) // again: a new password ends what devices were given before
+	s.remember(w, r, c.viewer) // again, because a new password invalidates earlier device cookies
 	return write(w, c.answer())
 }
 
@@ -263,6 +262,6 @@ func write(w http.ResponseWriter, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // the asker may be gone, and no one else to tell
+	_, _ = w.Write(body) // the client may have disconnected
 	return nil
 }

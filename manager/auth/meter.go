@@ -9,14 +9,14 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// How someone tried to show who they are, as metrics have it.
+// Methods of authentication, as labels of metrics.
 const (
 	byLogin      = "login"      // e-mail and password
 	byCredential = "credential" // a cookie, a token or a signature with a request
 	bySocket     = "socket"     // the first message of a WebSocket
 )
 
-// newRefusals counts what authenticates no one.
+// newRefusals counts failed authentications.
 func newRefusals(to prometheus.Registerer) *prometheus.CounterVec {
 	c := promauto.With(to).NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_auth_failures_total", Help: "Logins and requests that were refused for who asked, by kind of credential and code.",
@@ -37,7 +37,7 @@ func (s *Service) refused(path string, err error) {
 	s.refusals.WithLabelValues(kind, p.Code).Inc()
 }
 
-// RefusedSocket counts a WebSocket whose first message authenticates no one.
+// RefusedSocket counts a WebSocket whose first message did not authenticate.
 func (s *Service) RefusedSocket(err error) {
 	p, _ := problem.From(err)
 	s.refusals.WithLabelValues(bySocket, p.Code).Inc()

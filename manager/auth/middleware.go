@@ -11,12 +11,12 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// CSRFHeader must come with every request that changes something and is
-// authenticated by the cookie: pages of other origins cannot send it.
+// CSRFHeader must be set on every request that changes something and is authenticated by the
+// cookie, because pages of other origins cannot set it.
 const CSRFHeader = "X-Berth-CSRF"
 
-// Authenticate puts the viewer into the context of every request: who shows a
-// valid cookie or token or signed the request, or no one without either. Wrong ones are refused.
+// Authenticate adds the viewer to the context of every request: the user of a valid cookie,
+// token or signature, or an anonymous viewer if there is none. It rejects invalid credentials.
 func (s *Service) Authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = s.addressed(r)
@@ -29,8 +29,8 @@ func (s *Service) Authenticate(next http.Handler) http.Handler {
 	})
 }
 
-// Bearer finds the viewer of an Authorization value, as WebSocket clients send
-// it in their first message.
+// Bearer returns the viewer of an Authorization value, as WebSocket clients send it in their
+// first message.
 func (s *Service) Bearer(ctx context.Context, authorization string) (*viewer.Viewer, error) {
 	scheme, secret, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") || !strings.HasPrefix(secret, tokenMark) {
@@ -64,8 +64,8 @@ func (s *Service) identify(w http.ResponseWriter, r *http.Request) (*viewer.View
 	return c.viewer, nil
 }
 
-// ownPage refuses what a page of another origin could make a browser send with
-// our cookie.
+// ownPage rejects requests that a page of another origin could make a browser send with our
+// cookie.
 func (s *Service) ownPage(r *http.Request) error {
 	switch {
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
@@ -88,8 +88,8 @@ func (s *Service) sameOrigin(r *http.Request) bool {
 	return err == nil && u.Scheme == scheme && strings.EqualFold(u.Host, r.Host)
 }
 
-// The names say where the cookie is valid: the first only over TLS, for this
-// host alone and for all of it, which browsers enforce.
+// Cookie names. Browsers enforce that a cookie with the prefix of the first is valid only over
+// TLS, for this host and all of its paths.
 const (
 	cookieTLS   = "__Host-berth"
 	cookiePlain = "berth"
@@ -111,7 +111,7 @@ func (s *Service) cookieOf(r *http.Request, plain, tls string) string {
 	return c.Value
 }
 
-// setCookie gives the browser a cookie for some seconds; less than 0 takes it away.
+// setCookie sets a cookie for a number of seconds; a negative number deletes it.
 func (s *Service) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
 	s.setCookieOf(w, r, cookiePlain, cookieTLS, value, seconds)
 }
@@ -126,7 +126,7 @@ func (s *Service) setCookieOf(w http.ResponseWriter, r *http.Request, plain, tls
 	http.SetCookie(w, c)
 }
 
-// fail answers with err. A browser whose cookie is over forgets it.
+// fail answers with err, and deletes an expired cookie.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.refused(r.URL.Path, err)
 	if p, _ := problem.From(err); p.Code == problem.CodeUnauthenticated {

@@ -12,11 +12,11 @@ import (
 
 const (
 	rateWindow  = 15 * time.Minute
-	defaultRate = 10_000 // requests a window, of a keypair without its own
+	defaultRate = 10_000 // requests per window, for a keypair without its own limit
 )
 
-// rates counts the requests of keypairs in fixed windows: in Redis for all
-// managers, and in the process itself for when Redis is away.
+// rates counts the requests of keypairs in fixed windows: in Redis for all managers, and in
+// the process for when Redis is unavailable.
 type rates struct {
 	redis redis.UniversalClient
 	warn  func(ctx context.Context, msg string, args ...any)
@@ -26,10 +26,10 @@ type rates struct {
 	seen   map[uuid.UUID]int // in this window
 }
 
-// rate is where a keypair stands after a request.
+// rate is the state of a keypair after a request.
 type rate struct {
 	limit, remaining int
-	wait             time.Duration // until the next window, when the limit is passed
+	wait             time.Duration // until the next window, if the limit is exceeded
 }
 
 // take counts a request of a keypair.

@@ -19,17 +19,17 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// resetLength is that of generated passwords; it gives more than 110 bits.
+// resetLength is the length of generated passwords, which gives more than 110 bits.
 const resetLength = 20
 
-// ResetUserPasswordInput names the user; without a password one is made.
+// ResetUserPasswordInput names the user; an empty password is generated.
 type ResetUserPasswordInput struct {
 	User            uuid.UUID
 	Password        *string
-	KeepCredentials *bool // access tokens, keypairs and SSH keys; nil: they end
+	KeepCredentials *bool // access tokens, keypairs and SSH keys; nil: revoke them
 }
 
-// ResetUserPasswordPayload has the password when it was made, this once.
+// ResetUserPasswordPayload has a generated password, which is shown only once.
 type ResetUserPasswordPayload struct {
 	User     *ent.User
 	Password *string
@@ -38,11 +38,11 @@ type ResetUserPasswordPayload struct {
 // ResetTotpInput names the user.
 type ResetTotpInput struct{ User uuid.UUID }
 
-// ResetTotpPayload is the user, who has no second factor any more.
+// ResetTotpPayload is the user, without the second factor.
 type ResetTotpPayload struct{ User *ent.User }
 
-// ResetUserPassword gives someone else a password that they must change, and ends
-// all their logins and, unless the input keeps them, their other credentials.
+// ResetUserPassword sets the password of another user, who must change it. It ends all their
+// logins and, unless the input keeps them, revokes their other credentials.
 func (s *Service) ResetUserPassword(ctx context.Context, in ResetUserPasswordInput) (*ResetUserPasswordPayload, error) {
 	u, err := s.resettable(ctx, in.User)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) ResetUserPassword(ctx context.Context, in ResetUserPasswordInp
 	return out, err
 }
 
-// ResetTotp turns off the second factor of someone who lost theirs.
+// ResetTotp removes the second factor of a user who has lost it.
 func (s *Service) ResetTotp(ctx context.Context, in ResetTotpInput) (*ResetTotpPayload, error) {
 	u, err := s.resettable(ctx, in.User)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Service) ResetTotp(ctx context.Context, in ResetTotpInput) (*ResetTotpP
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	if err := clearTotp(system, tx, u.ID); err != nil {
 		return nil, fmt.Errorf("turn off second factor: %w", err)
 	}
@@ -93,8 +93,8 @@ func (s *Service) ResetTotp(ctx context.Context, in ResetTotpInput) (*ResetTotpP
 	return &ResetTotpPayload{User: u}, err
 }
 
-// resettable reads a user whose credentials the viewer may replace: with them they
-// could be that user, who therefore must not have more rights than they.
+// resettable returns a user whose credentials the viewer can replace. With them, the viewer
+// could act as the user, so the user must not have more permissions than the viewer.
 func (s *Service) resettable(ctx context.Context, id uuid.UUID) (*ent.User, error) {
 	u, err := s.client.User.Get(ctx, id)
 	if ent.IsNotFound(err) {
@@ -128,7 +128,7 @@ func (s *Service) resettable(ctx context.Context, id uuid.UUID) (*ent.User, erro
 	return u, nil
 }
 
-// rules are what the user's domain asks of their password.
+// rules returns the password rules of the user's domain.
 func (s *Service) rules(ctx context.Context, u *ent.User) (password.Rules, error) {
 	d, err := s.client.Domain.Get(viewer.SystemContext(ctx), u.DomainID)
 	if err != nil {
@@ -137,23 +137,23 @@ func (s *Service) rules(ctx context.Context, u *ent.User) (password.Rules, error
 	return password.RulesOf(d), nil
 }
 
-// newPassword is what changes with a password.
+// newPassword describes the change of a password.
 type newPassword struct {
 	hash     string
-	keep     uuid.UUID // the login that stays
-	required bool      // reports whether the user must change it at the next login
-	endAll   bool      // reports whether access tokens, keypairs and SSH keys end too
+	keep     uuid.UUID // the login that is kept
+	required bool      // the user must change it at the next login
+	endAll   bool      // also revoke access tokens, keypairs and SSH keys
 }
 
-// setPassword writes the hash and ends the user's logins, all but one, and with
-// endAll their other credentials.
+// setPassword stores the hash and ends all logins of the user but one, and with endAll revokes
+// their other credentials.
 func (s *Service) setPassword(ctx context.Context, u *ent.User, p newPassword) error {
 	system := viewer.SystemContext(ctx)
 	tx, err := s.client.Tx(system)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	n, err := tx.User.Update().
 		Where(user.ID(u.ID), user.PasswordHash(u.PasswordHash)).
 		SetPasswordHash(p.hash).SetInitialPassword(false).SetPasswordChangeRequired(p.required).SetPasswordChangedAt(clock.Now()).

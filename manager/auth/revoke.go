@@ -19,11 +19,11 @@ import (
 // RevokeLoginSessionInput names the login to end.
 type RevokeLoginSessionInput struct{ ID uuid.UUID }
 
-// LoginSessionPayload is the login that was ended.
+// LoginSessionPayload is the id of the ended login.
 type LoginSessionPayload struct{ ID uuid.UUID }
 
-// RevokeLoginSession ends a login of one's own, or of a user whose logins one
-// may end, with its open connections.
+// RevokeLoginSession ends a login of the viewer, or of a user whose logins they can end, and
+// closes its connections.
 func (s *Service) RevokeLoginSession(ctx context.Context, in RevokeLoginSessionInput) (*LoginSessionPayload, error) {
 	v, err := person(ctx)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *Service) RevokeLoginSession(ctx context.Context, in RevokeLoginSessionI
 	return &LoginSessionPayload{ID: l.ID}, nil
 }
 
-// Logins lists the logins that are not over: one's own, or those of a user whose
-// logins one may see or end.
+// Logins returns the valid logins of the viewer, or of a user whose logins they can see or
+// end.
 func (s *Service) Logins(ctx context.Context, of *uuid.UUID) ([]*ent.LoginSession, error) {
 	v, err := person(ctx)
 	if err != nil {
@@ -72,10 +72,10 @@ func (s *Service) Logins(ctx context.Context, of *uuid.UUID) ([]*ent.LoginSessio
 		Order(loginsession.ByCreatedAt()).All(viewer.SystemContext(ctx))
 }
 
-// credentialOf is where the credentials of a user stand.
+// credentialOf returns the scopes of a user's credentials.
 func credentialOf(u *ent.User) access.Object { return access.Object{Domain: u.DomainID, Owner: u.ID} }
 
-// person returns the viewer when it is a user.
+// person returns the viewer if it is a user.
 func person(ctx context.Context) (*viewer.Viewer, error) {
 	v := viewer.From(ctx)
 	if v == nil || v.IsAnonymous() || v.IsSystem() {
@@ -84,8 +84,8 @@ func person(ctx context.Context) (*viewer.Viewer, error) {
 	return v, nil
 }
 
-// self returns the viewer when it is the user in person: no token or keypair,
-// and no one who acts as them.
+// self returns the viewer if it is the user in person: without a token or keypair, and not
+// another user who acts as them.
 func self(ctx context.Context) (*viewer.Viewer, error) {
 	v, err := person(ctx)
 	if err != nil {

@@ -20,12 +20,11 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// maxSignedBody is the largest body whose digest is checked before anything else
-// reads it. What is larger (files) goes by tickets.
+// maxSignedBody is the largest body that can be signed. Files use tickets instead.
 const maxSignedBody = 1 << 20
 
-// signed finds the viewer of a signed request, and tells in the answer what is
-// left of the keypair's rate.
+// signed returns the viewer of a signed request, and sets the rate limit headers of the
+// answer.
 func (s *Service) signed(w http.ResponseWriter, r *http.Request) (*viewer.Viewer, error) {
 	ctx := r.Context()
 	parts, err := signature.Parse(r)
@@ -36,7 +35,8 @@ func (s *Service) signed(w http.ResponseWriter, r *http.Request) (*viewer.Viewer
 	if err != nil {
 		return nil, err
 	}
-	// Only now: who does not hold the secret learns nothing, not even the time.
+	// Checked only now, so that a client without the secret learns nothing, not even the
+	// server's time.
 	if t := clock.Now(); !parts.Fresh(t) {
 		return nil, problem.Unauthenticated("the signature has expired, or was created more than %s from the server's time, %d (%s)",
 			signature.MaxSkew, t.Unix(), t.UTC().Format(time.RFC3339)).WithField(signature.HeaderInput)
@@ -60,8 +60,8 @@ func (s *Service) signed(w http.ResponseWriter, r *http.Request) (*viewer.Viewer
 	return c.viewer, nil
 }
 
-// holder finds the keypair that made a signature. That there is none, that it
-// is not active and that another secret signed look the same and cost the same.
+// holder returns the keypair that made a signature. A missing keypair, an inactive one and a
+// wrong secret give the same error after the same time.
 func (s *Service) holder(ctx context.Context, parts *signature.Parts) (*credential, error) {
 	found, err := s.find(ctx, liveKeypairs+"c.access_key = $1", parts.AccessKey)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) holder(ctx context.Context, parts *signature.Parts) (*credenti
 	return found[0], nil
 }
 
-// checkBody reads the body and gives it back when it is what was signed.
+// checkBody reads the body, compares it with the signed digest, and restores it.
 func checkBody(w http.ResponseWriter, r *http.Request, parts *signature.Parts) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSignedBody))
 	if big := (*http.MaxBytesError)(nil); errors.As(err, &big) {
@@ -91,32 +91,32 @@ func checkBody(w http.ResponseWriter, r *http.Request, parts *signature.Parts) e
 	if !parts.Matches(body) {
 		return problem.Unauthenticated(refused)
 	}
-	if len(body) > 0 { // without one, r.Body may be what an upgrade needs
+	if len(body) > 0 { // an empty body must stay as it is, because an upgrade needs it
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	return nil
 }
 
-// A nonce is kept as long as a request with it could be taken: from MaxSkew
-// before it was created to MaxSkew after, and a minute for clocks that are set.
+// nonceLife is how long a nonce is stored: as long as a request with it would be accepted,
+// from MaxSkew before its creation to MaxSkew after, plus a minute for clock adjustments.
 const nonceLife = 2*signature.MaxSkew + time.Minute
 
-// mostNonces bounds one generation of those that this process keeps.
+// mostNonces limits one generation of the nonces in this process.
 const mostNonces = 500_000
 
-// nonces refuses those it has seen: in Redis for all managers, and in the
-// process itself for when Redis is away. There they are kept in two
-// generations, so that forgetting the old ones costs nothing.
+// nonces rejects repeated nonces: in Redis for all managers, and in the process for when Redis
+// is unavailable. The process has two generations, so that old nonces can be dropped at no
+// cost.
 type nonces struct {
 	redis redis.UniversalClient
 	warn  func(ctx context.Context, msg string, args ...any)
 
 	mu         sync.Mutex
 	young, old map[string]struct{}
-	since      time.Time // when young was begun
+	since      time.Time // start of the young generation
 }
 
-// take reports whether the nonce is new, and remembers it.
+// take reports whether the nonce is new, and stores it.
 func (n *nonces) take(ctx context.Context, nonce string) bool {
 	if !n.takeHere(nonce, time.Now()) {
 		return false

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// CreateSSHKeyInput names an SSH key that the platform makes.
+// CreateSSHKeyInput names an SSH key that the server generates.
 type CreateSSHKeyInput struct{ Name string }
 
 // AddSSHKeyInput is a public key, as in a line of authorized_keys.
@@ -30,23 +30,23 @@ type AddSSHKeyInput struct{ Name, PublicKey string }
 // DeleteSSHKeyInput names the SSH key to delete.
 type DeleteSSHKeyInput struct{ ID uuid.UUID }
 
-// SSHKeyPayload is an SSH key, with its private half once, when it is made.
+// SSHKeyPayload is an SSH key; the private key is set only after its creation.
 type SSHKeyPayload struct {
 	SSHKey     *ent.SSHKey
 	PrivateKey *string
 }
 
-// DeleteSSHKeyPayload is the SSH key that is gone.
+// DeleteSSHKeyPayload is the id of the deleted SSH key.
 type DeleteSSHKeyPayload struct{ ID uuid.UUID }
 
 const (
-	maxSSHKeys   = 50      // of a user
+	maxSSHKeys   = 50      // per user
 	maxPublicKey = 8 << 10 // bytes; RSA of 16384 bits has 2.8 KB
 	minRSA       = 2048
 	maxRSA       = 16384
 )
 
-// CreateSSHKey makes a key and returns its private half, which is not kept.
+// CreateSSHKey generates a key and returns the private key, which is not stored.
 func (s *Service) CreateSSHKey(ctx context.Context, in CreateSSHKeyInput) (*SSHKeyPayload, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) CreateSSHKey(ctx context.Context, in CreateSSHKeyInput) (*SSHK
 	return &SSHKeyPayload{SSHKey: kept, PrivateKey: &text}, nil
 }
 
-// AddSSHKey keeps a public key that its owner made themselves.
+// AddSSHKey stores a public key of the user.
 func (s *Service) AddSSHKey(ctx context.Context, in AddSSHKeyInput) (*SSHKeyPayload, error) {
 	key, err := parsePublicKey(in.PublicKey)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Service) AddSSHKey(ctx context.Context, in AddSSHKeyInput) (*SSHKeyPayl
 	return &SSHKeyPayload{SSHKey: kept}, nil
 }
 
-// DeleteSSHKey takes an SSH key away.
+// DeleteSSHKey deletes an SSH key.
 func (s *Service) DeleteSSHKey(ctx context.Context, in DeleteSSHKeyInput) (*DeleteSSHKeyPayload, error) {
 	if _, err := person(ctx); err != nil {
 		return nil, err
@@ -108,7 +108,8 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 	if err != nil {
 		return nil, err
 	}
-	// The key enters sessions and folders of every project, so must who adds it.
+	// The key gives access to sessions and folders of every project, so the credential that
+	// adds it must have this access.
 	for _, scope := range []access.TokenScope{access.TokenSessions, access.TokenFolders} {
 		if !v.Allows(scope) || v.Within != uuid.Nil {
 			return nil, problem.Forbidden("the access token lacks the scope %s on all projects", scope)
@@ -121,7 +122,7 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	o, err := originOf(ctx, tx, v)
 	if err != nil {
 		return nil, err
@@ -159,8 +160,8 @@ func (s *Service) keepSSHKey(ctx context.Context, name string, key ssh.PublicKey
 	return k.Unwrap(), nil
 }
 
-// parsePublicKey reads one line of authorized_keys. Options and comment are
-// dropped, so that they cannot reach a session.
+// parsePublicKey reads one line of authorized_keys. It drops options and the comment, so that
+// they cannot reach a session.
 func parsePublicKey(text string) (ssh.PublicKey, error) {
 	const field = "publicKey"
 	text = strings.TrimSpace(text)

@@ -13,30 +13,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// How many failures are let through in a window. The pair of a user and an address
-// stops someone who guesses; the address someone who tries many users; the user
-// many addresses that try one. Known devices and known addresses count apart, so
-// that failures elsewhere do not lock them out (familiar.go).
+// Limits of failures within a window. The count of a user at an address stops guessing one
+// password; that of an address stops trying many users; that of a user stops many addresses.
+// Known devices and known addresses have separate counts, so that failures elsewhere do not
+// lock them out (familiar.go).
 const (
 	window       = 15 * time.Minute
 	mostPair     = 10
 	mostAddress  = 50
 	mostUser     = 100
-	mostFamiliar = 100    // of one address, at all users who are known there
-	mostKeys     = 50_000 // kept in this process
+	mostFamiliar = 100    // of one address, for all users known there
+	mostKeys     = 50_000 // in this process
 	redisTimeout = 300 * time.Millisecond
 )
 
-// bucket counts attempts under a key. The first bucket of an attempt is emptied
-// when one succeeds.
+// bucket counts attempts under a key. A success clears the first bucket of the attempt.
 type bucket struct {
 	key   string
 	limit int
 }
 
-// throttle counts in Redis, for all managers, and in the process itself. Both
-// must agree to let an attempt through: a Redis that is away or was emptied
-// leaves what each manager has seen.
+// throttle counts in Redis, for all managers, and in the process. Both must allow an attempt:
+// if Redis is unavailable or was emptied, the counts of each manager remain.
 type throttle struct {
 	redis redis.UniversalClient
 	log   *slog.Logger
@@ -54,8 +52,8 @@ func newThrottle(client redis.UniversalClient, log *slog.Logger) *throttle {
 	return &throttle{redis: client, log: log, seen: map[string][]attempt{}}
 }
 
-// loginBuckets are the buckets of a login. The e-mail is hashed: Redis needs no
-// names, and keys stay short.
+// loginBuckets returns the buckets of a login. The e-mail address is hashed, because Redis
+// does not need it and keys stay short.
 func loginBuckets(email string, from netip.Addr, f familiar) []bucket {
 	user := hex.EncodeToString(hash(email)[:12])
 	switch {
@@ -74,9 +72,9 @@ func loginBuckets(email string, from netip.Addr, f familiar) []bucket {
 	}
 }
 
-// take counts an attempt before it is made, so that many at once cannot slip
-// through, and returns how to forget it when it succeeds. When it returns a
-// wait, the attempt must not be made.
+// take counts an attempt before it is made, so that concurrent attempts cannot pass the limit,
+// and returns a function that removes it after success. If it returns a wait, the attempt must
+// not be made.
 func (t *throttle) take(ctx context.Context, buckets []bucket) (succeeded func(context.Context), wait time.Duration) {
 	a := attempt{id: uuid.NewString(), at: time.Now()}
 	if wait = t.takeHere(a, buckets); wait > 0 {
@@ -121,7 +119,7 @@ func (t *throttle) fresh(key string, at time.Time) []attempt {
 	return list
 }
 
-// makeRoom bounds what someone with many addresses can make us remember.
+// makeRoom limits the memory that a client with many addresses can use.
 func (t *throttle) makeRoom(at time.Time) {
 	if len(t.seen) < mostKeys {
 		return
@@ -137,8 +135,8 @@ func (t *throttle) makeRoom(at time.Time) {
 	}
 }
 
-// takeScript does the same for all managers at once: it returns how many
-// milliseconds to wait, or counts the attempt and returns 0.
+// takeScript does the same for all managers: it returns the milliseconds to wait, or counts
+// the attempt and returns 0.
 var takeScript = redis.NewScript(`
 local now, window, wait = tonumber(ARGV[1]), tonumber(ARGV[2]), 0
 for i, key in ipairs(KEYS) do
@@ -205,5 +203,5 @@ func (t *throttle) forget(ctx context.Context, a attempt, buckets []bucket) {
 	}
 }
 
-// redisKey has a hash tag, so that a cluster keeps all keys of a script together.
+// redisKey has a hash tag, so that all keys of a script are on one node of a Redis cluster.
 func redisKey(b bucket) string { return "berth:{login}:" + b.key }

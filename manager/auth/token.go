@@ -18,29 +18,28 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// CreateAccessTokenInput is what a new access token is made of.
+// CreateAccessTokenInput describes a new access token.
 type CreateAccessTokenInput struct {
 	Name      string
-	Scopes    []access.TokenScope // nil: all that the viewer has
-	Project   *uuid.UUID          // the only one that it reaches; nil: all
+	Scopes    []access.TokenScope // nil: all scopes of the viewer
+	Project   *uuid.UUID          // the only project that it gives access to; nil: all
 	ExpiresAt *time.Time
 }
 
 // RevokeAccessTokenInput names the token to end.
 type RevokeAccessTokenInput struct{ ID uuid.UUID }
 
-// AccessTokenPayload is a token, with its secret once, when it is created.
+// AccessTokenPayload is a token; the secret is set only after its creation.
 type AccessTokenPayload struct {
 	AccessToken *ent.AccessToken
 	Secret      *string
 }
 
-// maxTokens is how many valid tokens a user may have.
+// maxTokens is the limit of valid tokens per user.
 const maxTokens = 100
 
-// CreateAccessToken makes a token with the rights of its user, or fewer. One
-// that is made with a token or keypair reaches no further than that, and ends with
-// it at the latest.
+// CreateAccessToken creates a token with the permissions of its user, or fewer. A token that
+// is created with a token or keypair has at most its permissions, and expires no later.
 func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInput) (*AccessTokenPayload, error) {
 	v, err := s.maker(ctx)
 	if err != nil {
@@ -95,7 +94,9 @@ func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInp
 }
 
 // RevokeAccessToken ends a token of one's own, or anyone's as superadmin, with
-// what was opened and made with it. Revoking it again changes nothing.
+// RevokeAccessToken revokes a token of the viewer, or any token as superadmin, together with
+// its connections and the credentials that were created with it. Revoking it again changes
+// nothing.
 func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInput) (*AccessTokenPayload, error) {
 	if _, err := person(ctx); err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInp
 	return &AccessTokenPayload{AccessToken: token}, nil
 }
 
-// scopesFor returns the scopes of a new token, each once, in their order.
+// scopesFor returns the scopes of a new token, sorted and without duplicates.
 func scopesFor(v *viewer.Viewer, asked []access.TokenScope) ([]string, error) {
 	for _, scope := range asked {
 		if !slices.Contains(access.TokenScopes(), scope) {
@@ -156,7 +157,8 @@ func scopesFor(v *viewer.Viewer, asked []access.TokenScope) ([]string, error) {
 }
 
 // projectFor returns the project of a new token: one of the viewer's, and that
-// of the token it is made with.
+// projectFor returns the project of a new token: one of the viewer's, and the same as that of
+// a token that creates it.
 func projectFor(v *viewer.Viewer, asked *uuid.UUID) (*uuid.UUID, error) {
 	if asked == nil {
 		if v.Within == uuid.Nil {

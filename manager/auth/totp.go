@@ -19,16 +19,16 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// StartTotpPayload is what an authenticator app needs.
+// StartTotpPayload is the data for an authenticator app.
 type StartTotpPayload struct {
-	Secret string // base32, to type
-	URL    string // otpauth, to show as a QR code
+	Secret string // base32, for typing
+	URL    string // otpauth, for a QR code
 }
 
-// ConfirmTotpInput is a code of the secret that was handed out.
+// ConfirmTotpInput is a code of the new secret.
 type ConfirmTotpInput struct{ Code string }
 
-// DisableTotpInput proves with both factors that it is really them.
+// DisableTotpInput has both factors.
 type DisableTotpInput struct {
 	Password string
 	Code     string
@@ -37,11 +37,11 @@ type DisableTotpInput struct {
 // RegenerateRecoveryCodesInput is a code of the second factor.
 type RegenerateRecoveryCodesInput struct{ Code string }
 
-// RecoveryCodesPayload are new codes, shown this once.
+// RecoveryCodesPayload are new codes, which are shown only once.
 type RecoveryCodesPayload struct{ Codes []string }
 
-// StartTotp gives the viewer a secret for an authenticator app. It counts once
-// a code of it was confirmed.
+// StartTotp creates a secret for an authenticator app. It takes effect after a code was
+// confirmed.
 func (s *Service) StartTotp(ctx context.Context) (*StartTotpPayload, error) {
 	v, err := self(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) StartTotp(ctx context.Context) (*StartTotpPayload, error) {
 	return &StartTotpPayload{Secret: base32Plain.EncodeToString(secret), URL: codeURL(v.Email, secret)}, nil
 }
 
-// ConfirmTotp turns the second factor on.
+// ConfirmTotp enables the second factor.
 func (s *Service) ConfirmTotp(ctx context.Context, in ConfirmTotpInput) (*RecoveryCodesPayload, error) {
 	out := &RecoveryCodesPayload{}
 	err := s.withCode(ctx, in.Code, func(ctx context.Context, tx *ent.Tx, u *ent.User) error {
@@ -96,7 +96,7 @@ func (s *Service) RegenerateRecoveryCodes(ctx context.Context, in RegenerateReco
 	return out, nil
 }
 
-// DisableTotp turns the second factor off.
+// DisableTotp disables the second factor.
 func (s *Service) DisableTotp(ctx context.Context, in DisableTotpInput) error {
 	return s.withCode(ctx, in.Code, func(ctx context.Context, tx *ent.Tx, u *ent.User) error {
 		if u.TotpEnabledAt == nil {
@@ -115,8 +115,8 @@ func (s *Service) DisableTotp(ctx context.Context, in DisableTotpInput) error {
 
 func errNoTotp() error { return problem.Precondition("you have no second factor") }
 
-// withCode runs f with the viewer's row locked once a code of theirs was used. All
-// that f refuses counts as a failed attempt, too.
+// withCode verifies a code of the viewer and runs f with the viewer's row locked. An error of
+// f counts as a failed attempt, too.
 func (s *Service) withCode(ctx context.Context, code string, f func(context.Context, *ent.Tx, *ent.User) error) error {
 	v, err := self(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Service) withCode(ctx context.Context, code string, f func(context.Cont
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	u, err := tx.User.Query().Where(user.ID(v.User)).ForUpdate().Only(ctx)
 	if err != nil {
 		return fmt.Errorf("read user: %w", err)
@@ -155,8 +155,8 @@ func (s *Service) withCode(ctx context.Context, code string, f func(context.Cont
 	return nil
 }
 
-// useCode reports whether a code is right, and sees to it that it is right once.
-// The user's row must be locked.
+// useCode reports whether a code is valid, and marks it as used. The user's row must be
+// locked.
 func (s *Service) useCode(ctx context.Context, tx *ent.Tx, u *ent.User, code string) (bool, error) {
 	code = plainCode(code)
 	secret, err := s.keys.Open(seal.SecondFactor, u.TotpSealed)
@@ -196,10 +196,10 @@ func clearTotp(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	return tx.User.UpdateOneID(id).ClearTotpSealed().ClearTotpEnabledAt().SetTotpStep(0).Exec(ctx)
 }
 
-// codeBuckets count the tries at a second factor during a login: six digits need
-// it, and who gets here knows the password. Tries of unknown devices at unknown
-// addresses count together, and never for the known ones. A recovery code is too
-// long to guess, so it is not counted here; the login's own buckets bound the work.
+// codeBuckets returns the buckets for attempts at a second factor during a login: six digits
+// can be guessed, and a client at this step knows the password. Attempts of unknown devices at
+// unknown addresses share a bucket, separate from those of known ones. A recovery code is too
+// long to guess, so it has no bucket here; the buckets of the login limit the load.
 func codeBuckets(user uuid.UUID, code string, from netip.Addr, f familiar) []bucket {
 	key := "code:" + user.String()
 	switch {
@@ -213,13 +213,13 @@ func codeBuckets(user uuid.UUID, code string, from netip.Addr, f familiar) []buc
 	return []bucket{{key, mostPair}}
 }
 
-// ownBuckets count what a logged-in user tries. Each login counts for itself:
-// someone with a stolen login must not keep the owner from ending it.
+// ownBuckets returns the buckets for attempts of a logged-in user. Each login has its own, so
+// that an attacker with a stolen login cannot prevent the owner from ending it.
 func ownBuckets(what string, v *viewer.Viewer) []bucket {
 	return []bucket{{what + ":" + v.User.String() + ":" + v.Credential.String(), mostPair}}
 }
 
-// tooManyCodes counts an attempt at a code before it is looked at.
+// tooManyCodes counts an attempt before the code is checked.
 func (s *Service) tooManyCodes(ctx context.Context, b *beginning) time.Duration {
 	if b.user.TotpEnabledAt == nil || b.code == "" || len(b.codes) == 0 {
 		return 0

@@ -13,9 +13,9 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Visitor finds the viewer of an access token that was shown to a storage proxy, and
-// where they are: the peer is who connected there, and forwarded what their request says
-// of where it came from.
+// Visitor returns the viewer of an access token that a client sent to a storage proxy, and the
+// client's address: peer is the address of its connection, and forwarded the forwarding
+// headers of its request.
 func (s *Service) Visitor(ctx context.Context, token, peer string, forwarded []string) (*viewer.Viewer, netip.Addr, error) {
 	ctx, from := s.visit(ctx, peer, forwarded)
 	v, err := s.Bearer(ctx, "Bearer "+token)
@@ -28,12 +28,12 @@ func (s *Service) visit(ctx context.Context, peer string, forwarded []string) (c
 	return ctx, AddressFrom(ctx)
 }
 
-// liveKeys are SSH keys. One opens folders and nothing else.
+// liveKeys selects valid SSH keys. A key gives access to folders only.
 var liveKeys = fmt.Sprintf(live, "created_at", "ssh_keys", "c.fingerprint = $1 AND (c.expires_at IS NULL OR c.expires_at > now()) AND ",
 	fmt.Sprintf(`'["%s"]'::json`, access.TokenFolders), "NULL::uuid", "''", "c.expires_at", noSecret, noRate)
 
-// Keyholder finds the viewer of an SSH key with which someone came to a storage
-// proxy, which has made sure that they have its other half.
+// Keyholder returns the viewer of an SSH key that a client presented to a storage proxy. The
+// proxy has verified that the client has the private key.
 func (s *Service) Keyholder(ctx context.Context, email string, public []byte, peer string) (*viewer.Viewer, netip.Addr, error) {
 	ctx, from := s.visit(ctx, peer, nil)
 	key, err := ssh.ParsePublicKey(public)

@@ -19,10 +19,10 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Watch returns a channel that is closed as soon as v's credential is revoked or
-// their rights are no longer those of v, or no longer from the address that ctx
-// comes from. Every connection that outlives a request (subscription, terminal,
-// port) must watch and end. It is forgotten with ctx.
+// Watch returns a channel that is closed when v's credential is revoked, when their
+// permissions are reduced, or when the address of ctx is no longer allowed. Every connection
+// that outlives a request (subscription, terminal, port) must watch it and end. The watch ends
+// with ctx.
 func (s *Service) Watch(ctx context.Context, v *viewer.Viewer) <-chan struct{} {
 	w := &watcher{viewer: v, from: AddressFrom(ctx), ended: make(chan struct{})}
 	s.watchers.add(w)
@@ -30,23 +30,23 @@ func (s *Service) Watch(ctx context.Context, v *viewer.Viewer) <-chan struct{} {
 	return w.ended
 }
 
-// Disconnect ends what is open with a credential or by a user, here at once and
-// at the other managers by an event.
+// Disconnect closes the connections of a credential or a user: here at once, and at the other
+// managers by an event.
 func (s *Service) Disconnect(ctx context.Context, credentialOrUser uuid.UUID) {
 	s.watchers.end(credentialOrUser)
 	s.bus.Publish(ctx, event.Event{Topic: event.Login, ID: credentialOrUser})
 }
 
-// Recheck has all managers look at once whether what is open by a user may stay
-// so. What continues being allowed stays open.
+// Recheck makes all managers check at once whether the connections of a user are still
+// allowed, and close the others.
 func (s *Service) Recheck(ctx context.Context, user uuid.UUID) {
 	s.bus.Publish(ctx, event.Event{Topic: event.Login, ID: user, Data: recheck})
 }
 
-// recheck marks the events that ask to look again rather than to end.
+// recheck is the payload of events that request a check instead of an end.
 var recheck = []byte("recheck")
 
-// watchBus ends what events tell, and every few seconds what the rows tell.
+// watchBus handles the events, and every few seconds compares all connections with the rows.
 func (s *Service) watchBus(ctx context.Context) {
 	events := s.bus.Subscribe(ctx, event.Login)
 	tick := time.NewTicker(s.recheck)
@@ -73,8 +73,8 @@ func (s *Service) watchBus(ctx context.Context) {
 	}
 }
 
-// compare ends those of the watchers whose credential or rights are not what they
-// were. When the database cannot be asked nothing is known and nothing ends.
+// compare closes the connections whose credential or permissions have changed. If the database
+// cannot be reached, none are closed.
 func (s *Service) compare(ctx context.Context, open []*watcher) {
 	if len(open) == 0 {
 		return
@@ -96,7 +96,7 @@ func (s *Service) compare(ctx context.Context, open []*watcher) {
 	}
 }
 
-// stays reports whether a connection may continue, given its credential of now.
+// stays reports whether a connection can continue, given the current state of its credential.
 func (s *Service) stays(ctx context.Context, w *watcher, c *credential) bool {
 	switch {
 	case c == nil || !fromAllowed(c.addresses, w.from):
@@ -107,8 +107,8 @@ func (s *Service) stays(ctx context.Context, w *watcher, c *credential) bool {
 	return same(c.viewer, w.viewer)
 }
 
-// current reads the live credentials of the watchers. An open connection counts
-// as use of the login.
+// current reads the valid credentials of the watchers. An open connection counts as use of a
+// login.
 func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*credential, error) {
 	var logins, tokens, keypairs []string
 	for _, w := range open {
@@ -153,8 +153,8 @@ func same(a, b *viewer.Viewer) bool {
 		reflect.DeepEqual(a.Grants, b.Grants) && keeps(a.Shares, b.Shares)
 }
 
-// keeps reports whether every folder that was shared still is, for the same. One that
-// came to them ends nothing.
+// keeps reports whether every shared folder is still shared with the same permission. New
+// shares do not matter.
 func keeps(now, before map[uuid.UUID]access.FolderPermission) bool {
 	for folder, p := range before {
 		if now[folder] != p {
@@ -164,8 +164,7 @@ func keeps(now, before map[uuid.UUID]access.FolderPermission) bool {
 	return true
 }
 
-// expireLogins writes down which logins ended by themselves. How long the rows
-// of those that are over are kept is said in manager/audit.
+// expireLogins writes expired logins to the login history. Package audit deletes their rows.
 func (s *Service) expireLogins(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Minute)
 	defer tick.Stop()
@@ -191,7 +190,7 @@ type watcher struct {
 
 func (w *watcher) finish() { w.once.Do(func() { close(w.ended) }) }
 
-// watchers finds them by credential, by user and by who acts as them.
+// watchers indexes them by credential, by user and by actor.
 type watchers struct {
 	mu   sync.Mutex
 	byID map[uuid.UUID]map[*watcher]struct{}
@@ -221,7 +220,7 @@ func (ws *watchers) remove(w *watcher) {
 	}
 }
 
-// of are the watchers of a credential or user.
+// of returns the watchers of a credential or user.
 func (ws *watchers) of(key uuid.UUID) []*watcher {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

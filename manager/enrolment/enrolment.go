@@ -1,6 +1,6 @@
-// Package enrolment decides which machines belong to the cluster: it makes and uses up
-// join tokens, admits the certificates that go back to them, and revokes those of a
-// machine. Agents and storage proxies are enrolled alike; their services import it.
+// Package enrolment decides which machines belong to the cluster: it creates and redeems join
+// tokens, checks the certificates that were issued for them, and revokes the certificates of a
+// machine. The services of agents and of storage proxies import it.
 package enrolment
 
 import (
@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// tokenLife is how long a join token may wait for its machine.
+	// tokenLife is the validity of a join token.
 	tokenLife = time.Hour
-	// watchEvery is how soon a revocation is noticed whose event was lost.
+	// watchEvery is how soon a revocation is noticed if its event was lost.
 	watchEvery = 5 * time.Second
 )
 
@@ -40,7 +40,7 @@ type Service struct {
 // New returns a Service.
 func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client, bus} }
 
-// NewToken makes a join token for a role; it works once and for an hour.
+// NewToken creates a join token for a role. It can be used once, within an hour.
 func (s *Service) NewToken(ctx context.Context, role jointoken.Role) (string, time.Time, error) {
 	token := "join-" + strings.ToLower(rand.Text())
 	hash := sha256.Sum256([]byte(token))
@@ -52,7 +52,7 @@ func (s *Service) NewToken(ctx context.Context, role jointoken.Role) (string, ti
 	return token, expires, nil
 }
 
-// Join checks the one-time token of a machine and uses it up; it is the hub's Join.
+// Join redeems the one-time token of a machine. It is the hub's Join.
 func (s *Service) Join(ctx context.Context, token, role, name string) error {
 	ctx = viewer.SystemContext(ctx)
 	hash := sha256.Sum256([]byte(token))
@@ -68,8 +68,8 @@ func (s *Service) Join(ctx context.Context, token, role, name string) error {
 	return nil
 }
 
-// Admit refuses a certificate that goes back to no join of this role and name, or to
-// a revoked one; it is the hub's Admit.
+// Admit returns an error for a certificate without a valid join of this role and name. It is
+// the hub's Admit.
 func (s *Service) Admit(ctx context.Context, role, name, enrolment string) error {
 	ok, err := admitted(viewer.SystemContext(ctx), s.client.JoinToken.Query(), role, name, enrolment)
 	if err != nil {
@@ -94,8 +94,8 @@ func refusal(ok bool, role, name string) error {
 	return fmt.Errorf("%s %s was removed, or never joined: %w", role, name, errdefs.ErrPermissionDenied)
 }
 
-// admitted reports whether the join of a certificate counts. Certificates of versions
-// that noted no join count until any join of their name is revoked.
+// admitted reports whether the join of a certificate is valid. Certificates of versions that
+// did not record the join are valid until any join of their name is revoked.
 func admitted(ctx context.Context, q *ent.JoinTokenQuery, role, name, enrolment string) (bool, error) {
 	if enrolment == "" {
 		joins, err := q.Where(of(role, name)...).All(ctx)
@@ -117,8 +117,7 @@ func of(role, name string) []predicate.JoinToken {
 	return []predicate.JoinToken{jointoken.RoleEQ(jointoken.Role(role)), jointoken.UsedBy(name)}
 }
 
-// Revoke refuses from the commit of tx on all certificates that a machine was given so
-// far. Call Revoked afterwards.
+// Revoke makes all certificates of a machine invalid when tx commits. Call Revoked afterwards.
 func (s *Service) Revoke(ctx context.Context, tx *ent.Tx, role, name string) error {
 	err := tx.JoinToken.Update().Where(append(of(role, name), jointoken.RevokedAtIsNil())...).SetRevokedAt(clock.Now()).Exec(ctx)
 	if err != nil {
@@ -127,11 +126,11 @@ func (s *Service) Revoke(ctx context.Context, tx *ent.Tx, role, name string) err
 	return nil
 }
 
-// Revoked tells all managers to close the tunnels of revoked certificates.
+// Revoked makes all managers close the tunnels of revoked certificates.
 func (s *Service) Revoked(ctx context.Context) { s.bus.Publish(ctx, event.Event{Topic: event.Revoked}) }
 
-// Watch closes the tunnels of revoked certificates until ctx ends; peers returns those of
-// this manager.
+// Watch closes the tunnels of revoked certificates until ctx ends; peers returns the tunnels
+// of this manager.
 func (s *Service) Watch(ctx context.Context, peers func() []*cluster.Peer) {
 	events := s.bus.Subscribe(ctx, event.Revoked)
 	tick := time.NewTicker(watchEvery)
@@ -145,7 +144,7 @@ func (s *Service) Watch(ctx context.Context, peers func() []*cluster.Peer) {
 		}
 		revoked, err := s.client.JoinToken.Query().Where(jointoken.RevokedAtNotNil()).All(viewer.SystemContext(ctx))
 		if err != nil {
-			continue // at the next look
+			continue // retried at the next check
 		}
 		for _, p := range peers() {
 			if slices.ContainsFunc(revoked, func(j *ent.JoinToken) bool { return covers(j, p) }) {
@@ -155,8 +154,8 @@ func (s *Service) Watch(ctx context.Context, peers func() []*cluster.Peer) {
 	}
 }
 
-// covers reports whether the certificate of a tunnel goes back to a join; one that names
-// no join may go back to any of its name.
+// covers reports whether a tunnel's certificate was issued for a join. A certificate that
+// names no join matches any join of its name.
 func covers(j *ent.JoinToken, p *cluster.Peer) bool {
 	return string(j.Role) == p.Role && j.UsedBy == p.Name && (p.Enrolment == "" || p.Enrolment == hex.EncodeToString(j.Hash))
 }

@@ -15,36 +15,36 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// Access says that a user or a project may use a group, and why.
+// Access is the permission of a user or a project to use a group, with its reasons.
 type Access struct {
 	ResourceGroup uuid.UUID
 	User, Project *uuid.UUID // one of them
 	Via           []string   // superadmin, public, domain, project, user, keypair
 }
 
-// AccessQuestion asks who may use a group, or which groups a user or a project may
-// use; without any of them, which groups the viewer may use.
+// AccessQuestion selects the users and projects that can use a group, or the groups that a
+// user or a project can use; without any of them, the groups of the viewer.
 type AccessQuestion struct {
 	Group, User, Project *uuid.UUID
-	Users                *bool   // only users, or only projects
-	Name                 *string // in the name of the user, project or group that is listed
+	Users                *bool   // true: only users; false: only projects
+	Name                 *string // filter by the name of the listed user, project or group
 	First                int
 	After                string
 }
 
-// ResourceGroupAccessList is one page of answers.
+// ResourceGroupAccessList is one page of results.
 type ResourceGroupAccessList struct {
 	Access     []*Access
 	TotalCount int     // of all pages
-	EndCursor  *string // where to continue; nil at the end
+	EndCursor  *string // cursor of the next page; nil at the end
 }
 
-// maxPage is the most that one page holds.
+// maxPage is the largest page.
 const maxPage = 100
 
-// The union of all reasons, by group and then projects before users. A project may
-// use what is open to all who work in it; what is granted to a user or keypair, they
-// may use in every project. A null list of ids is not a condition.
+// The union of all reasons, by group and then projects before users. A project can use groups
+// that are open to all its members; a grant to a user or keypair applies in every project. A
+// null list of ids is not a condition.
 const who = `
 WITH a AS (
 SELECT g.id AS group_id, u.id AS holder, json_agg(w.via ORDER BY w.n) AS via, g.name, 1 AS kind, u.email AS title, u.full_name AS more
@@ -74,7 +74,7 @@ SELECT group_id, holder, via, kind, name, title, (SELECT count(*) FROM b) FROM b
 WHERE $6 = '' OR (name, kind, title, holder) > ($6, $7, $8, $9::uuid)
 ORDER BY name, kind, title, holder LIMIT $10`
 
-// place is where a page ends.
+// place is the end of a page.
 type place struct {
 	Group  string
 	Kind   int
@@ -82,8 +82,8 @@ type place struct {
 	Holder uuid.UUID
 }
 
-// Access answers a question, a page at a time. It names only whom and what the
-// viewer sees.
+// Access returns a page of results, with only the users, projects and groups that the viewer
+// can see.
 func (s *Service) Access(ctx context.Context, q AccessQuestion) (*ResourceGroupAccessList, error) {
 	v := viewer.From(ctx)
 	if v == nil || v.IsAnonymous() {
@@ -144,8 +144,8 @@ func (s *Service) Access(ctx context.Context, q AccessQuestion) (*ResourceGroupA
 	return out, rows.Err()
 }
 
-// among returns the groups, users and projects that an answer is about; nil is all.
-// Who sees everything is told of everything.
+// among returns the groups, users and projects that results can include; nil means all, for
+// viewers who can see everything.
 func (s *Service) among(ctx context.Context, v *viewer.Viewer, q AccessQuestion) (groups, users, projects *[]string, err error) {
 	nobody := &[]string{}
 	switch {
@@ -182,7 +182,7 @@ func (s *Service) among(ctx context.Context, v *viewer.Viewer, q AccessQuestion)
 	if v.SeesAll() {
 		return nil, users, projects, nil
 	}
-	// No one is told of groups that are granted to others alone.
+	// Groups that are granted only to others are not visible.
 	if groups, err = texts(s.client.ResourceGroup.Query().IDs(ctx)); err != nil {
 		return nil, nil, nil, fmt.Errorf("read resource groups: %w", err)
 	}

@@ -16,21 +16,19 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// GrantResourceGroupInput opens a group to exactly one domain, project, user or
-// keypair.
+// GrantResourceGroupInput grants a group to one domain, project, user or keypair.
 type GrantResourceGroupInput struct {
 	ResourceGroup                  uuid.UUID
 	Domain, Project, User, Keypair *uuid.UUID
 }
 
-// RevokeResourceGroupInput takes a group back from exactly one domain, project,
-// user or keypair.
+// RevokeResourceGroupInput revokes the grant of one domain, project, user or keypair.
 type RevokeResourceGroupInput struct {
 	ResourceGroup                  uuid.UUID
 	Domain, Project, User, Keypair *uuid.UUID
 }
 
-// GrantResourceGroup opens a group to someone. Doing so twice changes nothing.
+// GrantResourceGroup grants a group. Granting it again changes nothing.
 func (s *Service) GrantResourceGroup(ctx context.Context, in GrantResourceGroupInput) (*ResourceGroupPayload, error) {
 	g, err := s.permitted(ctx, access.Special, in.ResourceGroup, "resourceGroup")
 	if err != nil {
@@ -52,14 +50,14 @@ func (s *Service) GrantResourceGroup(ctx context.Context, in GrantResourceGroupI
 	}
 	err = s.client.GroupGrant.Create().SetResourceGroupID(g.ID).SetNillableDomainID(in.Domain).SetNillableProjectID(in.Project).
 		SetNillableUserID(in.User).SetNillableKeypairID(in.Keypair).Exec(ctx)
-	if err != nil && !ent.IsConstraintError(err) { // the same request raced us
+	if err != nil && !ent.IsConstraintError(err) { // a concurrent equal request created it
 		return nil, fmt.Errorf("grant resource group: %w", err)
 	}
 	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
 	return &ResourceGroupPayload{ResourceGroup: g}, nil
 }
 
-// RevokeResourceGroup takes a grant back. What runs continues.
+// RevokeResourceGroup revokes a grant. Running sessions continue.
 func (s *Service) RevokeResourceGroup(ctx context.Context, in RevokeResourceGroupInput) (*ResourceGroupPayload, error) {
 	g, err := s.permitted(ctx, access.Special, in.ResourceGroup, "resourceGroup")
 	if err != nil {
@@ -79,7 +77,7 @@ func (s *Service) RevokeResourceGroup(ctx context.Context, in RevokeResourceGrou
 	return &ResourceGroupPayload{ResourceGroup: g}, nil
 }
 
-// to returns the condition on the grant's one holder.
+// to returns the condition on the grantee.
 func (in GrantResourceGroupInput) to() (predicate.GroupGrant, error) {
 	var list []predicate.GroupGrant
 	for _, one := range []struct {
@@ -98,7 +96,7 @@ func (in GrantResourceGroupInput) to() (predicate.GroupGrant, error) {
 	return list[0], nil
 }
 
-// exists checks that the viewer sees whom they grant the group to.
+// exists checks that the viewer can see the grantee.
 func (s *Service) exists(ctx context.Context, in GrantResourceGroupInput) (err error) {
 	what := ""
 	switch {

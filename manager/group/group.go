@@ -1,6 +1,6 @@
-// Package group partitions agents into resource groups and says who may start
-// sessions in them: everyone, or a domain, a project, a user or a keypair to
-// which the group is granted.
+// Package group owns resource groups, which divide the agents, and the rules who can start
+// sessions in them: everyone, or the domains, projects, users and keypairs to which a group is
+// granted.
 package group
 
 import (
@@ -33,8 +33,8 @@ type Service struct {
 // New returns a Service.
 func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client: client, bus: bus} }
 
-// CreateResourceGroupInput names a new partition of agents. Without session
-// types it takes all; it is open to no one unless Public is true.
+// CreateResourceGroupInput describes a new group. Without session types it allows all; it is
+// open to nobody unless Public is true.
 type CreateResourceGroupInput struct {
 	Name         string
 	Description  *string
@@ -43,7 +43,7 @@ type CreateResourceGroupInput struct {
 	Options
 }
 
-// UpdateResourceGroupInput changes what is named.
+// UpdateResourceGroupInput changes the fields that are not nil.
 type UpdateResourceGroupInput struct {
 	ID           uuid.UUID
 	Name         *string
@@ -57,10 +57,10 @@ type UpdateResourceGroupInput struct {
 // DeleteResourceGroupInput names the group to delete.
 type DeleteResourceGroupInput struct{ ID uuid.UUID }
 
-// ResourceGroupPayload answers the mutations of a resource group.
+// ResourceGroupPayload is the result of mutations of a resource group.
 type ResourceGroupPayload struct{ ResourceGroup *ent.ResourceGroup }
 
-// DeleteResourceGroupPayload is the group that is gone.
+// DeleteResourceGroupPayload is the id of the deleted group.
 type DeleteResourceGroupPayload struct{ ID uuid.UUID }
 
 const maxDescription = 1000 // characters
@@ -91,7 +91,7 @@ func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGrou
 	return &ResourceGroupPayload{ResourceGroup: g}, nil
 }
 
-// UpdateResourceGroup changes a group. What runs in it continues.
+// UpdateResourceGroup changes a group. Running sessions continue.
 func (s *Service) UpdateResourceGroup(ctx context.Context, in UpdateResourceGroupInput) (*ResourceGroupPayload, error) {
 	g, err := s.permitted(ctx, access.Update, in.ID, "id")
 	if err != nil {
@@ -115,11 +115,11 @@ func (s *Service) UpdateResourceGroup(ctx context.Context, in UpdateResourceGrou
 	if err != nil {
 		return nil, fmt.Errorf("change resource group %s: %w", in.ID, err)
 	}
-	s.bus.Publish(ctx, event.Event{Topic: event.Pending}) // what waits may fit now
+	s.bus.Publish(ctx, event.Event{Topic: event.Pending}) // pending sessions may fit now
 	return &ResourceGroupPayload{ResourceGroup: g}, nil
 }
 
-// DeleteResourceGroup deletes a group that nothing is in.
+// DeleteResourceGroup deletes an empty group.
 func (s *Service) DeleteResourceGroup(ctx context.Context, in DeleteResourceGroupInput) (*DeleteResourceGroupPayload, error) {
 	g, err := s.permitted(ctx, access.Delete, in.ID, "id")
 	if err != nil {
@@ -140,8 +140,8 @@ func (s *Service) DeleteResourceGroup(ctx context.Context, in DeleteResourceGrou
 	if live > 0 {
 		return nil, problem.Precondition("the group has %d sessions; end them first", live).WithField("id")
 	}
-	// An agent or session that came in between, or one that is kept as history,
-	// holds the row by its foreign key.
+	// The foreign keys of agents and sessions, also of those that arrived in between, prevent
+	// the deletion.
 	err = s.client.ResourceGroup.DeleteOne(g).Exec(ctx)
 	if ent.IsConstraintError(err) {
 		return nil, problem.Precondition("sessions that ended in the group are still kept; deactivate it instead").WithField("id")
@@ -152,7 +152,7 @@ func (s *Service) DeleteResourceGroup(ctx context.Context, in DeleteResourceGrou
 	return &DeleteResourceGroupPayload{ID: in.ID}, nil
 }
 
-// permitted reads a group that the viewer may do op to.
+// permitted returns a group if the viewer can do op on it.
 func (s *Service) permitted(ctx context.Context, op access.Operation, id uuid.UUID, field string) (*ent.ResourceGroup, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err

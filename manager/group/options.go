@@ -9,11 +9,11 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// Options say how the scheduler treats a group's queue; what is nil stays as it
-// is. HoldAfter is in seconds, or -1 for never; so are HalfLife and Lookback, of
-// the usage that fair share counts, LostAfter, from the loss of an agent to what
-// LostPolicy says, PendingTimeout, 0 being forever, and PreemptionAfter, that a
-// session runs before it may be ended for another.
+// Options configure the scheduling of a group's queue; nil fields stay unchanged. HoldAfter,
+// HalfLife, Lookback, LostAfter, PendingTimeout and PreemptionAfter are in seconds. A
+// HoldAfter of -1 means never, a PendingTimeout of 0 no limit. HalfLife and Lookback apply to
+// the usage for fair share, LostAfter is the time from the loss of an agent to LostPolicy, and
+// PreemptionAfter the time that a session runs before it can be preempted.
 type Options struct {
 	Strategy  *resourcegroup.Strategy
 	Split     *resourcegroup.Split
@@ -32,8 +32,8 @@ type Options struct {
 	PreemptionScope *resourcegroup.PreemptionScope
 	PreemptionAfter *int
 
-	// AllowedNetworks are private networks that containers reach beside those that
-	// their agent allows: for sessions that start from then on.
+	// AllowedNetworks are private networks that containers can reach in addition to those that
+	// their agent allows. A change applies to sessions that start afterwards.
 	AllowedNetworks []string
 }
 
@@ -43,7 +43,7 @@ const (
 	year   = 365 * day
 )
 
-// number is an option that is a number, and what it may be.
+// number is a numeric option with its limits.
 type number struct {
 	field       string
 	column      string
@@ -83,7 +83,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// write carries the options into a group that is made or changed.
+// write sets the options of a new or changed group.
 func (o *Options) write(m *ent.ResourceGroupMutation) error {
 	if o.Strategy != nil {
 		m.SetStrategy(*o.Strategy)

@@ -17,31 +17,31 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// maxWeight is a thousand times what everyone has; more is no one else's turn.
+// maxWeight is 1000 times the default; a larger weight would starve all others.
 const maxWeight = 1000
 
-// SetShareWeightInput weighs exactly one domain, project or user, a user also
-// within one project, in one group or without one in all of them.
+// SetShareWeightInput sets the weight of one domain, project or user, for a user optionally
+// within one project, in one group or in all groups.
 type SetShareWeightInput struct {
 	Weight                                              float64
 	ResourceGroup, Domain, Project, User, WithinProject *uuid.UUID
 }
 
-// ShareWeightPayload is the weight as it is now.
+// ShareWeightPayload is the changed weight.
 type ShareWeightPayload struct{ ShareWeight *ent.ShareWeight }
 
 // RemoveShareWeightInput names a weight.
 type RemoveShareWeightInput struct{ ID uuid.UUID }
 
-// RemoveShareWeightPayload is what is gone.
+// RemoveShareWeightPayload is the id of the removed weight.
 type RemoveShareWeightPayload struct{ ID uuid.UUID }
 
-// SetShareWeight weighs a holder, in place of the weight it has there.
+// SetShareWeight sets or replaces a weight.
 func (s *Service) SetShareWeight(ctx context.Context, in SetShareWeightInput) (*ShareWeightPayload, error) {
 	if err := s.mayWeigh(ctx, in.ResourceGroup, "resourceGroup"); err != nil {
 		return nil, err
 	}
-	if !(in.Weight > 0 && in.Weight <= maxWeight) { // nor NaN
+	if !(in.Weight > 0 && in.Weight <= maxWeight) { // excludes NaN
 		return nil, problem.Invalid("weight", "must be above 0 and at most %d", maxWeight).WithLimit(fmt.Sprint(maxWeight))
 	}
 	of, err := in.holder()
@@ -53,7 +53,7 @@ func (s *Service) SetShareWeight(ctx context.Context, in SetShareWeightInput) (*
 	}
 	out := &ShareWeightPayload{}
 	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
-		// Unique indexes take nulls as different: that there is one row is up to the lock.
+		// Unique indexes treat nulls as different, so a lock makes sure that there is one row.
 		if err := store.Lock(ctx, tx, "share weights"); err != nil {
 			return err
 		}
@@ -77,12 +77,12 @@ func (s *Service) SetShareWeight(ctx context.Context, in SetShareWeightInput) (*
 		return nil, err
 	}
 	out.ShareWeight = out.ShareWeight.Unwrap()
-	s.bus.Publish(ctx, event.Event{Topic: event.Pending}) // another may be the first now
+	s.bus.Publish(ctx, event.Event{Topic: event.Pending}) // the order of queues may have changed
 	return out, nil
 }
 
-// RemoveShareWeight takes a weight away; its holder has 1 again, or what it has
-// in all groups.
+// RemoveShareWeight removes a weight. The weight for all groups, or the default of 1, applies
+// again.
 func (s *Service) RemoveShareWeight(ctx context.Context, in RemoveShareWeightInput) (*RemoveShareWeightPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *Service) RemoveShareWeight(ctx context.Context, in RemoveShareWeightInp
 	return &RemoveShareWeightPayload{ID: in.ID}, nil
 }
 
-// mayWeigh: who may change the group, and for all groups who may change any.
+// mayWeigh checks that the viewer can change the group, or all groups if it is nil.
 func (s *Service) mayWeigh(ctx context.Context, in *uuid.UUID, field string) error {
 	if in == nil {
 		_, err := permit.Check(ctx, access.Update, access.ResourceGroup, access.Object{})
@@ -111,7 +111,7 @@ func (s *Service) mayWeigh(ctx context.Context, in *uuid.UUID, field string) err
 	return err
 }
 
-// holder finds the weights of exactly one holder, in one place.
+// holder returns the conditions for the weights of one domain, project or user in one group.
 func (in *SetShareWeightInput) holder() ([]predicate.ShareWeight, error) {
 	var of []predicate.ShareWeight
 	if in.Domain != nil {
@@ -140,7 +140,7 @@ func (in *SetShareWeightInput) holder() ([]predicate.ShareWeight, error) {
 	return append(of, shareweight.WithinProjectIDIsNil()), nil
 }
 
-// inSight checks that the viewer sees the holder.
+// inSight checks that the viewer can see the domain, project or user.
 func (s *Service) inSight(ctx context.Context, in SetShareWeightInput) error {
 	if in.WithinProject != nil {
 		if _, err := s.client.Project.Get(ctx, *in.WithinProject); err != nil {

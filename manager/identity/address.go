@@ -14,8 +14,8 @@ const (
 	maxAddresses = 64
 )
 
-// canonical brings networks and single addresses into the form that is stored:
-// networks without host bits, IPv4 as such, each once.
+// canonical returns networks and addresses in the stored form: without host bits, IPv4
+// unmapped, without duplicates.
 func canonical(list []string) ([]string, error) {
 	if len(list) > maxAddresses {
 		return nil, problem.Invalid(addressField, "has too many entries").WithLimit(fmt.Sprint(maxAddresses))
@@ -55,8 +55,8 @@ func network(text string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// reaches reports whether an address is in a canonical list; an unknown address
-// and an empty list keep no one out.
+// reaches reports whether an address is in a canonical list; an unknown address and an empty
+// list count as allowed.
 func reaches(list []string, from netip.Addr) bool {
 	return len(list) == 0 || !from.IsValid() || slices.ContainsFunc(list, func(text string) bool {
 		p, err := netip.ParsePrefix(text)

@@ -17,12 +17,12 @@ import (
 const (
 	firstName         = "default"
 	firstUser         = "admin"
-	generatedPassword = 20 // characters, more than 110 bits
+	generatedPassword = 20 // characters, with more than 110 bits of entropy
 )
 
-// Bootstrap gives a cluster without superadmin its first one, in a default
-// domain and project and with a public default resource group, and returns the
-// generated password. Of several managers that start together one does it.
+// Bootstrap creates the first superadmin if there is none, in a default domain and project
+// with a public default resource group, and returns the generated password. If several
+// managers start together, one of them does it.
 func (s *Service) Bootstrap(ctx context.Context, email string) (generated string, created bool, err error) {
 	ctx = viewer.SystemContext(ctx)
 	if email, err = Email(email); err != nil {

@@ -1,3 +1,3 @@
-// Package identity writes domains, projects, users and memberships, and makes
-// the first of each. Reading them is ent's business.
+// Package identity writes domains, projects, users and memberships, and creates the first of
+// each. They are read through ent.
 package identity

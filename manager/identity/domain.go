@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// CreateDomainInput is what a new domain is made of.
+// CreateDomainInput describes a new domain.
 type CreateDomainInput struct {
 	Name        string
 	Description *string
@@ -26,7 +26,7 @@ type DomainPayload struct{ Domain *ent.Domain }
 // maxDescription is in characters.
 const maxDescription = 1000
 
-// CreateDomain makes a domain.
+// CreateDomain creates a domain.
 func (s *Service) CreateDomain(ctx context.Context, in CreateDomainInput) (*DomainPayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.Domain, access.Object{}); err != nil {
 		return nil, err

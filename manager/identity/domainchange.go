@@ -22,8 +22,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// UpdateDomainInput changes what is not nil. Registries, when given, are all
-// that the domain's users may start images from, once RegistriesRestricted.
+// UpdateDomainInput changes the fields that are not nil. If RegistriesRestricted, the domain's
+// users can start images only from Registries.
 type UpdateDomainInput struct {
 	ID                   uuid.UUID
 	Name                 *string
@@ -37,13 +37,13 @@ type UpdateDomainInput struct {
 	SignUp               *domain.SignUp
 }
 
-// PurgeDomainInput names the domain twice, so that no one removes another one.
+// PurgeDomainInput names the domain twice, as a protection against mistakes.
 type PurgeDomainInput struct {
 	ID   uuid.UUID
 	Name string
 }
 
-// PurgePayload is what is no longer there.
+// PurgePayload is the id of the removed object.
 type PurgePayload struct{ ID uuid.UUID }
 
 const (
@@ -51,8 +51,8 @@ const (
 	maxPasswordAge                       = 3650 // days
 )
 
-// UpdateDomain changes a domain. Everyone of one that is deactivated is cut
-// off; one's own stays active, and so does that of the last superadmin.
+// UpdateDomain changes a domain. Deactivation disconnects all of its users; the viewer's own
+// domain and that of the last superadmin cannot be deactivated.
 func (s *Service) UpdateDomain(ctx context.Context, in UpdateDomainInput) (*DomainPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func updateDomain(ctx context.Context, tx *ent.Tx, in UpdateDomainInput) (after 
 	return after, cut, err
 }
 
-// permitted reads and locks a domain on which the viewer may do op.
+// permitted returns and locks a domain on which the viewer can do op.
 func permitted(ctx context.Context, tx *ent.Tx, op access.Operation, id uuid.UUID) (*ent.Domain, error) {
 	d, err := tx.Domain.Query().Where(domain.ID(id)).ForUpdate().Only(ctx)
 	if err != nil {
@@ -119,8 +119,7 @@ func permitted(ctx context.Context, tx *ent.Tx, op access.Operation, id uuid.UUI
 	return d, err
 }
 
-// stoppable decides whether a domain may stop being active, and returns whom
-// that cuts off.
+// stoppable checks whether a domain can be deactivated, and returns the users to disconnect.
 func stoppable(ctx context.Context, tx *ent.Tx, d *ent.Domain) ([]uuid.UUID, error) {
 	if viewer.From(ctx).Domain == d.ID {
 		return nil, problem.Precondition("you cannot deactivate your own domain").WithField("active")
@@ -135,7 +134,7 @@ func stoppable(ctx context.Context, tx *ent.Tx, d *ent.Domain) ([]uuid.UUID, err
 	return tx.User.Query().Where(user.DomainID(d.ID), user.StatusEQ(user.StatusActive)).IDs(viewer.SystemContext(ctx))
 }
 
-// PurgeDomain removes a domain in which no one and nothing lives any more.
+// PurgeDomain removes a domain without active users and projects.
 func (s *Service) PurgeDomain(ctx context.Context, in PurgeDomainInput) (*PurgePayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -177,7 +176,7 @@ func purgeDomain(ctx context.Context, tx *ent.Tx, d *ent.Domain) error {
 	if _, err := tx.RoleGrant.Delete().Where(rolegrant.ScopeID(d.ID)).Exec(ctx); err != nil {
 		return fmt.Errorf("remove grants: %w", err)
 	}
-	// Without projects nothing names purged users any more but folders that are gone.
+	// Without projects, only deleted folders still refer to purged users.
 	if _, err := tx.Vfolder.Delete().Where(vfolder.DomainID(d.ID), vfolder.StatusEQ(vfolder.StatusDeleted)).Exec(ctx); err != nil {
 		return fmt.Errorf("remove folders: %w", err)
 	}
@@ -187,7 +186,7 @@ func purgeDomain(ctx context.Context, tx *ent.Tx, d *ent.Domain) error {
 	return tx.Domain.DeleteOne(d).Exec(ctx)
 }
 
-// counted says how many of something there are.
+// counted writes a number with its noun.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -13,28 +13,26 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// Logins ends what people have open because the rights it was opened with have
-// changed.
+// Logins ends the logins and connections of users whose permissions have changed.
 type Logins interface {
-	// EndLogins revokes the logins of a user in a transaction.
+	// EndLogins ends the logins of a user in a transaction.
 	EndLogins(ctx context.Context, tx *ent.Tx, user uuid.UUID) error
-	// EndCredentials ends the access tokens, keypairs and SSH keys of a user in a
-	// transaction and returns the ids of those that were in use.
+	// EndCredentials revokes the access tokens, keypairs and SSH keys of a user in a
+	// transaction, and returns the ids of those that were valid.
 	EndCredentials(ctx context.Context, tx *ent.Tx, user uuid.UUID) ([]uuid.UUID, error)
-	// EndLoginsOutside revokes those of them that came from none of the addresses.
+	// EndLoginsOutside ends the logins from addresses that are not in the list.
 	EndLoginsOutside(ctx context.Context, tx *ent.Tx, user uuid.UUID, allowed []string) error
-	// Recheck closes what a user has open and may not have any more. It is called
-	// after the commit, as is Disconnect.
+	// Recheck closes the connections of a user that are no longer allowed. Like Disconnect, it
+	// is called after the commit.
 	Recheck(ctx context.Context, user uuid.UUID)
-	// Disconnect closes what is open with a credential or by a user.
+	// Disconnect closes the connections of a credential or a user.
 	Disconnect(ctx context.Context, credentialOrUser uuid.UUID)
 }
 
-// Address tells where the request of a context comes from; the zero address when
-// no one knows.
+// Address returns the client's address of a request; the zero address if unknown.
 type Address func(ctx context.Context) netip.Addr
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client    *ent.Client
 	Passwords *password.Hasher
@@ -43,7 +41,7 @@ type Config struct {
 	Tasks     *task.Service
 	Sessions  Sessions
 	Folders   Folders
-	Purged    Purged // nil: no one is told
+	Purged    Purged // may be nil
 	Logger    *slog.Logger
 }
 
@@ -58,8 +56,8 @@ type Service struct {
 	folders   Folders
 	purged    Purged
 	log       *slog.Logger
-	// quick hashes generated passwords: with more than 110 bits they need no slow
-	// hash, and the first login hashes what is chosen instead anyway.
+	// quick hashes generated passwords. They have more than 110 bits and need no slow hash,
+	// and the user replaces them at the first login.
 	quick *password.Hasher
 }
 
@@ -82,7 +80,7 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// bindable reads a policy that is to be attached; nil asks for none.
+// bindable returns a policy that is to be attached; nil for a nil id.
 func bindable(ctx context.Context, tx *ent.Tx, id *uuid.UUID) error {
 	if id == nil {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// ImportUsersInput is a CSV file of users with a header row. Projects are joined
-// by all of them, besides those that a row names.
+// ImportUsersInput is a CSV file of users with a header row. All users become members of
+// Projects, in addition to those that a row names.
 type ImportUsersInput struct {
 	Domain    uuid.UUID
 	CSV       string
@@ -28,10 +28,10 @@ type ImportUsersInput struct {
 	Passwords *ImportPasswords
 }
 
-// ImportResult is what became of one row. Password is the generated one; it can
-// be read here and never again.
+// ImportResult is the result for one row. Password is a generated password, which is shown
+// only once.
 type ImportResult struct {
-	Row      int // line of the file, the header being 1
+	Row      int // line of the file; the header is line 1
 	Email    string
 	Status   ImportStatus
 	Error    *string
@@ -46,9 +46,9 @@ type ImportUsersPayload struct {
 	Created, Skipped, Failed int
 }
 
-// ImportUsers makes a user of each row that is right; a wrong one does not stop
-// the others. An e-mail address that the domain has already is skipped, so that
-// a file can be imported again. Anyone who is imported must change their password.
+// ImportUsers creates a user for each valid row; an invalid row does not stop the others. It
+// skips e-mail addresses that the domain already has, so that a file can be imported again.
+// Imported users must change their password.
 func (s *Service) ImportUsers(ctx context.Context, in ImportUsersInput) (*ImportUsersPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -81,16 +81,16 @@ func (s *Service) ImportUsers(ctx context.Context, in ImportUsersInput) (*Import
 	return out, nil
 }
 
-// importer is one import under way.
+// importer is a running import.
 type importer struct {
 	s        *Service
 	domain   *ent.Domain
 	in       ImportUsersInput
 	projects map[string]uuid.UUID
 	policies map[string]uuid.UUID
-	emails   map[string]uuid.UUID // domains of the users who are there already
-	names    map[string]bool      // usernames that are taken
-	lines    map[string]int       // e-mails and usernames of earlier rows
+	emails   map[string]uuid.UUID // domains of existing users
+	names    map[string]bool      // existing usernames
+	lines    map[string]int       // e-mail addresses and usernames of earlier rows
 }
 
 func (s *Service) importer(ctx context.Context, d *ent.Domain, in ImportUsersInput, rows []row) (*importer, error) {
@@ -120,8 +120,8 @@ func (s *Service) importer(ctx context.Context, d *ent.Domain, in ImportUsersInp
 	return im, im.taken(ctx, rows)
 }
 
-// taken looks up who is there already, of all rows at once. Addresses are
-// unique among all domains, whatever the viewer sees.
+// taken reads the existing users of all rows at once. E-mail addresses are unique across
+// domains, including those that the viewer cannot see.
 func (im *importer) taken(ctx context.Context, rows []row) error {
 	var emails, names []string
 	for _, r := range rows {
@@ -141,7 +141,7 @@ func (im *importer) taken(ctx context.Context, rows []row) error {
 	return nil
 }
 
-// row does one row, or says what it would do.
+// row imports one row, or returns the result of a dry run.
 func (im *importer) row(ctx context.Context, r row) ImportResult {
 	res := ImportResult{Row: r.line, Email: r.of["email"], Status: ImportFailed}
 	fail := func(err error) ImportResult {
@@ -201,7 +201,7 @@ func (im *importer) store(ctx context.Context, in CreateUserInput, generated boo
 	return u, err
 }
 
-// checked turns a row into a user who could be made, unless they are there already.
+// checked converts a row to the input for a new user, unless the user exists.
 func (im *importer) checked(ctx context.Context, r row) (in CreateUserInput, generated bool, err error) {
 	if r.err != nil {
 		return in, false, r.err

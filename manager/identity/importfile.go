@@ -13,10 +13,10 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// ImportStatus is what became of a row.
+// ImportStatus is the result for a row.
 type ImportStatus string
 
-// What can become of a row.
+// The results.
 const (
 	ImportCreated     ImportStatus = "created"
 	ImportWouldCreate ImportStatus = "would_create"
@@ -24,29 +24,29 @@ const (
 	ImportFailed      ImportStatus = "failed"
 )
 
-// MarshalGQL writes the value as GraphQL does.
+// MarshalGQL implements graphql.Marshaler.
 func (s ImportStatus) MarshalGQL(w io.Writer) { io.WriteString(w, strconv.Quote(string(s))) }
 
-// UnmarshalGQL reads a value.
+// UnmarshalGQL implements graphql.Unmarshaler.
 func (s *ImportStatus) UnmarshalGQL(v any) error {
 	text, _ := v.(string)
 	*s = ImportStatus(text)
 	return nil
 }
 
-// ImportPasswords says where passwords come from that no row gives.
+// ImportPasswords is the source of passwords for rows without one.
 type ImportPasswords string
 
-// Where passwords come from.
+// The sources.
 const (
-	PasswordsGiven     ImportPasswords = "given" // every row must give one
+	PasswordsGiven     ImportPasswords = "given" // every row must have a password
 	PasswordsGenerated ImportPasswords = "generated"
 )
 
-// MarshalGQL writes the value as GraphQL does.
+// MarshalGQL implements graphql.Marshaler.
 func (p ImportPasswords) MarshalGQL(w io.Writer) { io.WriteString(w, strconv.Quote(string(p))) }
 
-// UnmarshalGQL reads a value.
+// UnmarshalGQL implements graphql.Unmarshaler.
 func (p *ImportPasswords) UnmarshalGQL(v any) error {
 	text, _ := v.(string)
 	*p = ImportPasswords(text)
@@ -62,10 +62,10 @@ const (
 	maxRows  = 5000
 )
 
-// columns of the file; only the first must be there.
+// columns of the file; only the first is required.
 var columns = []string{"email", "username", "full_name", "role", "projects", "password", "policy"}
 
-// row is one line of the file by column, or what is wrong with it.
+// row is one line of the file by column, or its error.
 type row struct {
 	line int
 	of   map[string]string
@@ -82,8 +82,8 @@ func (r row) projects() []string {
 	return out
 }
 
-// parseRows reads the file. What is wrong with the whole is an error, what is
-// wrong with a row belongs to the row.
+// parseRows parses the file. It returns an error if the whole file is invalid; the error of a
+// row is part of the row.
 func parseRows(text string) ([]row, error) {
 	if len(text) > maxFile {
 		return nil, problem.Invalid(csvField, "is too large").WithLimit(fmt.Sprint(maxFile))
@@ -145,7 +145,7 @@ func readRow(r *csv.Reader, header, values []string, err error) row {
 		out.err = problem.Invalid(csvField, "has %d fields where the header has %d", len(values), len(header))
 	}
 	for i, v := range values[:min(len(values), len(header))] {
-		if header[i] != "password" { // blanks may belong to a password
+		if header[i] != "password" { // spaces can be part of a password
 			v = strings.TrimSpace(v)
 		}
 		out.of[header[i]] = v

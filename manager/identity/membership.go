@@ -17,15 +17,15 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// SetMembershipInput makes a user a member of a project, or changes whether the
-// member administers it. Without Admin a member stays what they are.
+// SetMembershipInput makes a user a member of a project, or changes whether the member
+// administers it. A nil Admin leaves an existing member unchanged.
 type SetMembershipInput struct {
 	Project uuid.UUID
 	User    uuid.UUID
 	Admin   *bool
 }
 
-// RemoveMembershipInput takes a user out of a project.
+// RemoveMembershipInput removes a user from a project.
 type RemoveMembershipInput struct {
 	Project uuid.UUID
 	User    uuid.UUID
@@ -34,7 +34,8 @@ type RemoveMembershipInput struct {
 // MembershipPayload is the project whose members changed.
 type MembershipPayload struct{ Project *ent.Project }
 
-// SetMembership adds or changes a member; for who chooses the project's members.
+// SetMembership adds or changes a member. It requires the permission to manage the project's
+// members.
 func (s *Service) SetMembership(ctx context.Context, in SetMembershipInput) (*MembershipPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -65,8 +66,8 @@ func (s *Service) SetMembership(ctx context.Context, in SetMembershipInput) (*Me
 	return &MembershipPayload{Project: p.Unwrap()}, nil
 }
 
-// RemoveMembership takes a member out; for who chooses the members, and
-// the member themselves.
+// RemoveMembership removes a member. It requires the permission to manage the members, except
+// for members who leave.
 func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput) (*MembershipPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *Service) RemoveMembership(ctx context.Context, in RemoveMembershipInput
 	return &MembershipPayload{Project: p.Unwrap()}, nil
 }
 
-// administered reads a project whose members the viewer may change.
+// administered returns a project whose members the viewer can change.
 func administered(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.Project, error) {
 	p, err := tx.Project.Get(ctx, id)
 	if err != nil {
@@ -105,8 +106,8 @@ func administered(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.Project, 
 	return p, err
 }
 
-// joinable checks a user who is to become a member. A project admin need not
-// see them yet, so the domain, not the viewer, is what narrows the look-up.
+// joinable checks a user who is to become a member. A project admin may not be able to see
+// them yet, so the look-up is restricted to the domain instead.
 func joinable(ctx context.Context, tx *ent.Tx, p *ent.Project, id uuid.UUID) error {
 	u, err := tx.User.Query().Where(user.ID(id), user.DomainID(p.DomainID)).Only(viewer.SystemContext(ctx))
 	if err != nil {

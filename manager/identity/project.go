@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// CreateProjectInput is what a new project is made of.
+// CreateProjectInput describes a new project.
 type CreateProjectInput struct {
 	Name        string
 	Description *string
@@ -26,7 +26,7 @@ type CreateProjectInput struct {
 // ProjectPayload is a project after a change.
 type ProjectPayload struct{ Project *ent.Project }
 
-// CreateProject makes a project in an active domain.
+// CreateProject creates a project in an active domain.
 func (s *Service) CreateProject(ctx context.Context, in CreateProjectInput) (*ProjectPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *Service) CreateProject(ctx context.Context, in CreateProjectInput) (*Pr
 	return &ProjectPayload{Project: p.Unwrap()}, nil
 }
 
-// usableDomain reads a domain that the viewer sees and that is active.
+// usableDomain returns an active domain that the viewer can see.
 func usableDomain(ctx context.Context, domains *ent.DomainClient, id uuid.UUID) (*ent.Domain, error) {
 	d, err := domains.Get(ctx, id)
 	if err != nil {

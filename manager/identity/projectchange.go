@@ -25,7 +25,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// UpdateProjectInput changes what is not nil.
+// UpdateProjectInput changes the fields that are not nil.
 type UpdateProjectInput struct {
 	ID          uuid.UUID
 	Name        *string
@@ -33,19 +33,19 @@ type UpdateProjectInput struct {
 	Active      *bool
 }
 
-// PurgeProjectInput names the project twice.
+// PurgeProjectInput names the project twice, as a protection against mistakes.
 type PurgeProjectInput struct {
 	ID   uuid.UUID
 	Name string
 }
 
-// objectOf is a project as permissions see it.
+// objectOf returns a project in the form that permissions use.
 func objectOf(p *ent.Project) access.Object {
 	return access.Object{ID: p.ID, Domain: p.DomainID, Project: p.ID}
 }
 
-// UpdateProject changes a project. Its admins may, but whether it is active is
-// for who could remove it.
+// UpdateProject changes a project. Its admins can do so, but deactivation requires the
+// permission to remove it.
 func (s *Service) UpdateProject(ctx context.Context, in UpdateProjectInput) (*ProjectPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err

@@ -22,25 +22,25 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// PurgeUserInput names a user who may not log in any more, and what becomes of
-// the folders that they own: another user of the domain gets them, or they are
-// deleted. Who owns folders is purged with exactly one of the two.
+// PurgeUserInput names an inactive user and the fate of the folders that they own: a user of
+// the domain who gets them, or their deletion. If the user owns folders, exactly one of the
+// two is required.
 type PurgeUserInput struct {
 	ID            uuid.UUID
 	FoldersTo     *uuid.UUID
 	DeleteFolders *bool
 }
 
-// Purged is told who asked for it, of a user as they were, and what became of theirs
-// folders, once they are gone.
+// Purged is called after a user was removed, with the requesting user, the removed user's
+// former row and the fate of their folders.
 type Purged func(ctx context.Context, by uuid.UUID, who *ent.User, folders string)
 
-// purgeKind names the tasks that remove users.
+// purgeKind is the kind of the tasks that remove users.
 const purgeKind = "purge_user"
 
-// PurgeUser has a user removed by a task: their live sessions and all credentials
-// end, their folders go where the input says, and their rows with them. What others
-// did to them and what they used stays, under their id and name.
+// PurgeUser removes a user in a task: their live sessions and all credentials end, their
+// folders are transferred or deleted, and their rows are deleted. Audit entries about them and
+// their usage stay, under their id and name.
 func (s *Service) PurgeUser(ctx context.Context, in PurgeUserInput) (*task.TaskPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -66,8 +66,7 @@ func (s *Service) PurgeUser(ctx context.Context, in PurgeUserInput) (*task.TaskP
 	return &task.TaskPayload{Task: t.Unwrap()}, nil
 }
 
-// purgeable reads and locks a user whom the viewer may purge, and names all that
-// stands in the way.
+// purgeable returns and locks a user whom the viewer can purge. Its error lists all obstacles.
 func (s *Service) purgeable(ctx context.Context, tx *ent.Tx, in PurgeUserInput) (*ent.User, error) {
 	if err := lockSuperadmins(ctx, tx); err != nil {
 		return nil, err
@@ -97,7 +96,7 @@ func (s *Service) purgeable(ctx context.Context, tx *ent.Tx, in PurgeUserInput) 
 	return u, unobstructed(viewer.SystemContext(ctx), tx, u, in)
 }
 
-// unobstructed lists at once what must be decided or done before a purge.
+// unobstructed returns an error that lists all obstacles of a purge.
 func unobstructed(ctx context.Context, tx *ent.Tx, u *ent.User, in PurgeUserInput) error {
 	var list []string
 	field := ""
@@ -120,7 +119,7 @@ func unobstructed(ctx context.Context, tx *ent.Tx, u *ent.User, in PurgeUserInpu
 	return problem.Precondition("%s", strings.Join(list, "; ")).WithField(field)
 }
 
-// heir checks that someone may get another's folders.
+// heir checks that a user can receive another user's folders.
 func heir(ctx context.Context, tx *ent.Tx, of *ent.User, id uuid.UUID) error {
 	to, err := tx.User.Query().Where(user.ID(id)).Only(ctx)
 	if err != nil {
@@ -137,7 +136,7 @@ func heir(ctx context.Context, tx *ent.Tx, of *ent.User, id uuid.UUID) error {
 	return nil
 }
 
-// notPurged refuses changes of a user who is gone, or on their way.
+// notPurged returns an error for a user who is purged, or is being purged.
 func notPurged(ctx context.Context, tx *ent.Tx, u *ent.User) error {
 	if gone(u) {
 		return problem.Precondition("the user was purged").WithField("id")
@@ -153,26 +152,26 @@ func notPurged(ctx context.Context, tx *ent.Tx, u *ent.User) error {
 	return nil
 }
 
-// owned are the folders of a user that are there, or in the trash.
+// owned matches the folders of a user that exist, or are in the trash.
 func owned(id uuid.UUID) predicate.Vfolder {
 	return vfolder.And(vfolder.OwnerID(id), vfolder.StatusIn(vfolder.StatusReady, vfolder.StatusCloning, vfolder.StatusTrash))
 }
 
 const tombstonePrefix = "deleted-"
 
-// tombstone is what a purged user is called whom the history still names.
+// tombstone is the name of a purged user to whom history still refers.
 func tombstone(id uuid.UUID) string { return tombstonePrefix + id.String() }
 
 func gone(u *ent.User) bool { return u.Username == tombstone(u.ID) }
 
-// Present leaves out the purged users whom the history still names.
+// Present excludes purged users to whom history still refers.
 func Present() predicate.User {
 	return func(s *sql.Selector) {
 		s.Where(sql.ExprP(s.C(user.FieldUsername) + " <> '" + tombstonePrefix + "' || " + s.C(user.FieldID) + "::text"))
 	}
 }
 
-// known is who a user is to people: their full name and e-mail address.
+// known returns the display name of a user: full name and e-mail address.
 func known(u *ent.User) string {
 	if u.FullName == "" {
 		return u.Email

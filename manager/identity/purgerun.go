@@ -30,32 +30,32 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// Sessions ends what a user runs.
+// Sessions ends the sessions of a user.
 type Sessions interface {
-	// EndOwned asks for the end of a user's live sessions and tells how many have
-	// not ended yet.
+	// EndOwned requests the end of a user's live sessions and returns how many have not ended
+	// yet.
 	EndOwned(ctx context.Context, owner uuid.UUID, why string) (left int, err error)
 }
 
-// Folders takes away what a user owns. Every method may be called again.
+// Folders removes the folders of a user. Every method can be repeated.
 type Folders interface {
-	// HandOver gives a folder to another user of its domain.
+	// HandOver transfers a folder to another user of the same domain.
 	HandOver(ctx context.Context, folder, to uuid.UUID) error
-	// Discard has a folder deleted, in whatever state it is.
+	// Discard deletes a folder in any state.
 	Discard(ctx context.Context, folder uuid.UUID) error
-	// Forget removes what a user without folders leaves on volumes, and tells how
-	// many folders are still being deleted.
+	// Forget removes the remains of a user without folders on volumes, and returns how many
+	// folders are still being deleted.
 	Forget(ctx context.Context, owner uuid.UUID) (left int, err error)
 }
 
-// purger runs the tasks that remove users. It looks at what is left rather than
-// remembering what it did, so it may be cut anywhere and run again.
+// purger runs the tasks that remove users. Each run reads what is left to do, so a task can be
+// interrupted anywhere and run again.
 type purger struct{ *Service }
 
-// purgeState is what the rows do not tell.
+// purgeState is the state that the rows do not contain.
 type purgeState struct {
-	Owned  int       // folders, before the first went its way
-	Moving uuid.UUID // the bytes of this one may have moved before its row
+	Owned  int       // number of folders at the beginning
+	Moving uuid.UUID // a folder whose files may have moved before its row changed
 }
 
 // A purge is done in as many steps besides one for each folder.
@@ -110,13 +110,13 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 	if err := p.remove(ctx, u.ID); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // they are gone, and this is not said again
+	ctx = context.WithoutCancel(ctx) // a cancelled task must still report this once
 	p.logins.Disconnect(ctx, u.ID)
 	p.purged(ctx, at.By(), u, p.fate(ctx, in, state.Owned))
 	return nil
 }
 
-// fate says what became of a user's folders.
+// fate describes what happened to a user's folders.
 func (p purger) fate(ctx context.Context, in PurgeUserInput, n int) string {
 	switch {
 	case n == 0:
@@ -131,7 +131,7 @@ func (p purger) fate(ctx context.Context, in PurgeUserInput, n int) string {
 	return counted(n, "folder") + " to " + heir
 }
 
-// note saves how far the purge is.
+// note saves the progress.
 func (p purger) note(ctx context.Context, at *task.Progress, state *purgeState, id uuid.UUID, steps int) error {
 	left, err := p.client.Vfolder.Query().Where(owned(id)).Count(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p purger) note(ctx context.Context, at *task.Progress, state *purgeState, 
 	return at.Save(ctx, state, int64(state.Owned-left+steps), int64(state.Owned+purgeSteps))
 }
 
-// endCredentials takes away everything that lets a user in.
+// endCredentials revokes all credentials of a user.
 func (p purger) endCredentials(ctx context.Context, id uuid.UUID) error {
 	err := store.InTx(ctx, p.client, func(tx *ent.Tx) error {
 		if _, err := lockInactive(ctx, tx, id); err != nil {
@@ -159,7 +159,7 @@ func (p purger) endCredentials(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// emptyHands sends each folder of a user where the input says.
+// emptyHands transfers or deletes each folder of a user.
 func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState) error {
 	list, err := p.client.Vfolder.Query().Where(owned(in.ID)).Order(vfolder.ByCreatedAt()).All(ctx)
 	if err != nil {
@@ -187,8 +187,8 @@ func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserI
 	return nil
 }
 
-// send hands one folder over or has it deleted. What is in the trash, or no folder
-// yet, no one inherits.
+// send transfers one folder, or has it deleted. A folder in the trash, and an incomplete
+// folder, are always deleted.
 func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState, folder *ent.Vfolder) error {
 	if in.FoldersTo == nil || folder.Status != vfolder.StatusReady {
 		if err := p.folders.Discard(ctx, folder.ID); err != nil {
@@ -206,8 +206,8 @@ func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, 
 	return nil
 }
 
-// remove deletes the user's rows. A user whom sessions or folders still name
-// stays as a row that says who they were and lets no one in.
+// remove deletes the user's rows. If sessions or folders still refer to the user, the row
+// stays, without credentials.
 func (p purger) remove(ctx context.Context, id uuid.UUID) error {
 	err := store.InTx(ctx, p.client, func(tx *ent.Tx) error {
 		u, err := lockInactive(ctx, tx, id)
@@ -241,7 +241,7 @@ func (p purger) remove(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// lockInactive reads and locks a user who may be purged.
+// lockInactive returns and locks a user who can be purged.
 func lockInactive(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.User, error) {
 	u, err := tx.User.Query().Where(user.ID(id)).ForUpdate().Only(ctx)
 	if err != nil {
@@ -253,8 +253,8 @@ func lockInactive(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.User, err
 	return u, nil
 }
 
-// emptyHanded is an error while something is left that a request under way made
-// after its step was done; the purge then begins again.
+// emptyHanded returns an error if a concurrent request has created something after its step
+// was done; the purge then starts again.
 func emptyHanded(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	live, err := tx.Session.Query().Where(session.OwnerID(id), session.TerminatedAtIsNil()).Count(ctx)
 	if err != nil {
@@ -270,7 +270,7 @@ func emptyHanded(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	return nil
 }
 
-// bury makes the row of a user one that no one can use, and frees their names.
+// bury makes the row of a user unusable, and frees their names.
 func bury(tx *ent.Tx, u *ent.User) *ent.UserUpdateOne {
 	return tx.User.UpdateOneID(u.ID).
 		SetUsername(tombstone(u.ID)).SetEmail(tombstone(u.ID) + "@purged.invalid").SetFullName(known(u)).
@@ -294,7 +294,7 @@ func removeAll(ctx context.Context, list []removal) error {
 	return nil
 }
 
-// credentialsOf are what lets a user in.
+// credentialsOf are the tables with a user's credentials.
 func credentialsOf(tx *ent.Tx, id uuid.UUID) []removal {
 	return []removal{
 		{"logins", tx.LoginSession.Delete().Where(loginsession.UserID(id)).Exec},
@@ -307,7 +307,7 @@ func credentialsOf(tx *ent.Tx, id uuid.UUID) []removal {
 	}
 }
 
-// tiesOf are what binds others and a user.
+// tiesOf are the tables with relations between a user and other objects.
 func tiesOf(tx *ent.Tx, id uuid.UUID) []removal {
 	return []removal{
 		{"memberships", tx.Membership.Delete().Where(membership.UserID(id)).Exec},

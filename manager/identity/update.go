@@ -17,11 +17,11 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// UpdateUser changes a user. Users change only their own names and addresses;
-// the rest is for who administers them, up to their own role. A user who stops
-// being active is logged out and their credentials end, or wait if the input keeps
-// them; their sessions run on. Whatever is open with an old role, or from an address that is
-// no longer allowed, is cut off.
+// UpdateUser changes a user. Users can change only their own names and addresses; the rest
+// requires the permission to administer them, up to the viewer's own role. Deactivation logs a
+// user out and revokes their credentials, unless the input keeps these inactive; their
+// sessions continue. Connections with an old role, or from an address that is no longer
+// allowed, are closed.
 func (s *Service) UpdateUser(ctx context.Context, in UpdateUserInput) (*UserPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *Service) UpdateUser(ctx context.Context, in UpdateUserInput) (*UserPayl
 	return &UserPayload{User: after.Unwrap()}, nil
 }
 
-// UpdateProfile changes what everyone may change about themselves.
+// UpdateProfile changes the fields that users can change themselves.
 func (s *Service) UpdateProfile(ctx context.Context, in UpdateProfileInput) (*UserPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Service) UpdateProfile(ctx context.Context, in UpdateProfileInput) (*Us
 }
 
 func (s *Service) update(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (before, after *ent.User, err error) {
-	// Superadmins are counted under a lock that is taken before the user's row,
-	// so that two who demote each other wait instead of both succeeding.
+	// This lock is taken before the user's row, so that two superadmins who demote each other
+	// wait instead of both succeeding.
 	if in.demotes() {
 		if err := lockSuperadmins(ctx, tx); err != nil {
 			return nil, nil, err
@@ -92,7 +92,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (b
 	switch {
 	case after.Status != user.StatusActive && after.Status != before.Status:
 		if err = s.logins.EndLogins(ctx, tx, in.ID); err == nil && !isTrue(in.KeepCredentials) {
-			_, err = s.logins.EndCredentials(ctx, tx, in.ID) // all of them are disconnected with the user
+			_, err = s.logins.EndCredentials(ctx, tx, in.ID) // all connections of the user are closed below
 		}
 	case in.AllowedAddresses != nil:
 		err = s.logins.EndLoginsOutside(ctx, tx, in.ID, after.AllowedAddresses)
@@ -100,7 +100,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, in UpdateUserInput) (b
 	return before, after, err
 }
 
-// allowed decides on a user whom the viewer sees.
+// allowed checks the permission to change a visible user.
 func (s *Service) allowed(ctx context.Context, in *UpdateUserInput, u *ent.User) error {
 	v, err := permit.Check(ctx, access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID, Owner: u.ID})
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Service) allowed(ctx context.Context, in *UpdateUserInput, u *ent.User)
 	return nil
 }
 
-// replacePolicy gives a user the one policy that binds them everywhere, or none.
+// replacePolicy sets or removes the policy that applies to a user everywhere.
 func replacePolicy(ctx context.Context, tx *ent.Tx, id uuid.UUID, policy *uuid.UUID) error {
 	_, err := tx.PolicyAttachment.Delete().Where(policyattachment.UserID(id),
 		policyattachment.WithinProjectIDIsNil(), policyattachment.ResourceGroupIDIsNil()).Exec(ctx)
@@ -137,18 +137,18 @@ func replacePolicy(ctx context.Context, tx *ent.Tx, id uuid.UUID, policy *uuid.U
 	return tx.PolicyAttachment.Create().SetPolicyID(*policy).SetUserID(id).Exec(ctx)
 }
 
-// lockSuperadmins is taken before superadmins become fewer.
+// lockSuperadmins must be called before the number of superadmins decreases.
 func lockSuperadmins(ctx context.Context, tx *ent.Tx) error {
 	return store.Lock(ctx, tx, "superadmins")
 }
 
-// superadmins are those who can log in.
+// superadmins queries those who can log in.
 func superadmins(tx *ent.Tx) *ent.UserQuery {
 	return tx.User.Query().Where(user.RoleEQ(user.RoleSuperadmin), user.StatusEQ(user.StatusActive),
 		user.HasDomainWith(domain.Active(true)))
 }
 
-// notLast refuses to take the only one away who may change everything.
+// notLast returns an error for the last superadmin.
 func notLast(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	ids, err := superadmins(tx).Limit(2).IDs(viewer.SystemContext(ctx))
 	if err != nil {

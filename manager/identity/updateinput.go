@@ -13,9 +13,9 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// UpdateUserInput changes what is not nil. ClearPolicy detaches the policy,
-// ClearContainer the three ids that their containers run with; AllowedAddresses
-// that are empty let them in from everywhere.
+// UpdateUserInput changes the fields that are not nil. ClearPolicy detaches the policy,
+// ClearContainer removes the three ids that their containers run with; an empty
+// AllowedAddresses allows all addresses.
 type UpdateUserInput struct {
 	ID                     uuid.UUID
 	FullName               *string
@@ -30,10 +30,10 @@ type UpdateUserInput struct {
 	ClearContainer         *bool
 	AllowedAddresses       []string
 	PasswordChangeRequired *bool
-	KeepCredentials        *bool // of who stops being active; nil: they end
+	KeepCredentials        *bool // of a user who is deactivated; nil: revoke them
 }
 
-// UpdateProfileInput changes what is not nil.
+// UpdateProfileInput changes the fields that are not nil.
 type UpdateProfileInput struct {
 	FullName         *string
 	AllowedAddresses []string
@@ -96,8 +96,7 @@ func (in *UpdateUserInput) checkContainer() error {
 	return nil
 }
 
-// posixID keeps containers from running as root, and from what a file system
-// takes for no one.
+// posixID rejects the ids of root, and those that file systems use for nobody.
 func posixID(field string, n int) error {
 	if n < 1 || n > math.MaxInt32 {
 		return problem.Invalid(field, "must be from 1 to %d", math.MaxInt32).WithLimit(fmt.Sprint(math.MaxInt32))
@@ -105,12 +104,12 @@ func posixID(field string, n int) error {
 	return nil
 }
 
-// demotes reports whether a superadmin would be none afterwards.
+// demotes reports whether the update makes a superadmin an ordinary or inactive user.
 func (in *UpdateUserInput) demotes() bool {
 	return in.Role != nil && *in.Role != user.RoleSuperadmin || in.Status != nil && *in.Status != user.StatusActive
 }
 
-// forAdmins names the first field that users cannot change about themselves.
+// forAdmins returns the first field that users cannot change themselves.
 func (in *UpdateUserInput) forAdmins() string {
 	for _, one := range []struct {
 		field string

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// CreateUserInput is what a new user is made of.
+// CreateUserInput describes a new user.
 type CreateUserInput struct {
 	Email    string
 	Username string
@@ -42,7 +42,7 @@ const (
 	maxProjects = 100 // of a new user
 )
 
-// CreateUser makes a user with memberships, with a role that the viewer can give.
+// CreateUser creates a user with memberships, and with a role that the viewer can grant.
 func (s *Service) CreateUser(ctx context.Context, in CreateUserInput) (*UserPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *Service) CreateUser(ctx context.Context, in CreateUserInput) (*UserPayl
 	return &UserPayload{User: u.Unwrap()}, nil
 }
 
-// mayAdd reads the active domain to which the viewer may add users.
+// mayAdd returns the active domain if the viewer can add users to it.
 func (s *Service) mayAdd(ctx context.Context, id uuid.UUID) (*ent.Domain, error) {
 	d, err := usableDomain(ctx, s.client.Domain, id)
 	if err != nil {
@@ -85,8 +85,7 @@ func (s *Service) mayAdd(ctx context.Context, id uuid.UUID) (*ent.Domain, error)
 	return d, err
 }
 
-// addUser stores a user who may be added. What they were given as a password may
-// have to be changed at the first login.
+// addUser stores a new user. An initial password may have to be changed at the first login.
 func addUser(ctx context.Context, tx *ent.Tx, in CreateUserInput, hash string, change bool) (*ent.User, error) {
 	if err := bindable(ctx, tx, in.Policy); err != nil {
 		return nil, err
@@ -118,8 +117,8 @@ func addUser(ctx context.Context, tx *ent.Tx, in CreateUserInput, hash string, c
 	return u, nil
 }
 
-// HandleOf makes a username of what stands before the @ of an address, with a
-// dash for every character that cannot be in one.
+// HandleOf derives a username from the part of an address before the @, with a dash for every
+// character that a username cannot have.
 func HandleOf(email string) string {
 	local, _, _ := strings.Cut(email, "@")
 	local = strings.Map(func(r rune) rune {
@@ -131,8 +130,7 @@ func HandleOf(email string) string {
 	return strings.Trim(local[:min(len(local), naming.MaxName)], "._-")
 }
 
-// normalise checks the input, but for the password, and brings it into the form
-// that is stored.
+// normalise checks the input except for the password, and converts it to the stored form.
 func (in *CreateUserInput) normalise() error {
 	email, err := Email(in.Email)
 	if err != nil {
@@ -166,7 +164,7 @@ func (in *CreateUserInput) normalise() error {
 	return nil
 }
 
-// handle checks a username that someone chose.
+// handle checks a chosen username.
 func handle(name string) error {
 	if strings.HasPrefix(name, tombstonePrefix) {
 		return problem.Invalid("username", "must not begin with %s, which marks purged users", tombstonePrefix)
@@ -174,8 +172,7 @@ func handle(name string) error {
 	return naming.Handle("username", name)
 }
 
-// Email brings an address into the form that is stored and compared: a bare
-// address in lower case.
+// Email returns an address in the stored form: without a name, in lower case.
 func Email(s string) (string, error) {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if len(s) > maxEmail {
@@ -196,9 +193,9 @@ func Email(s string) (string, error) {
 	return s, nil
 }
 
-// mayGrant checks that the viewer stands as high as a role of a domain: plain
-// users are for everyone who may change users at all, domain admins for those of
-// the domain, the roles beyond it for superadmins.
+// mayGrant checks that the viewer can grant a role in a domain: everyone who can change users
+// can grant the role user, domain admins the role domain admin in their domain, superadmins
+// all roles.
 func mayGrant(v *viewer.Viewer, domain uuid.UUID, role user.Role) error {
 	if role == user.RoleUser || v.Superadmin() || role == user.RoleAdmin && v.AdminOf(domain) {
 		return nil

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// noteEvery is the pace at which a manager notes which sessions are in use: a
-	// quarter of the shortest timeout, so that two notes may be lost.
+	// noteEvery is how often a manager stores which sessions are used: a quarter of the
+	// shortest timeout, so that two writes can fail.
 	noteEvery = 15 * time.Second
-	// noteAgain spares the database the noting of every one of many short visits.
+	// noteAgain limits the writes for a session with many short connections.
 	noteAgain = 5 * time.Second
 )
 
-// Visit is one connection to a session: a terminal, a command, a port.
+// Connection is one connection to a session: a terminal, a command, a port.
 type Visit struct {
 	s       *Service
 	session uuid.UUID
@@ -28,18 +28,17 @@ type Visit struct {
 	moved   atomic.Bool
 }
 
-// visits are the connections that this manager holds. What it knows of use, it
-// notes in the database for the leader; the leader may be another manager.
+// connections are the open connections of this manager. It stores the times of use in the
+// database, because the leader, which reads them, may be another manager.
 type visits struct {
 	mu   sync.Mutex
 	open map[*Visit]struct{}
-	left map[uuid.UUID]time.Time // use that is not noted yet
-	at   map[uuid.UUID]time.Time // when use was noted last
+	left map[uuid.UUID]time.Time // use that is not stored yet
+	at   map[uuid.UUID]time.Time // when use was last stored
 }
 
-// Enter notes that someone comes to a session, before they do anything there. A
-// terminal keeps the session in use while it is open; a port only when something
-// moves. Call Leave at the end.
+// Enter records the start of a connection to a session. A terminal keeps the session in use
+// while it is open, a port only when data moves. Call Leave at the end.
 func (s *Service) Enter(ctx context.Context, session uuid.UUID, stays bool) *Visit {
 	v := &Visit{s: s, session: session, stays: stays}
 	now := s.Now()
@@ -54,14 +53,14 @@ func (s *Service) Enter(ctx context.Context, session uuid.UUID, stays bool) *Vis
 	return v
 }
 
-// Moved says that data passed.
+// Moved records that data has moved.
 func (v *Visit) Moved() {
-	if !v.moved.Load() { // the same line of memory is not written for every frame
+	if !v.moved.Load() { // avoids a write to a shared cache line for every frame
 		v.moved.Store(true)
 	}
 }
 
-// Leave ends the visit.
+// Leave ends the connection.
 func (v *Visit) Leave() {
 	w := &v.s.visits
 	w.mu.Lock()
@@ -72,10 +71,10 @@ func (v *Visit) Leave() {
 	}
 }
 
-// Watch notes use until ctx ends. Every manager runs it.
+// Watch stores the times of use until ctx ends. Every manager runs it.
 func (s *Service) Watch(ctx context.Context) { andAtLast(ctx, noteEvery, s.Note) }
 
-// andAtLast calls f again and again until ctx ends, and then once more.
+// andAtLast calls f at intervals until ctx ends, and then once more.
 func andAtLast(ctx context.Context, every time.Duration, f func(context.Context)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -92,8 +91,8 @@ func andAtLast(ctx context.Context, every time.Duration, f func(context.Context)
 	}
 }
 
-// Note writes down which sessions were used since it did so last. What cannot be
-// written stays for the next time.
+// Note stores which sessions were used since the last call. If the write fails, the next call
+// repeats it.
 func (s *Service) Note(ctx context.Context) {
 	now, w := s.Now(), &s.visits
 	w.mu.Lock()

@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	// lookedKey is when a leader last looked at the sessions, in Unix milliseconds.
+	// lookedKey is the time of a leader's last check, in Unix milliseconds.
 	lookedKey = "berth:idle:looked"
-	// blindAfter is how long no one may look before that counts as a time in which
-	// no one could come to a session either.
+	// blindAfter is the time without a check after which users may have been unable to connect
+	// to sessions.
 	blindAfter = time.Minute
 )
 
-// Begin takes over from the leader before. Time in which there was none, with
-// perhaps no manager to come through, does not count against anyone: sessions
-// were used that much later than is known. How long it was is forgotten with
-// Redis; then all sessions were used just now.
+// Begin takes over from the previous leader. Time without a leader, in which perhaps no
+// manager was reachable, does not count as idle: the times of last use move forward by it. If
+// Redis has lost the time of the last check, all sessions count as used now.
 func (s *Service) Begin(ctx context.Context) error {
 	_, kernels, err := s.kernels(ctx)
 	if err != nil {
@@ -64,7 +63,7 @@ func (s *Service) Begin(ctx context.Context) error {
 	return s.note(ctx, moved)
 }
 
-// looked notes that the sessions have been looked at.
+// looked stores the time of a check.
 func (s *Service) looked(ctx context.Context, at time.Time) {
 	if err := s.Redis.Set(ctx, lookedKey, at.UnixMilli(), 0).Err(); err != nil {
 		s.Logger.Debug("note that sessions were looked at", "error", err)

@@ -14,17 +14,17 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// BindIdleCheckerInput binds a checker to the sessions of one domain, project or
-// resource group, or without any of them to all.
+// BindIdleCheckerInput binds a checker to the sessions of one domain, project or resource
+// group, or to all sessions if none is given.
 type BindIdleCheckerInput struct {
 	Checker                        uuid.UUID
 	Domain, Project, ResourceGroup *uuid.UUID
 }
 
-// UnbindIdleCheckerInput takes a binding away again.
+// UnbindIdleCheckerInput removes a binding.
 type UnbindIdleCheckerInput BindIdleCheckerInput
 
-// BindIdleChecker binds a checker. Doing so twice changes nothing.
+// BindIdleChecker binds a checker. Binding it again changes nothing.
 func (s *Service) BindIdleChecker(ctx context.Context, in BindIdleCheckerInput) (*IdleCheckerPayload, error) {
 	c, err := s.writable(ctx, in.Checker, "checker")
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) BindIdleChecker(ctx context.Context, in BindIdleCheckerInput) 
 	if !have {
 		err = s.Client.IdleBinding.Create().SetCheckerID(c.ID).SetNillableDomainID(p.domain).SetNillableProjectID(p.project).
 			SetNillableResourceGroupID(p.group).Exec(ctx)
-		if err != nil && !ent.IsConstraintError(err) { // the same request raced us
+		if err != nil && !ent.IsConstraintError(err) { // a concurrent equal request created it
 			return nil, fmt.Errorf("bind idle checker %s: %w", c.Name, err)
 		}
 		s.changed(ctx)
@@ -50,7 +50,7 @@ func (s *Service) BindIdleChecker(ctx context.Context, in BindIdleCheckerInput) 
 	return &IdleCheckerPayload{Checker: c}, nil
 }
 
-// UnbindIdleChecker takes a binding away. What it would have ended continues.
+// UnbindIdleChecker removes a binding. Sessions that it would have ended continue.
 func (s *Service) UnbindIdleChecker(ctx context.Context, in UnbindIdleCheckerInput) (*IdleCheckerPayload, error) {
 	c, err := s.writable(ctx, in.Checker, "checker")
 	if err != nil {
@@ -71,14 +71,14 @@ func (s *Service) UnbindIdleChecker(ctx context.Context, in UnbindIdleCheckerInp
 	return &IdleCheckerPayload{Checker: c}, nil
 }
 
-// place is what a checker binds: one of the three, or without any everything.
+// place is the object of a binding: one of the three, or all sessions.
 type place struct{ domain, project, group *uuid.UUID }
 
 func (in BindIdleCheckerInput) place() place { return place{in.Domain, in.Project, in.ResourceGroup} }
 
 func placeOf(b *ent.IdleBinding) place { return place{b.DomainID, b.ProjectID, b.ResourceGroupID} }
 
-// one refuses more than one of the three.
+// one returns an error if more than one of the three is set.
 func (p place) one() error {
 	n := 0
 	for _, id := range []*uuid.UUID{p.domain, p.project, p.group} {
@@ -92,7 +92,7 @@ func (p place) one() error {
 	return nil
 }
 
-// has reports whether a session is in the place.
+// has reports whether a session belongs to the place.
 func (p place) has(s *ent.Session) bool {
 	switch {
 	case p.domain != nil:
@@ -105,7 +105,7 @@ func (p place) has(s *ent.Session) bool {
 	return true
 }
 
-// is the condition on the bindings of the place.
+// is returns the condition on the bindings of the place.
 func (p place) is() predicate.IdleBinding {
 	switch {
 	case p.domain != nil:
@@ -118,7 +118,7 @@ func (p place) is() predicate.IdleBinding {
 	return idlebinding.And(idlebinding.DomainIDIsNil(), idlebinding.ProjectIDIsNil(), idlebinding.ResourceGroupIDIsNil())
 }
 
-// exists checks that the viewer sees what they name.
+// exists checks that the viewer can see the object.
 func (s *Service) exists(ctx context.Context, p place) (err error) {
 	if err := p.one(); err != nil {
 		return err

@@ -22,8 +22,8 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// CreateIdleCheckerInput is a new checker. Without a warning there are five
-// minutes between that and the end, or half of a short timeout.
+// CreateIdleCheckerInput describes a new checker. The default warning is five minutes before
+// the end, or half of a shorter timeout.
 type CreateIdleCheckerInput struct {
 	Name        string
 	Description *string
@@ -33,7 +33,7 @@ type CreateIdleCheckerInput struct {
 	Terms
 }
 
-// UpdateIdleCheckerInput changes what is not nil.
+// UpdateIdleCheckerInput changes the fields that are not nil.
 type UpdateIdleCheckerInput struct {
 	ID          uuid.UUID
 	Name        *string
@@ -43,7 +43,7 @@ type UpdateIdleCheckerInput struct {
 	Terms
 }
 
-// Terms are what a checker asks besides its timeout; times are in seconds.
+// Terms are the conditions of a checker besides its timeout; times are in seconds.
 type Terms struct {
 	Grace, NewUserGrace, Warning *int
 	Match                        *idlechecker.Match
@@ -51,7 +51,7 @@ type Terms struct {
 	SessionTypes                 []string
 }
 
-// Threshold is the most use, in percent, at which a kind of slot counts as unused.
+// Threshold is the highest utilization, in percent, at which a kind of slot counts as unused.
 type Threshold struct {
 	Slot    string
 	Percent float64
@@ -60,14 +60,14 @@ type Threshold struct {
 // DeleteIdleCheckerInput names the checker to delete.
 type DeleteIdleCheckerInput struct{ ID uuid.UUID }
 
-// DeleteIdleCheckerPayload is the checker that is gone.
+// DeleteIdleCheckerPayload is the id of the deleted checker.
 type DeleteIdleCheckerPayload struct{ ID uuid.UUID }
 
-// IdleCheckerPayload answers changes of a checker and of what it binds.
+// IdleCheckerPayload is the result of changes of a checker and its bindings.
 type IdleCheckerPayload struct{ Checker *ent.IdleChecker }
 
 const (
-	minTimeout     = 60                 // seconds: four times the pace at which use is noted
+	minTimeout     = 60                 // seconds: four times the interval at which use is stored
 	longest        = 365 * 24 * 60 * 60 // seconds
 	usualWarning   = 300                // seconds
 	maxDescription = 1000               // characters
@@ -97,7 +97,7 @@ func (s *Service) CreateIdleChecker(ctx context.Context, in CreateIdleCheckerInp
 	return &IdleCheckerPayload{Checker: row}, nil
 }
 
-// made is the checker that an input describes, without a name.
+// made returns the checker that an input describes, without a name.
 func (s *Service) made(ctx context.Context, in CreateIdleCheckerInput) (*ent.IdleChecker, error) {
 	if err := idlechecker.KindValidator(in.Kind); err != nil {
 		return nil, problem.Invalid("kind", "%q is not a kind of idle checker", in.Kind)
@@ -112,8 +112,8 @@ func (s *Service) made(ctx context.Context, in CreateIdleCheckerInput) (*ent.Idl
 	return c, s.apply(ctx, c, in.Terms)
 }
 
-// UpdateIdleChecker changes a checker, at once for all that it binds. What has
-// been warned of meanwhile keeps the warning.
+// UpdateIdleChecker changes a checker, with immediate effect for all bound sessions. Warnings
+// that were already sent stay valid.
 func (s *Service) UpdateIdleChecker(ctx context.Context, in UpdateIdleCheckerInput) (*IdleCheckerPayload, error) {
 	c, err := s.writable(ctx, in.ID, "id")
 	if err != nil {
@@ -164,16 +164,16 @@ func (s *Service) DeleteIdleChecker(ctx context.Context, in DeleteIdleCheckerInp
 	return &DeleteIdleCheckerPayload{ID: in.ID}, nil
 }
 
-// changed has the leader look again.
+// changed makes the leader check again.
 func (s *Service) changed(ctx context.Context) { s.Bus.Publish(ctx, event.Event{Topic: topic}) }
 
-// writes is nil for who may change what ends everyone's sessions.
+// writes returns an error unless the viewer can change rules that end all users' sessions.
 func writes(ctx context.Context) error {
 	_, err := permit.Check(ctx, access.Update, access.System, access.Object{})
 	return err
 }
 
-// writable reads a checker that the viewer may change.
+// writable returns a checker that the viewer can change.
 func (s *Service) writable(ctx context.Context, id uuid.UUID, field string) (*ent.IdleChecker, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (s *Service) writable(ctx context.Context, id uuid.UUID, field string) (*en
 	return c, writes(ctx)
 }
 
-// apply puts the terms on a checker and refuses what does not go together.
+// apply sets the terms of a checker and returns an error if they contradict each other.
 func (s *Service) apply(ctx context.Context, c *ent.IdleChecker, t Terms) error {
 	for _, one := range []struct{ from, to *int }{{t.Grace, &c.Grace}, {t.NewUserGrace, &c.NewUserGrace}, {t.Warning, &c.Warning}} {
 		if one.from != nil {
@@ -231,7 +231,7 @@ func (s *Service) thresholds(ctx context.Context, c *ent.IdleChecker, list []*Th
 	if err != nil {
 		return err
 	}
-	if c.Kind == idlechecker.KindMemory { // of devices
+	if c.Kind == idlechecker.KindMemory { // memory of devices
 		known = slices.DeleteFunc(known, func(kind string) bool { return kind == resource.CPU || kind == resource.Mem })
 	}
 	for i, t := range list {
@@ -242,7 +242,7 @@ func (s *Service) thresholds(ctx context.Context, c *ent.IdleChecker, list []*Th
 			return problem.Invalid(field+".slot", "%q is not a slot that a %s checker measures; known: %s", t.Slot, c.Kind, strings.Join(known, ", "))
 		case twice:
 			return problem.Invalid(field+".slot", "%s is named twice", t.Slot)
-		case !(t.Percent >= 0 && t.Percent <= 100): // a NaN neither
+		case !(t.Percent >= 0 && t.Percent <= 100): // excludes NaN
 			return problem.Invalid(field+".percent", "must be 0 to 100").WithLimit("0..100")
 		}
 		c.Thresholds[t.Slot] = t.Percent
@@ -257,7 +257,7 @@ func (s *Service) thresholds(ctx context.Context, c *ent.IdleChecker, list []*Th
 	return nil
 }
 
-// kinds of slots that there are: cpu, mem, and the keys of accelerators' plugins.
+// kinds returns the kinds of slots: cpu, mem, and the keys of accelerator plugins.
 func (s *Service) kinds(ctx context.Context) ([]string, error) {
 	names, err := s.Client.SlotType.Query().Select(slottype.FieldName).Strings(ctx)
 	if err != nil {
@@ -270,7 +270,7 @@ func (s *Service) kinds(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(all)), nil
 }
 
-// kindOf is what a slot's name begins with: cuda of cuda.shares.
+// kindOf returns the prefix of a slot's name: cuda for cuda.shares.
 func kindOf(slot string) string {
 	kind, _, _ := strings.Cut(slot, ".")
 	return kind
@@ -280,7 +280,7 @@ func taken(name string) error {
 	return problem.Exists("name", "an idle checker is already named %q", name)
 }
 
-// ruleOf is what a checker asks.
+// ruleOf converts a checker to a rule.
 func ruleOf(c *ent.IdleChecker) Rule {
 	return Rule{
 		Name: c.Name, Kind: c.Kind, Timeout: seconds(c.Timeout), Grace: seconds(c.Grace), NewUserGrace: seconds(c.NewUserGrace),

@@ -7,9 +7,8 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// Decide says what would end a session first, given what was said of it before:
-// nil when nothing would, as far as can be told. Nothing ends without its warning:
-// one that is late moves the end.
+// Decide returns which rule would end a session first, given the previous report, or nil if no
+// rule applies. Every session is warned before it ends: a late warning delays the end.
 func Decide(rules []Rule, s *Subject, before *report.Idle, now time.Time) *report.Idle {
 	var first *report.Idle
 	for i := range rules {
@@ -30,12 +29,12 @@ func (r *Rule) next(s *Subject, before *report.Idle, now time.Time) *report.Idle
 	next := &report.Idle{Checker: r.Name, Kind: string(r.Kind), EndsAt: due, Reason: why}
 	same := before != nil && before.Checker == r.Name && before.Kind == string(r.Kind) && !before.WarnedAt.IsZero()
 	if same && r.measures() {
-		due = before.WarnedAt // found idle then, and still is
+		due = before.WarnedAt // it was idle then, and still is
 	}
 	if now.Before(due.Add(-r.Warning)) {
 		return next
 	}
-	// A warning of an earlier end, that use has put off since, counts no more.
+	// A warning for an earlier end, which use has since postponed, is no longer valid.
 	next.WarnedAt = now
 	if same && !before.WarnedAt.Before(due.Add(-r.Warning)) {
 		next.WarnedAt = before.WarnedAt
@@ -49,9 +48,8 @@ func over(i *report.Idle, now time.Time) bool {
 	return i != nil && !i.WarnedAt.IsZero() && !now.Before(i.EndsAt)
 }
 
-// news reports whether a report differs from the one before so much that it is
-// worth a new version of the session. An end that moves away while someone uses
-// the session is written down once in a while.
+// news reports whether a report differs from the previous one enough for a new version of the
+// session. While use keeps postponing the end, a new version is written only at intervals.
 func news(before, now *report.Idle, at time.Time) bool {
 	if before == nil || now == nil {
 		return before != now

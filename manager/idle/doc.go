@@ -1,5 +1,5 @@
-// Package idle ends sessions that are of no use any more. Checkers say what that
-// means: they are kept as objects and bound to domains, projects, resource groups
-// or everything. The leader looks at all running sessions again and again, warns
-// the owners and ends what is over. What it does not know counts as use.
+// Package idle ends sessions that are not used. Checkers define when a session counts as idle;
+// they are objects that are bound to domains, projects, resource groups or all sessions. The
+// leader checks all running sessions at intervals, warns their owners and ends the idle ones.
+// Missing data counts as activity.
 package idle

@@ -17,29 +17,29 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// Trial is what a checker would do to the sessions in the viewer's sight.
+// Trial is the effect that a checker would have on the sessions that the viewer can see.
 type Trial struct {
-	Examined int // running sessions that it would bind
-	Ending   int // of them, those that it would end now
-	Unknown  int // of them, those that were not measured for long enough
-	Exempt   int // of them, those that are left alone
+	Examined int // running sessions that it would apply to
+	Ending   int // of these, sessions that it would end now
+	Unknown  int // of these, sessions without enough measurements
+	Exempt   int // of these, sessions that are exempt
 	Sessions []*TrialEnd
 }
 
-// TrialEnd is one session that the checker would end.
+// TrialEnd is a session that the checker would end.
 type TrialEnd struct {
 	Session *ent.Session
-	EndsAt  time.Time // warnings aside
+	EndsAt  time.Time // without the time of a warning
 	Now     bool
 	Reason  string
 }
 
-// maxTrial bounds the list of a trial; those that end first are on it.
+// maxTrial limits the list of a trial to the sessions that would end first.
 const maxTrial = 1000
 
-// IdleDryRun tells what a checker that there is, or one to be made, would do at
-// this moment. It binds what it binds, or what is named here; one to be made binds
-// everything unless something is named. Nothing is changed.
+// IdleDryRun returns the effect that an existing or a described checker would have now. An
+// existing checker applies to its bindings unless others are given here; a described one
+// applies to all sessions unless bindings are given. Nothing is changed.
 func (s *Service) IdleDryRun(ctx context.Context, checker *uuid.UUID, input *CreateIdleCheckerInput, domain, project, group *uuid.UUID) (*Trial, error) {
 	v := viewer.From(ctx)
 	if v == nil || v.IsAnonymous() {
@@ -124,7 +124,7 @@ func (s *Service) try(ctx context.Context, one bound) (*Trial, error) {
 	return out, s.whole(ctx, out)
 }
 
-// inSight are the sessions that the viewer sees.
+// inSight returns the sessions that the viewer can see.
 func (s *Service) inSight(ctx context.Context) (map[uuid.UUID]bool, error) {
 	ids, err := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running)).IDs(ctx)
 	if err != nil {
@@ -137,8 +137,8 @@ func (s *Service) inSight(ctx context.Context) (map[uuid.UUID]bool, error) {
 	return seen, nil
 }
 
-// whole reads the sessions of a trial in full, for who asks for more of them.
-// Those that have gone since are left out.
+// whole reads the sessions of a trial with all columns, for queries that select more fields.
+// Sessions that no longer exist are left out.
 func (s *Service) whole(ctx context.Context, t *Trial) error {
 	ids := make([]uuid.UUID, len(t.Sessions))
 	for i, end := range t.Sessions {
@@ -159,7 +159,7 @@ func (s *Service) whole(ctx context.Context, t *Trial) error {
 	return nil
 }
 
-// written is what the leader has written down of what kernels used.
+// written returns the measurements of kernels that the leader has stored.
 func (s *Service) written(ctx context.Context, kernels []uuid.UUID) *measured {
 	m := newMeasured(s.Redis, s.Now, s.Logger)
 	m.load(ctx, kernels)

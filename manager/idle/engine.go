@@ -22,35 +22,35 @@ import (
 	"github.com/berthhq/berth/manager/session"
 )
 
-// topic carries an event when checkers or what they bind have changed.
+// topic is the topic of events about changes of checkers or bindings.
 const topic event.Topic = "idle"
 
 const (
-	// passEvery is the pace at which all running sessions are looked at.
+	// passEvery is the interval between checks of all running sessions.
 	passEvery = 10 * time.Second
-	// sweepEvery is the pace at which what ended sessions left is removed.
+	// sweepEvery is the interval between deletions of the data of ended sessions.
 	sweepEvery = time.Hour
-	// maxNotes bounds one transaction.
+	// maxNotes limits one transaction.
 	maxNotes = 1000
 )
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client   *ent.Client
 	Bus      *event.Bus
 	Policies *policy.Service
 	Sessions *session.Service
-	Redis    redis.UniversalClient // keeps what was measured, over a change of leaders
+	Redis    redis.UniversalClient // stores measurements across a change of leaders
 	Logger   *slog.Logger
-	Now      func() time.Time // nil: the clock's
+	Now      func() time.Time // nil: the system clock
 }
 
-// Service keeps checkers and, on the leader, ends what they say. Make it with New.
+// Service stores checkers and, on the leader, applies them. New creates one.
 type Service struct {
 	Config
 	measured *measured
 	visits   visits
-	swept    time.Time // by the leader
+	swept    time.Time // used only by the leader
 }
 
 // New returns a Service.
@@ -64,7 +64,7 @@ func New(cfg Config) *Service {
 	}
 }
 
-// Lead looks at the running sessions until ctx ends. Only the leader calls it.
+// Lead checks the running sessions until ctx ends. Only the leader calls it.
 func (s *Service) Lead(ctx context.Context, epoch int64) {
 	ctx = viewer.SystemContext(ctx)
 	changes := s.Bus.Subscribe(ctx, topic)
@@ -96,8 +96,8 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	}
 }
 
-// Pass looks once at every running session, warns and ends, and says when to
-// look again.
+// Pass checks every running session once, warns and ends, and returns the time of the next
+// check.
 func (s *Service) Pass(ctx context.Context, epoch int64) (time.Duration, error) {
 	rules, err := s.rules(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Service) Pass(ctx context.Context, epoch int64) (time.Duration, error) 
 	return next, s.sweep(ctx, now)
 }
 
-// sweep forgets now and then when sessions were used that have ended.
+// sweep deletes the times of use of ended sessions, at intervals.
 func (s *Service) sweep(ctx context.Context, now time.Time) error {
 	if now.Sub(s.swept) < sweepEvery {
 		return nil
@@ -155,7 +155,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// warning is what the owner is told, once: that the end is near.
+// warning is the message to the owner before the end, sent once.
 func warning(before, is *report.Idle) string {
 	if is == nil || is.WarnedAt.IsZero() ||
 		before != nil && before.Checker == is.Checker && before.WarnedAt.Equal(is.WarnedAt) {

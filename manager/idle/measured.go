@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// saveEvery is how much a change of leaders loses, at most.
+	// saveEvery is the largest amount of measurements that a change of leaders can lose.
 	saveEvery = time.Minute
-	// saved bounds how long what was measured outlives its kernel.
+	// saved is how long measurements are stored after their kernel has ended.
 	saved = 24 * time.Hour
-	// perCall bounds what one call of Redis carries.
+	// perCall limits the keys of one Redis call.
 	perCall = 500
 )
 
-// measured is what running kernels used. It lives in the leader's memory, and in
-// Redis for the next leader and for those who try a rule out. It may be lost: what
-// is not known ends nothing.
+// measured is the measured utilization of running kernels. It is in the leader's memory, and
+// in Redis for the next leader and for dry runs. It can be lost, because missing data counts
+// as activity.
 type measured struct {
 	redis redis.UniversalClient
 	now   func() time.Time
@@ -42,8 +42,7 @@ func newMeasured(client redis.UniversalClient, now func() time.Time, log *slog.L
 	return &measured{redis: client, now: now, log: log, kernels: map[uuid.UUID]History{}}
 }
 
-// Sampled takes the samples of a kernel. They count from when they come, by our
-// own clock.
+// Sampled adds the samples of a kernel, at the time of their arrival by our clock.
 func (s *Service) Sampled(kernel uuid.UUID, metrics []report.Metric) {
 	s.measured.add(kernel, metrics)
 }
@@ -59,7 +58,7 @@ func (m *measured) add(kernel uuid.UUID, metrics []report.Metric) {
 	h.add(m.now(), metrics)
 }
 
-// over is the level of a session's kernels.
+// over returns the level of a session's kernels.
 func (m *measured) over(kernels []uuid.UUID, series string, span time.Duration, now time.Time) (Level, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,8 +69,8 @@ func (m *measured) over(kernels []uuid.UUID, series string, span time.Duration, 
 	return together(list, series, span, now)
 }
 
-// load takes what the leader before has saved, in place of what there is here
-// from an earlier term.
+// load reads the measurements that the previous leader has stored, and replaces those of an
+// earlier leadership of this manager.
 func (m *measured) load(ctx context.Context, kernels []uuid.UUID) {
 	found := m.read(ctx, kernels)
 	m.mu.Lock()
@@ -79,7 +78,7 @@ func (m *measured) load(ctx context.Context, kernels []uuid.UUID) {
 	m.kernels = found
 }
 
-// read returns what is saved of kernels; of some there is nothing.
+// read returns the stored measurements of kernels; some kernels may have none.
 func (m *measured) read(ctx context.Context, kernels []uuid.UUID) map[uuid.UUID]History {
 	out := make(map[uuid.UUID]History, len(kernels))
 	for part := range slices.Chunk(kernels, perCall) {
@@ -110,10 +109,10 @@ func (m *measured) read(ctx context.Context, kernels []uuid.UUID) map[uuid.UUID]
 	return out
 }
 
-// keep saves from time to time, and once more when ctx has ended.
+// keep stores the measurements at intervals, and once more when ctx has ended.
 func (m *measured) keep(ctx context.Context) { andAtLast(ctx, saveEvery, m.save) }
 
-// save writes all down and forgets kernels that are measured no more.
+// save stores all measurements and drops kernels that are no longer measured.
 func (m *measured) save(ctx context.Context) {
 	m.mu.Lock()
 	for id, h := range m.kernels {
@@ -145,7 +144,7 @@ func (m *measured) save(ctx context.Context) {
 
 func key(kernel uuid.UUID) string { return "berth:idle:" + kernel.String() }
 
-// last is when the newest sample came.
+// last returns the time of the newest sample.
 func (h History) last() (at time.Time) {
 	for _, s := range h {
 		at = later(at, s.Last)

@@ -10,35 +10,36 @@ import (
 	"github.com/berthhq/berth/ent/idlechecker"
 )
 
-// Rule is what a checker, or the idle timeout of a policy, asks of a session.
+// Rule is the condition of a checker, or of the idle timeout of a policy, on a session.
 type Rule struct {
-	Name         string // of anyone who says so, as people read it
+	Name         string // of the checker or policy, for users
 	Kind         idlechecker.Kind
-	Timeout      time.Duration // of life, without traffic, or the window that is looked at
-	Grace        time.Duration // that a new session is left alone
-	NewUserGrace time.Duration // that the sessions of a new user are left alone
+	Timeout      time.Duration // lifetime, time without traffic, or length of the measured window
+	Grace        time.Duration // time during which a new session is not checked
+	NewUserGrace time.Duration // time during which the sessions of a new user are not checked
 	Warning      time.Duration // between the warning and the end
-	Any          bool          // one of the thresholds is enough
+	Any          bool          // one exceeded threshold suffices
 	Thresholds   map[string]float64
 	Types        []string // of sessions
 }
 
-// Subject is a running session as rules see it.
+// Subject is a running session with the data that rules need.
 type Subject struct {
 	Type    string
 	Started time.Time
 	Joined  time.Time // when its owner became a user
-	Used    time.Time // when someone last came, stayed or sent something, as far as is known
+	Used    time.Time // when a user was last connected or data moved, as far as known
 	Kinds   []string  // of the slots that it has
-	// Over measures a series over the span that ends now; false: not known well enough.
+	// Over returns the level of a series over the span that ends now; false: there are not
+	// enough measurements.
 	Over func(series string, span time.Duration) (Level, bool)
 }
 
-// Level is how much of something was used over a span, in percent of what there is.
+// Level is the utilization over a span, in percent of the capacity.
 type Level struct{ Mean, Peak float64 }
 
-// Due tells when the rule ends the session, warnings aside, and why. False: it
-// does not, as far as can be told now.
+// Due returns when the rule ends the session, ignoring warnings, and why. False: as of now, it
+// does not.
 func (r *Rule) Due(s *Subject, now time.Time) (at time.Time, why string, ok bool) {
 	if !slices.Contains(r.Types, s.Type) {
 		return time.Time{}, "", false
@@ -55,21 +56,21 @@ func (r *Rule) Due(s *Subject, now time.Time) (at time.Time, why string, ok bool
 		}
 		at = now
 	}
-	left := later(s.Started.Add(r.Grace), s.Joined.Add(r.NewUserGrace)) // alone until then
+	left := later(s.Started.Add(r.Grace), s.Joined.Add(r.NewUserGrace)) // not checked until then
 	if r.measures() && left.After(now) {
 		return time.Time{}, "", false
 	}
 	return later(at, left), why, true
 }
 
-// measures reports whether the rule goes by what is measured, and not by the clock.
+// measures reports whether the rule depends on measurements and not on the clock.
 func (r *Rule) measures() bool {
 	return r.Kind == idlechecker.KindUtilization || r.Kind == idlechecker.KindMemory
 }
 
-// unused reports whether the session has used so little over the window that the
-// rule ends it. Kinds of slots that it does not have say nothing; one that it has
-// and that was not measured well enough speaks for the session.
+// unused reports whether the session has used so little over the window that the rule ends it.
+// Kinds of slots that the session does not have are ignored; a kind without enough
+// measurements counts as used.
 func (r *Rule) unused(s *Subject) (why string, ok bool) {
 	var below []string
 	held := 0
@@ -97,7 +98,7 @@ func (r *Rule) unused(s *Subject) (why string, ok bool) {
 	return word + "over the last " + Span(r.Timeout) + ": " + strings.Join(below, "; "), true
 }
 
-// blind reports whether the rule lacks measurements of the session to go by.
+// blind reports whether the rule lacks measurements of the session.
 func (r *Rule) blind(s *Subject) bool {
 	for kind := range r.Thresholds {
 		if _, known := s.Over(r.series(kind), r.Timeout); !known && slices.Contains(s.Kinds, kind) {
@@ -107,7 +108,7 @@ func (r *Rule) blind(s *Subject) bool {
 	return false
 }
 
-// series is what the rule looks at of a kind of slot.
+// series returns the series that the rule uses for a kind of slot.
 func (r *Rule) series(kind string) string {
 	if r.Kind == idlechecker.KindMemory {
 		return kind + memory
@@ -126,7 +127,7 @@ func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 
 
 func percent(p float64) string { return fmt.Sprintf("%.3g %%", p) }
 
-// Span is a length of time as people read it, in its two largest units.
+// Span formats a duration for users, in its two largest units.
 func Span(d time.Duration) string {
 	d = d.Round(time.Second)
 	var parts []string

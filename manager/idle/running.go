@@ -21,10 +21,10 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// rulebook has every rule that there is, with what it binds.
+// rulebook has all rules with their bindings.
 type rulebook struct {
 	checkers []bound
-	limits   []policy.Limit // that have an idle timeout
+	limits   []policy.Limit // those with an idle timeout
 }
 
 type bound struct {
@@ -32,7 +32,7 @@ type bound struct {
 	places []place
 }
 
-// rules reads the rules as they are now.
+// rules reads the current rules.
 func (s *Service) rules(ctx context.Context) (*rulebook, error) {
 	list, err := s.Client.IdleChecker.Query().Where(idlechecker.Enabled(true), idlechecker.HasBindings()).WithBindings().All(ctx)
 	if err != nil {
@@ -61,8 +61,8 @@ func (b *rulebook) any(is func(*Rule) bool) bool {
 	return slices.ContainsFunc(b.checkers, func(c bound) bool { return is(&c.Rule) })
 }
 
-// of lists the rules that bind a session: all checkers, and of the policies the
-// one that allows least.
+// of returns the rules that apply to a session: all its checkers, and the policy with the
+// shortest timeout.
 func (b *rulebook) of(s *ent.Session) []Rule {
 	var rules []Rule
 	for _, c := range b.checkers {
@@ -86,8 +86,7 @@ func (b *rulebook) of(s *ent.Session) []Rule {
 	return rules
 }
 
-// ruleOfLimit is the idle timeout of a policy: that of interactive sessions over
-// the network.
+// ruleOfLimit is the idle timeout of a policy: for interactive sessions, over the network.
 func ruleOfLimit(l *policy.Limit) Rule {
 	timeout := seconds(max(*l.IdleTimeout, minTimeout))
 	return Rule{
@@ -96,14 +95,14 @@ func ruleOfLimit(l *policy.Limit) Rule {
 	}
 }
 
-// candidate is a running session with all that rules look at.
+// candidate is a running session with all data that rules need.
 type candidate struct {
 	*ent.Session
 	on Subject
 }
 
-// running reads the sessions that rules may be about, and those that rules were
-// about before. What kernels used is asked of what from returns.
+// running reads the sessions that rules can apply to, and those that rules applied to before.
+// The measurements come from the history that from returns.
 func (s *Service) running(ctx context.Context, b *rulebook, from func(context.Context, []uuid.UUID) *measured) ([]candidate, error) {
 	live := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil())
 	if b.empty() {
@@ -170,7 +169,7 @@ func (s *Service) used(ctx context.Context) (map[uuid.UUID]time.Time, error) {
 	return used, nil
 }
 
-// joined reads since when the owners of sessions are users.
+// joined reads when the owners of sessions were created.
 func (s *Service) joined(ctx context.Context, list []*ent.Session) (map[uuid.UUID]time.Time, error) {
 	owners := map[uuid.UUID]bool{}
 	var ids []uuid.UUID
@@ -191,7 +190,7 @@ func (s *Service) joined(ctx context.Context, list []*ent.Session) (map[uuid.UUI
 	return joined, nil
 }
 
-// kernels lists the kernels of running sessions, by session and all of them.
+// kernels returns the kernels of running sessions, by session and as one list.
 func (s *Service) kernels(ctx context.Context) (map[uuid.UUID][]uuid.UUID, []uuid.UUID, error) {
 	rows, err := s.Client.Kernel.Query().Where(kernel.StatusEQ(lifecycle.Running)).
 		Select(kernel.FieldSessionID).All(ctx)

@@ -9,40 +9,40 @@ import (
 )
 
 const (
-	// kept is how many pieces of each width a series keeps.
+	// kept is the number of pieces of each width in a series.
 	kept = 32
-	// gap is the longest time that one sample speaks for: six of the agents'
-	// intervals, so that two or three lost ones leave no hole.
+	// gap is the longest time that one sample counts for: six intervals of the agents, so that
+	// two or three lost samples leave no gap.
 	gap = 30 * time.Second
-	// stale is the age at which the last sample is no longer the present.
+	// stale is the age at which the last sample no longer counts as current.
 	stale = time.Minute
-	// covered is the part of a window that has to be known.
+	// covered is the fraction of a window that must be measured.
 	covered = 0.9
 )
 
-// widths of pieces. Thirty-one of one width reach further than one of the next
-// is wide, and those of the last over a year.
+// widths of pieces. 31 pieces of one width cover more time than one piece of the next width,
+// and those of the last width more than a year.
 var widths = []time.Duration{
 	15 * time.Second, 90 * time.Second, 9 * time.Minute, time.Hour, 6 * time.Hour, 36 * time.Hour, 12 * 24 * time.Hour,
 }
 
-// memory ends the name of a series of how full an accelerator's memory is.
+// memory is the suffix of a series of accelerator memory.
 const memory = ".mem"
 
-// Piece is what was measured in one stretch of time.
+// Piece is the measurement of one interval.
 type Piece struct {
 	N          int64 // start, in widths since 1970
 	Mean, Peak float32
-	Seconds    float32 // that are known
+	Seconds    float32 // that are measured
 }
 
-// Series is what was measured of one thing, ever more coarsely the longer ago.
+// Series is the measurement of one value; the older, the coarser.
 type Series struct {
 	Last   time.Time
 	Pieces [][]Piece // by width
 }
 
-// add takes a sample. It speaks for the time since the one before.
+// add adds a sample, which counts for the time since the previous one.
 func (s *Series) add(at time.Time, value float64) {
 	known := at.Sub(s.Last)
 	switch {
@@ -75,7 +75,7 @@ func (s *Series) add(at time.Time, value float64) {
 	}
 }
 
-// over is the level over the span until now, and whether enough of it is known.
+// over returns the level over the span until now, and whether enough of it is measured.
 func (s *Series) over(span time.Duration, now time.Time) (Level, bool) {
 	for i, w := range widths {
 		if w*(kept-1) < span && i < len(widths)-1 || i >= len(s.Pieces) {
@@ -103,11 +103,11 @@ func (s *Series) over(span time.Duration, now time.Time) (Level, bool) {
 	return Level{}, false
 }
 
-// History is what was measured of one kernel, by series: cpu, mem, and of each
-// plugin its key and the key with .mem.
+// History is the measurements of one kernel, by series: cpu, mem, and for each plugin its key
+// and its key with .mem.
 type History map[string]*Series
 
-// add takes the samples of one moment.
+// add adds the samples of one moment.
 func (h History) add(at time.Time, metrics []report.Metric) {
 	for name, value := range levels(metrics) {
 		if h[name] == nil {
@@ -117,8 +117,8 @@ func (h History) add(at time.Time, metrics []report.Metric) {
 	}
 }
 
-// levels are the percentages of what is given that samples tell, over all devices
-// of a kind. A kind of which one device was not measured is left out.
+// levels returns the utilization in percent of the allocated capacity, over all devices of a
+// kind. It leaves out a kind if a device of it was not measured.
 func levels(metrics []report.Metric) map[string]float64 {
 	type sum struct{ value, capacity float64 }
 	sums := map[string]sum{}
@@ -148,7 +148,7 @@ func levels(metrics []report.Metric) map[string]float64 {
 	return out
 }
 
-// seriesOf is the series that a metric belongs to.
+// seriesOf returns the series of a metric.
 func seriesOf(metric string) (string, bool) {
 	switch metric {
 	case "cpu_util":
@@ -165,8 +165,8 @@ func seriesOf(metric string) (string, bool) {
 	return "", false
 }
 
-// together is the level of a session over its kernels, which are alike: what one
-// did not tell is not known of all.
+// together returns the level of a session over its kernels. If one kernel has not enough
+// measurements, the level is unknown.
 func together(kernels []History, series string, span time.Duration, now time.Time) (Level, bool) {
 	var all Level
 	for _, h := range kernels {

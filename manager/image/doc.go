@@ -1,3 +1,3 @@
-// Package image knows which container images sessions can start from: the
-// registries, what a scan found there, and how a reference is resolved.
+// Package image manages the container images that sessions can start from: the registries, the
+// results of scans, and the resolution of references.
 package image

@@ -17,14 +17,14 @@ import (
 	"github.com/berthhq/berth/internal/registry/remote"
 )
 
-// maxLabels is the most bytes of labels that are kept of one image.
+// maxLabels limits the labels that are stored of one image, in bytes.
 const maxLabels = 64 << 10
 
-// errNothing says that a tag has no image that could run here.
+// errNothing reports that a tag has no image that can run here.
 var errNothing = errors.New("holds no Linux image")
 
-// record writes what a tag means, one row for each architecture, and returns
-// the rows. A row that was there keeps its id.
+// record stores the images of a tag, one row for each architecture, and returns the rows. An
+// existing row keeps its id.
 func (s *Service) record(ctx context.Context, r *ent.Registry, name string, found []remote.Image) ([]*ent.Image, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("image %s: %w: %w", name, errdefs.ErrFailedPrecondition, errNothing)
@@ -32,7 +32,7 @@ func (s *Service) record(ctx context.Context, r *ent.Registry, name string, foun
 	var rows []*ent.Image
 	seen := map[string]bool{}
 	for _, f := range found {
-		if seen[f.Architecture] { // variants of one architecture; the first is the plainest
+		if seen[f.Architecture] { // variants of one architecture: the first is the most basic
 			continue
 		}
 		seen[f.Architecture] = true
@@ -65,8 +65,7 @@ func (s *Service) recordOne(ctx context.Context, r *ent.Registry, name string, f
 	return s.client.Image.Get(ctx, id)
 }
 
-// storable drops nothing silently: labels that the database cannot hold, or that
-// are too many, fail the image.
+// storable returns an error for labels that the database cannot store, or that are too long.
 func storable(labels map[string]string) (map[string]string, error) {
 	size := 0
 	for k, v := range labels {
@@ -84,11 +83,11 @@ func storable(labels map[string]string) (map[string]string, error) {
 	return labels, nil
 }
 
-// pair is what makes a row unique.
+// pair is the unique key of a row.
 type pair struct{ reference, architecture string }
 
-// gone marks the living images of a registry that were not met, except those
-// whose tag could not be read this time.
+// gone marks the images of a registry that the scan has not found, except those whose tag
+// could not be read.
 func (s *Service) gone(ctx context.Context, r *ent.Registry, met map[pair]bool, unread map[string]bool) error {
 	alive, err := s.client.Image.Query().Where(entimage.RegistryID(r.ID), entimage.StatusEQ(entimage.StatusAlive)).All(ctx)
 	if err != nil {
@@ -106,8 +105,8 @@ func (s *Service) gone(ctx context.Context, r *ent.Registry, met map[pair]bool, 
 	return s.client.Image.Update().Where(entimage.IDIn(lost...)).SetStatus(entimage.StatusGone).Exec(ctx)
 }
 
-// explain turns a registry's answer into ours: that it refuses us does not mean
-// that the asker is not logged in.
+// explain changes the class of a registry's error: its rejection of our credentials does not
+// mean that the viewer is not logged in.
 func explain(r *ent.Registry, what string, err error) error {
 	switch {
 	case errdefs.IsNotFound(err):

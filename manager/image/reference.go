@@ -7,15 +7,15 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// reference is an image's name taken apart: host/path:tag@digest.
+// reference is a parsed image name: host/path:tag@digest.
 type reference struct {
-	host   string // "" when the name begins with the path
+	host   string // "" if the name begins with the path
 	path   string
 	tag    string
-	digest string // "" when none is demanded
+	digest string // "" if none is required
 }
 
-// What the OCI distribution specification allows.
+// Limits of the OCI distribution specification.
 var (
 	pathRule   = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	tagRule    = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
@@ -25,11 +25,11 @@ var (
 const (
 	maxReference = 512
 	maxPath      = 255
-	latest       = "latest" // the tag that a name without one means
+	latest       = "latest" // the default tag
 )
 
-// parse reads python, python:3.11, lab/python:3.11, host:5000/python:3.11, each
-// also with @sha256:…. field is the input's field, for messages.
+// parse parses python, python:3.11, lab/python:3.11, host:5000/python:3.11, each also with
+// @sha256:…. field is the input's field, for errors.
 func parse(field, s string) (reference, error) {
 	if s == "" {
 		return reference{}, problem.Invalid(field, "must not be empty")
@@ -67,8 +67,8 @@ func parse(field, s string) (reference, error) {
 	return r, nil
 }
 
-// name is the short form that people use, which a registry uses too.
+// name returns the short form, which users and registries use.
 func (r reference) name() string { return r.path + ":" + r.tag }
 
-// full is the form that is unique.
+// full returns the unique form.
 func (r reference) full() string { return r.host + "/" + r.name() }

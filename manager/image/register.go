@@ -21,9 +21,8 @@ type RegisterImageInput struct{ Reference string }
 // ImagePayload is a registered image.
 type ImagePayload struct{ Image *ent.Image }
 
-// RegisterImage reads one tag and adds it, or brings it up to date. Of an
-// image for several architectures all are added and the one that Resolve would
-// choose is returned.
+// RegisterImage reads one tag and adds or updates it. For an image with several architectures,
+// it adds all and returns the one that Resolve would choose.
 func (s *Service) RegisterImage(ctx context.Context, in RegisterImageInput) (*ImagePayload, error) {
 	const field = "reference"
 	if _, err := permit.Check(ctx, access.Create, access.Image, access.Object{}); err != nil {
@@ -58,8 +57,8 @@ func (s *Service) RegisterImage(ctx context.Context, in RegisterImageInput) (*Im
 	return &ImagePayload{Image: best}, nil
 }
 
-// registryOf finds the registry of a reference; a name without a host is clear
-// when there is only one.
+// registryOf returns the registry of a reference. A name without a host is unambiguous only if
+// there is one registry.
 func (s *Service) registryOf(ctx context.Context, ref reference) (*ent.Registry, error) {
 	q := s.client.Registry.Query()
 	if ref.host != "" {
@@ -79,7 +78,7 @@ func (s *Service) registryOf(ctx context.Context, ref reference) (*ent.Registry,
 	return nil, fmt.Errorf("read registry: %w", err)
 }
 
-// inField names the input's field in an error that has none.
+// inField adds the input's field to an error without one.
 func inField(err error, field string) error {
 	if p, ok := err.(*problem.Error); ok {
 		return p.WithField(field)
@@ -87,14 +86,14 @@ func inField(err error, field string) error {
 	return err
 }
 
-// ForgetImageInput names the image to take off the list.
+// ForgetImageInput names the image to remove.
 type ForgetImageInput struct{ ID uuid.UUID }
 
-// ForgetImagePayload is the image that is off the list.
+// ForgetImagePayload is the id of the removed image.
 type ForgetImagePayload struct{ ID uuid.UUID }
 
-// ForgetImage takes an image off the list. The row of one that sessions were
-// started from stays for their history, as gone.
+// ForgetImage removes an image. If sessions were started from it, its row stays for their
+// history, marked as gone.
 func (s *Service) ForgetImage(ctx context.Context, in ForgetImageInput) (*ForgetImagePayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ type Service struct {
 // New returns a Service on the database of client that seals with keys.
 func New(client *ent.Client, keys *seal.Ring) *Service { return &Service{client: client, keys: keys} }
 
-// CreateRegistryInput is what a new registry is made of.
+// CreateRegistryInput describes a new registry.
 type CreateRegistryInput struct {
 	Name      string
 	Host      string
@@ -40,7 +40,7 @@ type RegistryPayload struct{ Registry *ent.Registry }
 // maxCredential is in characters; tokens of cloud registries are long.
 const maxCredential = 4096
 
-// CreateRegistry adds a registry. It is not asked anything yet.
+// CreateRegistry adds a registry without contacting it.
 func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*RegistryPayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.Registry, access.Object{}); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func checkCredentials(username, password *string) error {
 	return nil
 }
 
-// Password returns the password of a registry, empty when it has none.
+// Password returns the password of a registry, or "".
 func (s *Service) Password(r *ent.Registry) (string, error) {
 	if len(r.PasswordSealed) == 0 {
 		return "", nil
@@ -88,16 +88,16 @@ func (s *Service) Password(r *ent.Registry) (string, error) {
 	return string(password), err
 }
 
-// reach is how the library gets to a registry.
+// reach returns the connection data of a registry for the library.
 func (s *Service) reach(r *ent.Registry) (remote.Registry, error) {
 	password, err := s.Password(r)
 	return remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: r.Username, Password: password}, err
 }
 
-// dockerHub is what everyone calls it; the others are its machines.
+// dockerHub is the usual name of Docker Hub; the others are its servers.
 const dockerHub = "docker.io"
 
-// canonicalHost checks host[:port] and gives one spelling to what is the same.
+// canonicalHost checks host[:port] and returns a canonical spelling.
 func canonicalHost(s string) (string, error) {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if strings.Contains(s, "://") {

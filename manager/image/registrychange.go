@@ -20,8 +20,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// UpdateRegistryInput names a registry and what becomes different. Empty credentials are
-// taken away. The host stays: it is part of the name of every image.
+// UpdateRegistryInput changes the fields that are not nil. Empty credentials are removed. The
+// host cannot change, because it is part of the name of every image.
 type UpdateRegistryInput struct {
 	ID        uuid.UUID
 	Name      *string
@@ -30,7 +30,7 @@ type UpdateRegistryInput struct {
 	Password  *string
 }
 
-// UpdateRegistry changes the name of a registry and the way to reach it.
+// UpdateRegistry changes the name and the connection data of a registry.
 func (s *Service) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*RegistryPayload, error) {
 	r, err := s.changeable(ctx, in.ID, access.Update)
 	if err != nil {
@@ -68,8 +68,8 @@ type DeleteRegistryInput struct{ ID uuid.UUID }
 // DeleteRegistryPayload is the registry that was removed.
 type DeleteRegistryPayload struct{ ID uuid.UUID }
 
-// DeleteRegistry removes a registry and its images, unless sessions that have not ended
-// use them. Images that ended sessions name stay as gone, without a registry.
+// DeleteRegistry deletes a registry and its images, unless live sessions use them. Images of
+// ended sessions stay, marked as gone and without a registry.
 func (s *Service) DeleteRegistry(ctx context.Context, in DeleteRegistryInput) (*DeleteRegistryPayload, error) {
 	r, err := s.changeable(ctx, in.ID, access.Delete)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) DeleteRegistry(ctx context.Context, in DeleteRegistryInput) (*
 	}
 	err = store.InTx(viewer.SystemContext(ctx), s.client, func(tx *ent.Tx) error {
 		ctx := viewer.SystemContext(ctx)
-		// A session that is being created holds the row of its image: wait for it.
+		// A session that is being created locks the row of its image: wait for it.
 		if _, err := tx.Image.Query().Where(entimage.RegistryID(r.ID)).Order(entimage.ByID()).ForUpdate().IDs(ctx); err != nil {
 			return fmt.Errorf("lock images: %w", err)
 		}
@@ -118,7 +118,7 @@ func remove(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	return nil
 }
 
-// changeable returns a registry to which the viewer may do op.
+// changeable returns a registry if the viewer can do op on it.
 func (s *Service) changeable(ctx context.Context, id uuid.UUID, op access.Operation) (*ent.Registry, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err

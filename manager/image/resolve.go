@@ -18,12 +18,12 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// imageField is the input's field that every asker of Resolve has.
+// imageField is the input's field that every caller of Resolve has.
 const imageField = "image"
 
-// Resolve finds the registered image of a reference. A name without a host, such
-// as python:3.11, means the one registry that has it. Of several architectures
-// amd64 is chosen, then the first by name.
+// Resolve returns the registered image of a reference. A name without a host, such as
+// python:3.11, means the only registry that has it. Of several architectures it chooses amd64,
+// then the first by name.
 func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 	r, err := parse(imageField, strings.TrimSpace(ref))
 	if err != nil {
@@ -65,9 +65,10 @@ func preferred(rows []*ent.Image) *ent.Image {
 	return rows[0]
 }
 
-// Open is true for images of registries that are open to the viewer's domain: all,
-// unless it is restricted to some; and for those that a custom role shows. Who sees everything sees them all. Those that
-// are not open are still seen with the sessions that were started from them.
+// Open matches the images that the viewer can use: those of registries that are open to the
+// viewer's domain (all, unless the domain is restricted to some), and those that a custom role
+// makes visible. Users who can see everything can use all. Other images are still visible
+// through sessions that were started from them.
 func Open(ctx context.Context) predicate.Image {
 	v := viewer.From(ctx)
 	if v == nil || v.SeesAll() || len(v.Granted(access.Read, access.Image, access.OnSystem)) > 0 {
@@ -84,10 +85,10 @@ func Open(ctx context.Context) predicate.Image {
 	)
 }
 
-// hints is how many tags an error names.
+// hints is the number of tags in an error.
 const hints = 5
 
-// unknown says what there is instead.
+// unknown returns an error that suggests similar tags.
 func (s *Service) unknown(ctx context.Context, r reference, asked string, gone bool) error {
 	if gone {
 		return problem.NotFound(fmt.Sprintf("image %q (gone from its registry)", asked)).WithField(imageField)

@@ -14,10 +14,10 @@ import (
 	"github.com/berthhq/berth/internal/registry/remote"
 )
 
-// ScanRegistryInput names the registry to read.
+// ScanRegistryInput names the registry to scan.
 type ScanRegistryInput struct{ ID uuid.UUID }
 
-// ScanResult is what became of one tag: an image or an error.
+// ScanResult is the result for one tag: an image or an error.
 type ScanResult struct {
 	Reference string
 	Image     *ent.Image
@@ -30,9 +30,8 @@ type ScanRegistryPayload struct {
 	Results  []*ScanResult
 }
 
-// ScanRegistry reads all tags of a registry. One tag that
-// cannot be read does not keep the others out. Images that are there no longer
-// are marked gone.
+// ScanRegistry reads all tags of a registry. A tag that cannot be read does not stop the scan.
+// Images that no longer exist are marked as gone.
 func (s *Service) ScanRegistry(ctx context.Context, in ScanRegistryInput) (*ScanRegistryPayload, error) {
 	r, err := s.changeable(ctx, in.ID, access.Update)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Service) ScanRegistry(ctx context.Context, in ScanRegistryInput) (*Scan
 	return &ScanRegistryPayload{Registry: r, Results: scan.results}, nil
 }
 
-// scan is one run over a registry.
+// scan is one scan of a registry.
 type scan struct {
 	*Service
 	registry *ent.Registry
@@ -68,7 +67,7 @@ type scan struct {
 
 func (s *scan) tag(ctx context.Context, name string, images []remote.Image, err error) error {
 	if ctx.Err() != nil {
-		return ctx.Err() // the whole scan ended, not this tag
+		return ctx.Err() // the whole scan was cancelled
 	}
 	full := s.registry.Host + "/" + name
 	var rows []*ent.Image

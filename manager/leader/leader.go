@@ -1,5 +1,5 @@
-// Package leader elects the one manager that schedules sessions and drives the
-// agents, and says which manager that is. The managers and the resolvers use it.
+// Package leader elects the one manager that schedules sessions and drives the agents, and
+// returns which manager that is.
 package leader
 
 import (
@@ -25,32 +25,32 @@ import (
 const (
 	// election is the name of the managers' election in etcd.
 	election = "/berth/leader"
-	// lookTimeout bounds the question who leads; etcd answers in milliseconds.
+	// lookTimeout limits the query for the leader; etcd answers in milliseconds.
 	lookTimeout = 2 * time.Second
-	// guardEvery is how often a leader looks whether its epoch is still the newest.
+	// guardEvery is how often a leader checks whether its epoch is still the newest.
 	guardEvery = 5 * time.Second
-	// again is the pause after a term that ended early.
+	// again is the pause after a leadership that ended early.
 	again = time.Second
-	// A leader that steps down leaves others the time to be elected, and more of it while
-	// one of them leads.
+	// A leader that steps down gives others time to be elected; it waits longer while another
+	// one leads.
 	restLeast, restMost = 10 * time.Second, time.Minute
 )
 
-// ErrStepDown ends a term whose manager should not lead while another can.
+// ErrStepDown ends the leadership of a manager that should not lead while another one can.
 var ErrStepDown = errors.New("stepping down")
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client *ent.Client
 	Etcd   *clientv3.Client
-	// ID of this manager, and the address where nodes reach it.
+	// ID of this manager, and its address for nodes.
 	ID, Address string
-	Version     string                // of this manager, for people
+	Version     string                // of this manager, for users
 	Registry    prometheus.Registerer // nil: no metrics
 	Logger      *slog.Logger
 }
 
-// Service stands for election and knows the leader.
+// Service takes part in the election and knows the leader.
 type Service struct {
 	Config
 	meter meter
@@ -62,13 +62,13 @@ func New(cfg Config) *Service { return &Service{Config: cfg, meter: newMeter(cfg
 // Leader is the manager that leads.
 type Leader struct {
 	ID      string    `json:"id"`
-	Address string    `json:"address"` // where nodes reach it
+	Address string    `json:"address"` // for nodes
 	Since   time.Time `json:"since"`
 	Epoch   int64     `json:"epoch"`
 }
 
-// Current returns the leader, nil if no manager leads, and an error if etcd does not
-// answer in time.
+// Current returns the leader, nil if no manager leads, and an error if etcd does not answer in
+// time.
 func (s *Service) Current(ctx context.Context) (*Leader, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -83,7 +83,7 @@ func (s *Service) Current(ctx context.Context) (*Leader, error) {
 	return &l, nil
 }
 
-// Run stands for election until ctx ends, and runs lead for every term.
+// Run takes part in elections until ctx ends, and calls lead for every leadership.
 func (s *Service) Run(ctx context.Context, lead func(ctx context.Context, epoch int64) error) {
 	for ctx.Err() == nil {
 		err := discovery.Campaign(ctx, s.Etcd, election, s.ID, func(ctx context.Context, t *discovery.Term) error {
@@ -102,7 +102,7 @@ func (s *Service) Run(ctx context.Context, lead func(ctx context.Context, epoch 
 	}
 }
 
-// rest keeps from standing for election for a while, but not for long while no one leads.
+// rest waits before the next election, but not for long while no manager leads.
 func (s *Service) rest(ctx context.Context) {
 	begun := time.Now()
 	pause(ctx, restLeast)
@@ -121,11 +121,11 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// term begins the epoch of a won election, says so, and leads until ctx ends or the
-// epoch is over.
+// term begins the epoch of a won election, announces it, and leads until ctx ends or the epoch
+// is superseded.
 func (s *Service) term(ctx context.Context, t *discovery.Term, lead func(context.Context, int64) error) error {
-	// The time is above every epoch of the past: agents keep the highest one that they have
-	// seen, which a database restored together with a new etcd does not know.
+	// The time is above every earlier epoch. Agents remember the highest epoch that they have
+	// seen, which a restored database together with a new etcd does not know.
 	epoch, err := session.RaiseFence(ctx, s.Client, max(t.Revision, clock.Now().Unix()), t.Confirm)
 	if err != nil {
 		return err
@@ -147,8 +147,8 @@ func (s *Service) term(ctx context.Context, t *discovery.Term, lead func(context
 	return g.Wait()
 }
 
-// guard returns when the epoch in the database is another one, as after a restore of
-// the database: this leader can no longer change anything, and the next one can.
+// guard returns when the epoch in the database differs, as after a restore of the database:
+// this leader can no longer change anything, but a new one can.
 func (s *Service) guard(ctx context.Context, epoch int64) error {
 	tick := time.NewTicker(guardEvery)
 	defer tick.Stop()
@@ -163,7 +163,7 @@ func (s *Service) guard(ctx context.Context, epoch int64) error {
 		case err == nil || ctx.Err() != nil:
 		case ent.IsNotFound(err), errdefs.IsAborted(err):
 			return err
-		default: // a leader outlasts a database that is away for a while
+		default: // a leader tolerates a temporarily unavailable database
 			s.Logger.Warn("look at the leader's epoch", "error", err)
 		}
 	}

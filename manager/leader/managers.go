@@ -9,23 +9,22 @@ import (
 )
 
 const (
-	// ManagersKey is below which the live managers announce their addresses.
+	// ManagersKey is the prefix of the addresses of live managers.
 	ManagersKey = "/berth/managers/"
-	// versionsKey is below which they announce their versions. It is apart from the
-	// addresses, since managers of older versions take a value there for an address.
+	// versionsKey is the prefix of their versions. It is separate from the addresses, because
+	// older managers take every value there for an address.
 	versionsKey = "/berth/versions/"
 )
 
-// ClusterManager is a manager that is alive.
+// ClusterManager is a live manager.
 type ClusterManager struct {
 	ID      string
-	Address string // where nodes reach it
-	Version string // empty: too old to say it
+	Address string // for nodes
+	Version string // empty for versions that do not report it
 	Leads   bool
 }
 
-// Announce keeps the address and the version of this manager where others find them, until
-// ctx ends.
+// Announce publishes the address and the version of this manager until ctx ends.
 func (s *Service) Announce(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
@@ -36,8 +35,8 @@ func (s *Service) Announce(ctx context.Context) {
 	<-done
 }
 
-// Managers lists the managers that are alive, by address. It returns an error if etcd does
-// not answer in time.
+// Managers returns the live managers, ordered by address. It returns an error if etcd does not
+// answer in time.
 func (s *Service) Managers(ctx context.Context) ([]*ClusterManager, error) {
 	leads, err := s.Current(ctx)
 	if err != nil {

@@ -15,14 +15,13 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// Client asks one manager as one person.
+// Client sends requests to one manager as one user.
 type Client struct {
 	URL    string
 	Header http.Header // the credentials
 }
 
-// Quiet serves a manager whose loops do not run, so that every statement
-// belongs to a request.
+// Quiet serves a manager without its loops, so that every statement belongs to a request.
 func (w *World) Quiet(t testing.TB) *Manager {
 	t.Helper()
 	made, web, nodes := w.make(t, func(nodes string) string { return nodes })
@@ -39,7 +38,7 @@ func (w *World) Quiet(t testing.TB) *Manager {
 	return &Manager{Manager: made, URL: srv.URL, Served: served, stop: func() {}}
 }
 
-// Scrape returns the metrics as Prometheus gets them at the address for operators.
+// Scrape returns the metrics at the address for operators.
 func (m *Manager) Scrape(t testing.TB) string {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -50,10 +49,10 @@ func (m *Manager) Scrape(t testing.TB) string {
 	return answer.Body.String()
 }
 
-// Anonymous asks without credentials.
+// Anonymous returns a client without credentials.
 func (m *Manager) Anonymous() *Client { return &Client{URL: m.URL, Header: http.Header{}} }
 
-// As logs a person in, as a page does.
+// As returns a client that is logged in as a user.
 func (m *Manager) As(t testing.TB, u *ent.User) *Client {
 	t.Helper()
 	body, _ := json.Marshal(map[string]string{"email": u.Email, "password": identitytest.Password})
@@ -84,10 +83,10 @@ type Error struct {
 	}
 }
 
-// Errors of an answer, nil when it has none.
+// Errors of an answer; nil without errors.
 type Errors []Error
 
-// Code is that of the first error, "" without errors.
+// Code returns the code of the first error, or "".
 func (e Errors) Code() string {
 	if len(e) == 0 {
 		return ""
@@ -106,7 +105,7 @@ func (e Errors) String() string {
 // Vars are the variables of an operation.
 type Vars map[string]any
 
-// Ask sends an operation and reads its data into out.
+// Ask sends an operation and decodes its data into out.
 func (c *Client) Ask(t testing.TB, query string, vars Vars, out any) Errors {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"query": query, "variables": vars})
@@ -129,7 +128,7 @@ func (c *Client) Ask(t testing.TB, query string, vars Vars, out any) Errors {
 	return answer.Errors
 }
 
-// Must is Ask for what has to succeed.
+// Must is Ask that fails the test on an error.
 func (c *Client) Must(t testing.TB, query string, vars Vars, out any) {
 	t.Helper()
 	if errs := c.Ask(t, query, vars, out); len(errs) > 0 {

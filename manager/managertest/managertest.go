@@ -1,5 +1,5 @@
-// Package managertest runs whole managers on real stores for tests, and asks
-// them as people do, over HTTP. Only tests import it.
+// Package managertest runs managers on real stores for tests, and sends requests over HTTP.
+// Only tests import it.
 package managertest
 
 import (
@@ -28,22 +28,21 @@ import (
 	"github.com/berthhq/berth/manager/stats"
 )
 
-// Timeout bounds every wait; nothing takes a fraction of it, also on a machine that
-// has other things to do.
+// Timeout limits every wait. Nothing takes a fraction of it, even on a busy machine.
 const Timeout = wait.Timeout
 
-// World is the stores of one cluster and the people in it.
+// World is the stores of one cluster and its users.
 type World struct {
 	*identitytest.World
 	Group      *ent.ResourceGroup    // public
 	Statements *Statements           // of every manager of this world
 	Secrets    string                // the directory that its managers read
-	Configure  func(*manager.Config) // changes what the next managers start with
+	Configure  func(*manager.Config) // changes the configuration of the next managers
 
 	dsn, redis, etcd string
 }
 
-// New makes the stores of a cluster, gone after the test.
+// New creates the stores of a cluster, which are removed after the test.
 func New(t testing.TB) *World {
 	t.Helper()
 	plain := testenv.PostgresFrom(t, "manager", func(ctx context.Context, dsn string) error {
@@ -73,11 +72,11 @@ func New(t testing.TB) *World {
 	return w
 }
 
-// System returns a context in which the platform itself asks.
+// System returns a context with the system as viewer.
 func (w *World) System(t testing.TB) context.Context { return viewer.SystemContext(t.Context()) }
 
-// Bus is an event bus as another manager has one: what is published there
-// reaches the managers of this world.
+// Bus returns an event bus like another manager's: its events reach the managers of this
+// world.
 func (w *World) Bus(t testing.TB) *event.Bus {
 	t.Helper()
 	bus := event.New(w.open(t), logger())
@@ -94,7 +93,7 @@ func (w *World) Bus(t testing.TB) *event.Bus {
 	return bus
 }
 
-// Etcd returns a client of the world's etcd that ends with the test.
+// Etcd returns a client of the world's etcd that is closed after the test.
 func (w *World) Etcd(t testing.TB) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{w.etcd}, Logger: zap.NewNop()})
@@ -105,14 +104,14 @@ func (w *World) Etcd(t testing.TB) *clientv3.Client {
 	return client
 }
 
-// Samples writes samples as another manager would, where those of this world read them.
+// Samples writes samples like another manager, to the store that those of this world read.
 func (w *World) Samples(t testing.TB) *stats.Service {
 	t.Helper()
 	client := w.open(t)
 	return stats.New(client, event.New(client, logger()), logger())
 }
 
-// open returns a client of the world's Redis that ends with the test.
+// open returns a client of the world's Redis that is closed after the test.
 func (w *World) open(t testing.TB) *redis.Client {
 	t.Helper()
 	opt, err := redis.ParseURL(w.redis)
@@ -128,7 +127,7 @@ func (w *World) open(t testing.TB) *redis.Client {
 type Manager struct {
 	*manager.Manager
 	URL    string
-	Served http.Handler // of Quiet alone: what URL serves, for requests from any address
+	Served http.Handler // set by Quiet only: the handler behind URL, for requests from any address
 	stop   func()
 
 	killed bool
@@ -140,8 +139,8 @@ func (w *World) Start(t testing.TB) *Manager {
 	return w.StartBehind(t, func(nodes string) string { return nodes })
 }
 
-// StartBehind is Start for a manager whose nodes dial the address that through returns
-// for the one where it listens.
+// StartBehind is Start for a manager whose nodes connect to the address that through returns
+// for its listener.
 func (w *World) StartBehind(t testing.TB, through func(nodes string) string) *Manager {
 	t.Helper()
 	made, web, _ := w.make(t, through)
@@ -172,8 +171,8 @@ func (w *World) StartBehind(t testing.TB, through func(nodes string) string) *Ma
 // Stop ends the manager and waits for it.
 func (m *Manager) Stop() { m.stop() }
 
-// Kill ends the manager as a crash does: from one moment to the next it reaches no
-// store, so that no one hears that it leads no more.
+// Kill ends the manager like a crash: at once it reaches no store, so nobody learns that it no
+// longer leads.
 func (m *Manager) Kill() {
 	m.killed = true
 	m.Close()
@@ -207,7 +206,7 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// logger shows what goes wrong, and all of it when BERTH_TEST_LOG is set.
+// logger shows errors, and everything if BERTH_TEST_LOG is set.
 func logger() *slog.Logger {
 	level := slog.LevelError
 	if os.Getenv("BERTH_TEST_LOG") != "" {
@@ -216,7 +215,7 @@ func logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// Eventually waits until ok.
+// Eventually waits until ok returns true.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	wait.Until(t, what, ok)

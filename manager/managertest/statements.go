@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Statements are the SQL statements that managers sent. It is a pgx tracer.
+// Statements records the SQL statements of managers. It is a pgx tracer.
 type Statements struct {
 	mu   sync.Mutex
 	list []string
@@ -35,7 +35,7 @@ func (s *Statements) Of(do func()) []string {
 	defer s.mu.Unlock()
 	var out []string
 	for _, q := range s.list {
-		if !strings.HasPrefix(q, "--") && !strings.HasPrefix(q, "SET statement_timeout") { // a ping, a new connection
+		if !strings.HasPrefix(q, "--") && !strings.HasPrefix(q, "SET statement_timeout") { // a ping, or a new connection
 			out = append(out, q)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	tasks "github.com/berthhq/berth/manager/task"
 )
 
-// aborting is the input of a task that takes parts back.
+// aborting is the input of a task that aborts multipart uploads.
 type aborting struct {
 	upload
 	Storage, Task uuid.UUID
 }
 
-// Undo has the parts taken back that a cancelled task has sent.
+// Undo starts a task that aborts the multipart uploads of a cancelled export.
 func (e exporter) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
 	var in moving
 	var st state
@@ -46,7 +46,7 @@ func (e exporter) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
 	return err
 }
 
-// aborter runs the tasks that take parts back.
+// aborter runs the tasks that abort multipart uploads.
 type aborter struct{ *Service }
 
 func (a aborter) Run(ctx context.Context, _ *tasks.Progress, input []byte) error {

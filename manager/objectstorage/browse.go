@@ -20,16 +20,16 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// ObjectList is a page of what a storage holds.
+// ObjectList is a page of the objects in a storage.
 type ObjectList struct {
 	Objects   []*StoredObject
 	EndCursor *string
 }
 
-// StoredObject is an object, or what several keys begin with up to a slash.
+// StoredObject is an object, or a common prefix of several keys up to a slash.
 type StoredObject struct {
 	Name       string
-	Path       string // below the storage's prefix
+	Path       string // relative to the storage's prefix
 	Directory  bool
 	Size       int64
 	ModifiedAt *time.Time
@@ -39,7 +39,7 @@ type StoredObject struct {
 // TestObjectStorageInput names a storage.
 type TestObjectStorageInput struct{ ID uuid.UUID }
 
-// TestObjectStoragePayload says what is wrong with a storage, if anything.
+// TestObjectStoragePayload is the error of a storage, if any.
 type TestObjectStoragePayload struct {
 	ObjectStorage *ent.ObjectStorage
 	Ok            bool
@@ -47,7 +47,7 @@ type TestObjectStoragePayload struct {
 	Field         *string
 }
 
-// timeout bounds what a person waits for.
+// timeout limits requests that a user waits for.
 const timeout = 20 * time.Second
 
 // TestObjectStorage lists a page of a storage.
@@ -73,7 +73,7 @@ func (s *Service) TestObjectStorage(ctx context.Context, in TestObjectStorageInp
 	return out, nil
 }
 
-// usable returns a storage that the viewer may use.
+// usable returns a storage that the viewer can use.
 func (s *Service) usable(ctx context.Context, id uuid.UUID, field string) (*ent.ObjectStorage, error) {
 	row, err := s.client.ObjectStorage.Get(ctx, id)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Service) usable(ctx context.Context, id uuid.UUID, field string) (*ent.
 	return row, permit.Inside(ctx, access.Special, row)
 }
 
-// Objects returns a page of a directory of a storage that the viewer sees.
+// Objects returns a page of a directory of a storage that the viewer can see.
 func (s *Service) Objects(ctx context.Context, row *ent.ObjectStorage, path string, first int, after string) (*ObjectList, error) {
 	if err := permit.Inside(ctx, access.Special, row); err != nil {
 		return nil, err
@@ -96,22 +96,21 @@ func (s *Service) Objects(ctx context.Context, row *ent.ObjectStorage, path stri
 	return s.page(ctx, row, path, first, after)
 }
 
-// verify asks a storage that has not proven yet that it speaks S3, before a task says
-// what it finds at the endpoint.
+// verify checks that a storage speaks S3 before a task reports what it finds at the endpoint.
 func (s *Service) verify(ctx context.Context, row *ent.ObjectStorage) error {
 	if row.VerifiedAt != nil {
 		return nil
 	}
 	_, err := s.page(ctx, row, "", 1, "")
 	if class(err) == problem.CodePermissionDenied {
-		return nil // a key that may not list may still read or write
+		return nil // a key without permission to list may still be able to read or write
 	}
 	return err
 }
 
-// proven takes the outcome of a listing. A storage that answers as S3 is verified. What
-// is wrong with one that never did is told to superadmins alone: to others the
-// differences would tell what listens where.
+// proven handles the result of a listing. A storage that answers as S3 is verified. The error
+// of one that never did is shown only to superadmins: to others, it would reveal which
+// services listen where.
 func (s *Service) proven(ctx context.Context, row *ent.ObjectStorage, err error) error {
 	switch {
 	case row.VerifiedAt != nil || errors.Is(err, context.Canceled):
@@ -134,7 +133,7 @@ func (s *Service) proven(ctx context.Context, row *ent.ObjectStorage, err error)
 		WithField("endpoint")
 }
 
-// class is the code of an error; empty when it has none.
+// class returns the code of an error, or "".
 func class(err error) string {
 	p, _ := problem.From(err)
 	return p.Code
@@ -162,7 +161,7 @@ func (s *Service) page(ctx context.Context, row *ent.ObjectStorage, path string,
 	out := &ObjectList{Objects: []*StoredObject{}}
 	add := func(key string, o StoredObject) {
 		o.Path = strings.TrimPrefix(key, row.Prefix)
-		if o.Name = strings.TrimPrefix(o.Path, below); o.Name != "" { // the directory's own mark
+		if o.Name = strings.TrimPrefix(o.Path, below); o.Name != "" { // the marker object of the directory itself
 			out.Objects = append(out.Objects, &o)
 		}
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// way is how storages are dialled: on the Internet, and where the operator allows it.
+// way is the transport to storages: to the Internet, and to hosts that the configuration
+// allows.
 type way struct{ *http.Transport }
 
 func newWay(policy *egress.Policy) *way {
@@ -28,7 +29,7 @@ func newWay(policy *egress.Policy) *way {
 	return &way{t}
 }
 
-// until lets every request end with ctx: some calls of the library take no context.
+// until ends every request with ctx, because some calls of the library take no context.
 type until struct {
 	ctx context.Context
 	*way
@@ -38,15 +39,15 @@ func (u until) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.way.RoundTrip(r.WithContext(u.ctx))
 }
 
-// bucket is an object storage that can be asked, as long as a context lasts.
+// bucket is a connection to an object storage, valid as long as a context.
 type bucket struct {
 	core   minio.Core
 	name   string
-	nobody bool // it is asked without credentials
+	nobody bool // without credentials
 }
 
-// How often a request is sent before a busy or unreachable storage is an error. The
-// library waits up to a second in between.
+// Number of attempts before an error of a busy or unreachable storage is returned. The library
+// waits up to a second in between.
 const (
 	once            = 1
 	whilePeopleWait = 3
@@ -82,7 +83,7 @@ func (s *Service) open(ctx context.Context, row *ent.ObjectStorage, tries int) (
 	return b, nil
 }
 
-// object is what a storage holds under a key.
+// object is an object under a key.
 type object struct {
 	key      string
 	size     int64
@@ -106,7 +107,7 @@ func (b *bucket) list(prefix, after string, most int) (page []object, more bool,
 	return page, r.IsTruncated && len(page) > 0, nil
 }
 
-// stat looks for an object; nil when there is none.
+// stat returns an object, or nil if it does not exist.
 func (b *bucket) stat(ctx context.Context, key string) (*object, error) {
 	o, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
 	if e := minio.ToErrorResponse(err); err != nil && e.Code == minio.NoSuchKey {
@@ -119,20 +120,20 @@ func (b *bucket) stat(ctx context.Context, key string) (*object, error) {
 	return &found, nil
 }
 
-// shortest and longest are between which a signed request lives.
+// shortest and longest limit the validity of a signed request.
 const (
 	shortest = time.Hour
-	longest  = 7 * 24 * time.Hour // by S3
-	slowest  = 1 << 20            // bytes a second that a transfer has at least
+	longest  = 7 * 24 * time.Hour // the limit of S3
+	slowest  = 1 << 20            // lowest assumed transfer rate, in bytes per second
 )
 
-// life of the requests for so many bytes.
+// life returns the validity of requests for a number of bytes.
 func life(bytes int64) time.Duration {
 	seconds := min(bytes/slowest, int64(longest/time.Second))
 	return min(shortest+time.Duration(seconds)*time.Second, longest)
 }
 
-// sign makes a request that a proxy may make for so long.
+// sign creates a request that a proxy can send within the given time.
 func (b *bucket) sign(ctx context.Context, method, key string, life time.Duration, query url.Values, header http.Header) (*storagepb.SignedRequest, error) {
 	if b.nobody {
 		u := *b.core.EndpointURL()
@@ -149,7 +150,7 @@ func (b *bucket) sign(ctx context.Context, method, key string, life time.Duratio
 	return signed, nil
 }
 
-// explain gives an error of the library its class, and names the field that is wrong.
+// explain adds the error class to an error of the library, and names the wrong field.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -165,7 +166,7 @@ func explain(err error) error {
 	if !errors.As(err, &e) {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // without the address, which may be signed
+			err = u.Err // without the address, which can be signed
 		}
 		return problem.Unavailable("the endpoint cannot be reached: %s", egress.Plain(err)).WithField("endpoint")
 	}

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxCredential = 1024
-	maxKey        = 1024 // bytes, by S3
+	maxKey        = 1024 // bytes, the limit of S3
 )
 
 var (
@@ -23,8 +23,7 @@ var (
 	regionRule = regexp.MustCompile(`^[a-zA-Z0-9-]{0,64}$`)
 )
 
-// cleanEndpoint accepts scheme, host and port, and nothing that could hide a password
-// or lead elsewhere.
+// cleanEndpoint accepts scheme, host and port only.
 func cleanEndpoint(s string) (string, error) {
 	bad := func(format string, args ...any) (string, error) {
 		return "", problem.Invalid("endpoint", format, args...)
@@ -68,7 +67,7 @@ func cleanBucket(s string) (string, error) {
 	return s, nil
 }
 
-// cleanPrefix returns "" or what ends in a slash.
+// cleanPrefix returns "" or a prefix that ends in a slash.
 func cleanPrefix(field, s string) (string, error) {
 	s = strings.Trim(s, "/")
 	if s == "" {

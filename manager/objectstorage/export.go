@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// exporter runs the tasks that send files of folders.
+// exporter runs the tasks that export files of folders.
 type exporter struct{ *Service }
 
 func (e exporter) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
@@ -36,10 +36,10 @@ func (e exporter) Run(ctx context.Context, at *tasks.Progress, input []byte) err
 	return err
 }
 
-// sending is an export under way.
+// sending is a running export.
 type sending struct {
 	*run
-	top string // of the paths that is not in the keys
+	top string // part of the paths that the keys do not have
 }
 
 func (r *sending) all(ctx context.Context) error {
@@ -68,16 +68,16 @@ func (r *sending) list(ctx context.Context, after string, most int) ([]*storagep
 	return p.Files, p.More, nil
 }
 
-// file is one that is to be sent.
+// file is a file to export.
 type file struct {
 	*storagepb.TreeFile
 	key  string
-	ours bool // an object that is there may be what an earlier run has sent
-	left bool // an equal object is there
+	ours bool // an existing object may come from an earlier run
+	left bool // an equal object exists
 	err  error
 }
 
-// page sends the files of a page: small ones in batches, large ones one by one.
+// page exports the files of a page: small ones in batches, large ones one by one.
 func (r *sending) page(ctx context.Context, page []*storagepb.TreeFile) error {
 	for len(page) > 0 {
 		n := min(batchSize, len(page))
@@ -127,7 +127,7 @@ func (r *sending) files(ctx context.Context, page []*storagepb.TreeFile) error {
 	return nil
 }
 
-// refusedFile says why a file cannot become an object.
+// refusedFile returns the reason why a file cannot become an object.
 func refusedFile(key string, f *storagepb.TreeFile) error {
 	switch {
 	case len(key) > maxKey:
@@ -140,8 +140,8 @@ func refusedFile(key string, f *storagepb.TreeFile) error {
 	return nil
 }
 
-// unreadable says why a file that was listed is not found by its name: what of that is
-// no UTF-8 is told as U+FFFD.
+// unreadable explains why a listed file is not found by its name: bytes that are not UTF-8 are
+// listed as U+FFFD.
 func unreadable(path string, err error) error {
 	if errdefs.IsNotFound(err) && strings.ContainsRune(path, utf8.RuneError) {
 		return problem.Invalid("key", "the name of the file is not UTF-8, which S3 requires: rename the file")
@@ -149,10 +149,10 @@ func unreadable(path string, err error) error {
 	return err
 }
 
-// lookers is how many objects are looked for at one time.
+// lookers is the number of concurrent checks for existing objects.
 const lookers = 16
 
-// look finds what is there already, and decides what becomes of it.
+// look finds existing objects, and decides which files to send.
 func (r *sending) look(ctx context.Context, list []*file) error {
 	if r.Existing == Overwrite {
 		return nil
@@ -168,7 +168,7 @@ func (r *sending) look(ctx context.Context, list []*file) error {
 			if err != nil || there == nil {
 				return err
 			}
-			// A storage tells whole seconds: what was changed in the same one is sent.
+			// A storage reports whole seconds: a file that changed in the same second is sent.
 			equal := there.size == f.Size && !there.modified.Before(time.Unix(0, f.ModifiedUnixNs))
 			switch {
 			case equal && (r.Existing == Update || f.ours):
@@ -182,7 +182,7 @@ func (r *sending) look(ctx context.Context, list []*file) error {
 	return g.Wait()
 }
 
-// batch has a proxy send small files.
+// batch makes a proxy send small files.
 func (r *sending) batch(ctx context.Context, list []*file) error {
 	if len(list) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// importer runs the tasks that fill folders.
+// importer runs the tasks that import into folders.
 type importer struct{ *Service }
 
 func (i importer) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
@@ -25,10 +25,10 @@ func (i importer) Run(ctx context.Context, at *tasks.Progress, input []byte) err
 	return r.end(ctx, (&fetching{run: r}).all(ctx))
 }
 
-// fetching is an import under way.
+// fetching is a running import.
 type fetching struct {
 	*run
-	single *object // that is at the path itself
+	single *object // the object at the path itself
 }
 
 func (r *fetching) all(ctx context.Context) error {
@@ -41,7 +41,7 @@ func (r *fetching) all(ctx context.Context) error {
 	}.all(ctx)
 }
 
-// find looks whether the path is that of one object.
+// find checks whether the path is that of one object.
 func (r *fetching) find(ctx context.Context) error {
 	if r.Below == "" {
 		return nil
@@ -72,7 +72,7 @@ func (r *fetching) list(_ context.Context, after string, most int) ([]object, bo
 	return []object{*r.single}, false, nil
 }
 
-// page brings the objects of a page, in batches.
+// page imports the objects of a page, in batches.
 func (r *fetching) page(ctx context.Context, page []object) error {
 	var b batch
 	flush := func() error {
@@ -87,7 +87,7 @@ func (r *fetching) page(ctx context.Context, page []object) error {
 		switch why := r.refused(o); {
 		case r.st.has(o.key):
 			continue
-		case why != nil || o.key == r.prefix: // the mark of the directory itself
+		case why != nil || o.key == r.prefix: // the marker object of the directory itself
 			r.st.settled(o.key, o.size, true, why)
 			continue
 		}
@@ -101,7 +101,7 @@ func (r *fetching) page(ctx context.Context, page []object) error {
 	return flush()
 }
 
-// batch is what a proxy is asked for at once.
+// batch is the objects of one call to a proxy.
 type batch struct {
 	list  []object
 	bytes int64
@@ -110,8 +110,8 @@ type batch struct {
 
 func (b *batch) full() bool { return len(b.list) >= batchSize || b.bytes >= batchBytes }
 
-// above reports whether an object of the batch takes the place of a directory that a key
-// needs. That one comes first, so that it is always the other one that is refused.
+// above reports whether an object of the batch has the path of a directory that another key
+// needs. The shorter key comes first, so that it is always the longer one that is refused.
 func (b *batch) above(key string) bool {
 	for i := range len(key) {
 		if key[i] == '/' && b.keys[key[:i]] {
@@ -128,7 +128,7 @@ func (b *batch) add(o object) {
 	b.list, b.bytes, b.keys[o.key] = append(b.list, o), b.bytes+o.size, true
 }
 
-// refused says why an object cannot become a file.
+// refused returns the reason why an object cannot become a file.
 func (r *fetching) refused(o object) error {
 	name, marker := strings.CutSuffix(strings.TrimPrefix(o.key, r.prefix), "/")
 	if marker && o.size > 0 {
@@ -143,7 +143,7 @@ func (r *fetching) refused(o object) error {
 	return nil
 }
 
-// batch has a proxy bring objects.
+// batch makes a proxy import objects.
 func (r *fetching) batch(ctx context.Context, b batch) error {
 	at, err := r.place(ctx)
 	if err != nil {
@@ -170,8 +170,7 @@ func (r *fetching) batch(ctx context.Context, b batch) error {
 	})
 }
 
-// item is what a proxy has to know of an object. What is there may be what an earlier
-// run has brought.
+// item describes an object for a proxy. An existing file may come from an earlier run.
 func (r *fetching) item(ctx context.Context, o object, ours bool, life time.Duration) (*storagepb.ObjectItem, error) {
 	name, marker := strings.CutSuffix(strings.TrimPrefix(o.key, r.prefix), "/")
 	item := &storagepb.ObjectItem{

@@ -1,6 +1,6 @@
-// Package objectstorage keeps the S3 buckets that folders are imported from and
-// exported to. It alone has their credentials: it lists objects and signs requests,
-// with which storage proxies move the bytes.
+// Package objectstorage manages the S3 buckets that folders are imported from and exported to.
+// Only this package has their credentials: it lists objects and signs the requests with which
+// storage proxies transfer the bytes.
 package objectstorage
 
 import (
@@ -36,7 +36,8 @@ type Service struct {
 	log     *slog.Logger
 }
 
-// New returns a Service that seals with keys and dials as far as the policy says.
+// New returns a Service that encrypts with keys, and connects only to hosts that the policy
+// allows.
 func New(client *ent.Client, keys *seal.Ring, folders *vfolder.Service, runs *tasks.Service, policy *egress.Policy, log *slog.Logger) *Service {
 	s := &Service{client: client, keys: keys, folders: folders, tasks: runs, way: newWay(policy), log: log}
 	runs.Register(importKind, importer{s})
@@ -45,7 +46,7 @@ func New(client *ent.Client, keys *seal.Ring, folders *vfolder.Service, runs *ta
 	return s
 }
 
-// CreateObjectStorageInput is what a new object storage is made of.
+// CreateObjectStorageInput describes a new object storage.
 type CreateObjectStorageInput struct {
 	Name        string
 	Endpoint    string
@@ -56,10 +57,10 @@ type CreateObjectStorageInput struct {
 	AccessKeyID *string
 	Secret      *string
 	ReadOnly    *bool
-	Domain      *uuid.UUID // whose members use it; nil: one's own
+	Domain      *uuid.UUID // whose members can use it; nil: the viewer's own
 }
 
-// UpdateObjectStorageInput changes what is set.
+// UpdateObjectStorageInput changes the fields that are set.
 type UpdateObjectStorageInput struct {
 	ID          uuid.UUID
 	Name        *string
@@ -79,11 +80,11 @@ type DeleteObjectStorageInput struct{ ID uuid.UUID }
 // ObjectStoragePayload is an object storage after a change.
 type ObjectStoragePayload struct{ ObjectStorage *ent.ObjectStorage }
 
-// DeleteObjectStoragePayload is the id of what is gone.
+// DeleteObjectStoragePayload is the id of the deleted object storage.
 type DeleteObjectStoragePayload struct{ ID uuid.UUID }
 
-// CreateObjectStorage adds one: the viewer's own, or a domain's. It is not asked
-// anything yet.
+// CreateObjectStorage adds an object storage of the viewer or of a domain, without contacting
+// it.
 func (s *Service) CreateObjectStorage(ctx context.Context, in CreateObjectStorageInput) (*ObjectStoragePayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -93,7 +94,7 @@ func (s *Service) CreateObjectStorage(ctx context.Context, in CreateObjectStorag
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	c := tx.ObjectStorage.Create()
 	on := access.Object{Owner: v.User}
 	if in.Domain == nil {
@@ -122,7 +123,7 @@ func (s *Service) CreateObjectStorage(ctx context.Context, in CreateObjectStorag
 	if f.secret != nil && *f.secret != "" {
 		c.SetSecretSealed(s.keys.Seal(seal.StorageSecret, []byte(*f.secret)))
 	}
-	if err := admit(ctx, tx, in.Domain, v.User); err != nil {
+	if err := checkCount(ctx, tx, in.Domain, v.User); err != nil {
 		return nil, err
 	}
 	row, err := c.Save(ctx)
@@ -135,11 +136,11 @@ func (s *Service) CreateObjectStorage(ctx context.Context, in CreateObjectStorag
 	return &ObjectStoragePayload{ObjectStorage: row.Unwrap()}, nil
 }
 
-// mostStorages bounds the object storages of one owner.
+// mostStorages is the limit of object storages per owner.
 const mostStorages = 100
 
-// admit counts them one after another, so that many at once do not slip through.
-func admit(ctx context.Context, tx *ent.Tx, domain *uuid.UUID, user uuid.UUID) error {
+// checkCount checks that limit, with a lock so that concurrent requests cannot exceed it.
+func checkCount(ctx context.Context, tx *ent.Tx, domain *uuid.UUID, user uuid.UUID) error {
 	q, of := tx.ObjectStorage.Query(), user
 	if domain != nil {
 		q.Where(entstorage.DomainID(*domain))
@@ -157,8 +158,8 @@ func admit(ctx context.Context, tx *ent.Tx, domain *uuid.UUID, user uuid.UUID) e
 	return err
 }
 
-// UpdateObjectStorage changes one. A secret goes only to the endpoint for which it was
-// given: who names another one, or another access key, gives the secret again.
+// UpdateObjectStorage changes an object storage. The secret is sent only to the endpoint that
+// it was given for: a change of the endpoint or the access key requires the secret again.
 func (s *Service) UpdateObjectStorage(ctx context.Context, in UpdateObjectStorageInput) (*ObjectStoragePayload, error) {
 	row, err := s.client.ObjectStorage.Get(ctx, in.ID)
 	if err != nil {
@@ -205,7 +206,8 @@ func (s *Service) UpdateObjectStorage(ctx context.Context, in UpdateObjectStorag
 	return &ObjectStoragePayload{ObjectStorage: row}, nil
 }
 
-// DeleteObjectStorage forgets one that no task works with. What is in the bucket stays.
+// DeleteObjectStorage deletes an object storage that no task uses. The contents of the bucket
+// stay.
 func (s *Service) DeleteObjectStorage(ctx context.Context, in DeleteObjectStorageInput) (*DeleteObjectStoragePayload, error) {
 	row, err := s.client.ObjectStorage.Get(ctx, in.ID)
 	if err != nil {
@@ -240,10 +242,10 @@ func taken(name string, err error) error {
 	return nil
 }
 
-// fields are what people write of an object storage; nil is not said.
+// fields are the texts of an object storage; nil is not set.
 type fields struct{ name, endpoint, region, bucket, prefix, accessKeyID, secret *string }
 
-// described checks what was said and gives it its one spelling.
+// described checks the fields and returns them in canonical form.
 func described(f fields) (out fields, err error) {
 	out = f
 	check := func(said *string, clean func(string) (string, error)) *string {

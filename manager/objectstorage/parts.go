@@ -16,21 +16,21 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// S3 takes an object in at most 10,000 parts; all but the last have 5 MiB to 5 GiB.
+// S3 accepts at most 10,000 parts of an object; all but the last have 5 MiB to 5 GiB.
 const (
-	partsAbove = 64 << 20 // a larger file is sent in parts, of this size at least
+	partsAbove = 64 << 20 // a larger file is sent in parts, of at least this size
 	maxParts   = 10_000
 	maxObject  = 5 << 40
-	partsBatch = 32 // that a proxy is asked for at once
+	partsBatch = 32 // per call to a proxy
 )
 
-// partSize is that of the parts of a file: whole mebibytes.
+// partSize returns the size of a file's parts, in whole mebibytes.
 func partSize(size int64) int64 {
 	least := (size + maxParts - 1) / maxParts
 	return max(partsAbove, (least+(1<<20)-1)&^(1<<20-1))
 }
 
-// parts is a file on its way in parts.
+// parts is the multipart upload of a file.
 type parts struct {
 	upload
 	Path           string
@@ -48,13 +48,13 @@ func (p *parts) of(f *file) bool {
 	return p.Path == f.Path && p.Key == f.key && p.Size == f.Size && p.Modified == f.ModifiedUnixNs
 }
 
-// section is where a part lies in the file.
+// section returns the offset and the length of a part in the file.
 func (p *parts) section(number int) (offset, length int64) {
 	offset = int64(number-1) * p.Part
 	return offset, min(p.Part, p.Size-offset)
 }
 
-// sent is how much of the file is there.
+// sent returns the number of bytes that have been sent.
 func (p *parts) sent() (bytes int64) {
 	for _, d := range p.Done {
 		_, n := p.section(d.Number)
@@ -63,7 +63,7 @@ func (p *parts) sent() (bytes int64) {
 	return bytes
 }
 
-// missing are the next parts to send.
+// missing returns the next parts to send.
 func (p *parts) missing() (numbers []int) {
 	done := map[int]bool{}
 	for _, d := range p.Done {
@@ -77,14 +77,14 @@ func (p *parts) missing() (numbers []int) {
 	return numbers
 }
 
-// large sends a file in parts, and continues with those of an earlier run.
+// large sends a file in parts, and continues the upload of an earlier run.
 func (r *sending) large(ctx context.Context, f *file) error {
 	if up := r.st.Upload; up != nil && (up.ID == "" || !up.of(f)) {
 		if err := r.takeBack(ctx); err != nil {
 			return err
 		}
 	}
-	for range 2 { // the storage may have forgotten what was begun
+	for range 2 { // the storage may have dropped the upload
 		err := r.send(ctx, f)
 		var own *ofItem
 		switch {
@@ -101,7 +101,7 @@ func (r *sending) large(ctx context.Context, f *file) error {
 	return nil
 }
 
-// ofItem is an error of one file, which is no reason to stop.
+// ofItem is an error of one file, which does not stop the task.
 type ofItem struct{ error }
 
 func (o *ofItem) Unwrap() error { return o.error }
@@ -125,7 +125,7 @@ func (r *sending) send(ctx context.Context, f *file) error {
 	}
 	_, err := r.bucket.core.CompleteMultipartUpload(ctx, r.bucket.name, up.Key, up.ID, list, minio.PutObjectOptions{})
 	if forgotten(err) {
-		// An earlier run may have completed it and not lived to note it.
+		// An earlier run may have completed the upload without recording it.
 		there, serr := r.bucket.stat(ctx, up.Key)
 		if serr != nil {
 			return asked(serr)
@@ -143,7 +143,7 @@ func (r *sending) send(ctx context.Context, f *file) error {
 	return r.save(ctx, true, 0)
 }
 
-// sorted tells errors of one file from those that stop the task.
+// sorted separates errors of one file from those that stop the task.
 func (r *sending) sorted(err error) error {
 	err = asked(err)
 	var away *storageAway
@@ -153,10 +153,10 @@ func (r *sending) sorted(err error) error {
 	return &ofItem{err}
 }
 
-// start begins an object that comes in parts. That it is about to is kept before the
-// storage is asked, so that whatever it makes of that is found again.
+// start begins a multipart upload. The intention is stored before the request, so that the
+// upload can be found after a crash.
 func (r *sending) start(ctx context.Context, f *file) error {
-	b, err := r.open(ctx, r.row, once) // a second try would be a second upload
+	b, err := r.open(ctx, r.row, once) // a second attempt would be a second upload
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (r *sending) start(ctx context.Context, f *file) error {
 	return r.save(ctx, true, 0)
 }
 
-// some has a proxy send some parts.
+// some makes a proxy send some parts.
 func (r *sending) some(ctx context.Context, f *file, numbers []int) error {
 	at, err := r.place(ctx)
 	if err != nil {
@@ -211,8 +211,7 @@ func (r *sending) some(ctx context.Context, f *file, numbers []int) error {
 	})
 }
 
-// takeBack has the storage forget what it was sent in parts, or waits until it can be
-// asked.
+// takeBack aborts a multipart upload, or waits until the storage can be reached.
 func (r *sending) takeBack(ctx context.Context) error {
 	err := asked(r.forget(ctx))
 	if ctx.Err() != nil {
@@ -226,11 +225,11 @@ func (r *sending) takeBack(ctx context.Context) error {
 	return r.save(ctx, true, 0)
 }
 
-// drop is takeBack for a run that ends.
+// drop is takeBack at the end of a run.
 func (r *sending) drop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	_ = r.forget(ctx) // it is told there
+	_ = r.forget(ctx) // the error is reported there
 	r.st.Upload = nil
 }
 

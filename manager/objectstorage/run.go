@@ -23,10 +23,10 @@ import (
 
 const (
 	saveEvery = 500 * time.Millisecond
-	// How much a proxy is asked for at once: so long its signed requests live.
+	// Limits of one call to a proxy; they determine the validity of its signed requests.
 	batchSize  = 100
 	batchBytes = 8 << 30
-	// forlorn is how long a storage may not answer before its task fails.
+	// forlorn is how long a storage can be unreachable before its task fails.
 	forlorn = time.Hour
 )
 
@@ -38,14 +38,14 @@ type run struct {
 	st     state
 	row    *ent.ObjectStorage
 	bucket *bucket
-	prefix string // of the keys
-	write  bool   // to the folder
-	base   int64  // bytes of a file that is not settled, from earlier calls
+	prefix string // prefix of the keys
+	write  bool   // the task writes to the folder
+	base   int64  // bytes of an unfinished file, from earlier calls
 	saved  time.Time
 }
 
-// begin reads what a task is about and continues with its state. With an error there may
-// be a run all the same, to take back what was done.
+// begin reads the input and the state of a task. Even with an error it can return a run, to
+// abort what was begun.
 func (s *Service) begin(ctx context.Context, at *tasks.Progress, input []byte, write bool) (*run, error) {
 	r := &run{Service: s, at: at, write: write}
 	if err := json.Unmarshal(input, &r.moving); err != nil {
@@ -72,7 +72,7 @@ func (s *Service) begin(ctx context.Context, at *tasks.Progress, input []byte, w
 	return r, err
 }
 
-// read reads the storage as it is now.
+// read reads the current row of the storage.
 func (r *run) read(ctx context.Context) error {
 	row, err := r.client.ObjectStorage.Get(ctx, r.Storage)
 	if ent.IsNotFound(err) {
@@ -85,8 +85,8 @@ func (r *run) read(ctx context.Context) error {
 	return nil
 }
 
-// place finds the folder's proxy. It asks again whether who began the task still may
-// use folder and storage.
+// place returns the folder's proxy. It checks again that the user of the task can use the
+// folder and the storage.
 func (r *run) place(ctx context.Context) (*vfolder.At, error) {
 	if err := r.read(ctx); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (r *run) place(ctx context.Context) (*vfolder.At, error) {
 	return r.folders.At(ctx, vfolder.Use{User: r.at.By(), Folder: r.Folder, Write: r.write})
 }
 
-// save keeps how far it is, from time to time or at once.
+// save stores the progress, at intervals or at once.
 func (r *run) save(ctx context.Context, now bool, moving int64) error {
 	if !now && time.Since(r.saved) < saveEvery {
 		return nil
@@ -117,8 +117,8 @@ func (r *run) save(ctx context.Context, now bool, moving int64) error {
 	return nil
 }
 
-// end makes of the error of a run what its task does about it: it waits for a storage
-// that does not answer.
+// end converts the error of a run to the error of its task: the task waits for a storage that
+// does not answer.
 func (r *run) end(ctx context.Context, err error) error {
 	var away *storageAway
 	if !errors.As(err, &away) {
@@ -130,7 +130,7 @@ func (r *run) end(ctx context.Context, err error) error {
 	}
 	since := *r.st.Stuck
 	if time.Since(since) > forlorn {
-		r.st.Stuck = nil // who tries again waits as long again
+		r.st.Stuck = nil // a new attempt waits as long again
 	}
 	if err := r.save(ctx, true, 0); err != nil {
 		return err
@@ -142,12 +142,12 @@ func (r *run) end(ctx context.Context, err error) error {
 	return tasks.Wait("the object storage: %s", p.Message)
 }
 
-// storageAway is a storage that does not answer, unlike a proxy that is away.
+// storageAway reports that a storage does not answer, as opposed to a proxy.
 type storageAway struct{ error }
 
 func (s *storageAway) Unwrap() error { return s.error }
 
-// asked marks the errors of asking a storage.
+// asked marks errors of requests to a storage.
 func asked(err error) error {
 	if p, known := problem.From(err); known && p.Code == problem.CodeUnavailable {
 		return &storageAway{err}
@@ -158,7 +158,7 @@ func asked(err error) error {
 // receiver is a call to a proxy.
 type receiver = grpc.ServerStreamingClient[storagepb.ObjectProgress]
 
-// follow takes the results of a call. settled has the say about an item's error: what
+// follow receives the results of a call. settled decides about an item's error: an error that
 // it returns ends the call.
 func (r *run) follow(ctx context.Context, at *vfolder.At, call func(context.Context) (receiver, error), settled func(*storagepb.ObjectResult, error) error) error {
 	ctx, stop := context.WithCancel(ctx)
@@ -195,7 +195,7 @@ func (r *run) follow(ctx context.Context, at *vfolder.At, call func(context.Cont
 	}
 }
 
-// result settles an item, unless what is in its way is in the way of all.
+// result handles the result of an item, unless its error concerns all items.
 func (r *run) result(one *storagepb.ObjectResult, settled func(*storagepb.ObjectResult, error) error) error {
 	err := errgrpc.ToNative((&storagepb.FileResult{Error: one.Error, Code: one.Code}).Err())
 	switch {

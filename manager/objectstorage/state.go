@@ -11,40 +11,41 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// Failure is an item that did not arrive, and why.
+// Failure is an item that failed, and the reason.
 type Failure struct{ Path, Error string }
 
-// maxFailures bounds those that a task remembers; all are counted.
+// maxFailures limits the stored failures of a task; all are counted.
 const maxFailures = 100
 
-// Figures are how far a task is.
+// Figures are the progress of a task.
 type Figures struct {
-	Files, FilesTotal int64 // settled, and found
+	Files, FilesTotal int64 // done, and found
 	Bytes, BytesTotal int64
-	Left              int64 // equal ones that were there
+	Left              int64 // equal ones that existed
 	Failed            int64
 	Failures          []Failure
 }
 
-// state is what a task continues with.
+// state is the state that a task continues from.
 type state struct {
 	Figures
-	Counted bool   // the totals are whole
-	Count   string // the last that was counted
-	// After is the last of the pages that are settled, Settled what is of the page
-	// after them.
+	Counted bool   // the totals are complete
+	Count   string // the last item that was counted
+	// After is the last of the finished pages, Settled the finished items of the page after
+	// them.
 	After   string
 	Settled []string
-	// Sent is the last that was ever begun: what is there up to it may be of this task.
+	// Sent is the last item that was ever begun: existing objects up to it may come from this
+	// task.
 	Sent  string
 	Ended bool
-	// Upload is a file on its way in parts.
+	// Upload is the multipart upload of a file.
 	Upload *parts
-	// Stuck is since when the storage does not answer.
+	// Stuck is the time since when the storage does not answer.
 	Stuck *time.Time
 }
 
-// FiguresOf reads how far a task is; nil for tasks of other kinds.
+// FiguresOf returns the progress of a task; nil for tasks of other kinds.
 func FiguresOf(t *ent.Task) (*Figures, error) {
 	if t.Kind != importKind && t.Kind != exportKind {
 		return nil, nil
@@ -61,12 +62,12 @@ func FiguresOf(t *ent.Task) (*Figures, error) {
 	return &st.Figures, nil
 }
 
-// again begins again what was walked to its end.
+// again starts again after a complete walk.
 func (st *state) again() {
 	*st = state{Sent: st.Sent, Upload: st.Upload}
 }
 
-// settled notes one item.
+// settled records the result of one item.
 func (st *state) settled(name string, size int64, left bool, err error) {
 	st.Settled = append(st.Settled, name)
 	st.Files++
@@ -86,12 +87,12 @@ func (st *state) settled(name string, size int64, left bool, err error) {
 	}
 }
 
-// passed notes that a page is settled.
+// passed records that a page is finished.
 func (st *state) passed(last string) { st.After, st.Settled = last, nil }
 
 func (st *state) has(name string) bool { return slices.Contains(st.Settled, name) }
 
-// outcome is what a task ends with.
+// outcome returns the final error of a task, or nil.
 func (st *state) outcome(verb string) error {
 	st.Ended = true
 	if st.Failed == 0 {
@@ -108,8 +109,8 @@ func clip(s string) string {
 	return s
 }
 
-// before reports whether a path comes before another one where a directory's files come
-// in the place of its name.
+// before reports whether a path comes before another one, in the order in which a directory's
+// files come in the place of its name.
 func before(a, b string) bool {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) < 0
 }

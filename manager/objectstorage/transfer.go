@@ -25,20 +25,20 @@ const (
 	abortKind  = "objectstorage.abort"
 )
 
-// Existing says what becomes of a file or object that is there already.
+// Existing is the treatment of a file or object that already exists.
 type Existing string
 
-// The ways.
+// The treatments.
 const (
 	Update    Existing = "update"    // an equal one stays, another is replaced
 	Overwrite Existing = "overwrite" // it is replaced
-	Fail      Existing = "fail"      // it stays, and the task tells of it
+	Fail      Existing = "fail"      // it stays, and the task reports a failure
 )
 
-// MarshalGQL writes the way as GraphQL has it.
+// MarshalGQL implements graphql.Marshaler.
 func (e Existing) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(e))) }
 
-// UnmarshalGQL reads a way.
+// UnmarshalGQL implements graphql.Unmarshaler.
 func (e *Existing) UnmarshalGQL(v any) error {
 	s, _ := v.(string)
 	if !slices.Contains([]Existing{Update, Overwrite, Fail}, Existing(s)) {
@@ -48,18 +48,18 @@ func (e *Existing) UnmarshalGQL(v any) error {
 	return nil
 }
 
-// ImportFolderInput asks for the objects below a path of a storage, in a directory of a
+// ImportFolderInput imports the objects below a path of a storage into a directory of a
 // folder.
 type ImportFolderInput struct {
 	Vfolder       uuid.UUID
 	Directory     *string
 	ObjectStorage uuid.UUID
-	Path          *string // below the storage's prefix
+	Path          *string // relative to the storage's prefix
 	Existing      *Existing
 }
 
-// ExportFolderInput asks for the files of a folder, below a path or the one that is
-// there, as objects below a path of a storage.
+// ExportFolderInput exports the file at a path of a folder, or the files below it, to a path
+// of a storage.
 type ExportFolderInput struct {
 	Vfolder       uuid.UUID
 	Path          *string
@@ -68,7 +68,7 @@ type ExportFolderInput struct {
 	Existing      *Existing
 }
 
-// FolderTransferPayload is the task that moves the bytes.
+// FolderTransferPayload is the task that transfers the bytes.
 type FolderTransferPayload struct {
 	Vfolder *ent.Vfolder
 	Task    *ent.Task
@@ -77,12 +77,12 @@ type FolderTransferPayload struct {
 // moving is the input of both kinds of tasks.
 type moving struct {
 	Storage, Folder uuid.UUID
-	Path            string // of the folder: the directory to fill, or what is sent; "" is all
-	Below           string // of the storage, without its prefix: "" or without a slash at its end
+	Path            string // in the folder: the target directory, or the exported path; "" is the whole folder
+	Below           string // in the storage, without its prefix; no slash at the end
 	Existing        Existing
 }
 
-// ImportFolder fills a folder from an object storage, in a task.
+// ImportFolder imports from an object storage into a folder, in a task.
 func (s *Service) ImportFolder(ctx context.Context, in ImportFolderInput) (*FolderTransferPayload, error) {
 	f, err := s.folders.Target(ctx, in.Vfolder)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Service) ImportFolder(ctx context.Context, in ImportFolderInput) (*Fold
 	return s.enqueue(ctx, importKind, title, f, want)
 }
 
-// ExportFolder sends files of a folder to an object storage, in a task.
+// ExportFolder exports files of a folder to an object storage, in a task.
 func (s *Service) ExportFolder(ctx context.Context, in ExportFolderInput) (*FolderTransferPayload, error) {
 	f, err := s.folders.Source(ctx, in.Vfolder)
 	if err != nil {

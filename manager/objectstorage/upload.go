@@ -10,26 +10,25 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// upload is what a storage keeps of an object that is sent in parts, until it is
-// completed or aborted. No one may have lived to hear its id: then it is one of its
-// key's that was begun about when it was intended to and was not there before.
+// upload is a multipart upload in a storage until it is completed or aborted. If its id was
+// lost in a crash, the upload is the one of its key that was begun at about the intended time
+// and did not exist before.
 type upload struct {
 	Key, ID  string
 	Intended time.Time `json:",omitzero"`
-	Others   []string  `json:",omitempty"` // ids of uploads of the key that are not ours
+	Others   []string  `json:",omitempty"` // ids of other uploads of the key
 }
 
-// leeway is by how much the time of an upload's beginning may differ from when it was
-// intended: clocks of which signatures are valid do so by 15 minutes, and asking takes
-// some.
+// leeway is the tolerated difference between the intended and the reported start of an upload:
+// signatures are valid with clocks that differ by 15 minutes, and the request takes some time.
 const leeway = 20 * time.Minute
 
-// may reports whether what a storage has of the key can be the upload that was intended.
+// may reports whether an upload of the key can be the intended one.
 func (up upload) may(u minio.ObjectMultipartInfo) bool {
 	return u.Initiated.Sub(up.Intended).Abs() < leeway && !slices.Contains(up.Others, u.UploadID)
 }
 
-// intend is an upload that is about to begin.
+// intend returns an upload that is about to begin.
 func (b *bucket) intend(ctx context.Context, key string) (upload, error) {
 	up := upload{Key: key, Intended: time.Now().UTC()}
 	there, err := b.uploads(ctx, key)
@@ -37,12 +36,12 @@ func (b *bucket) intend(ctx context.Context, key string) (upload, error) {
 		up.Others = append(up.Others, u.UploadID)
 	}
 	if p, known := problem.From(err); known && p.Code != problem.CodeUnavailable {
-		err = nil // who may not list cannot find it again either
+		err = nil // without permission to list, it cannot be found again either
 	}
 	return up, err
 }
 
-// uploads are those of a key.
+// uploads returns the multipart uploads of a key.
 func (b *bucket) uploads(ctx context.Context, key string) (list []minio.ObjectMultipartInfo, err error) {
 	for after, id := "", ""; ; {
 		page, err := b.core.ListMultipartUploads(ctx, b.name, key, after, id, "", 1000)
@@ -54,7 +53,7 @@ func (b *bucket) uploads(ctx context.Context, key string) (list []minio.ObjectMu
 				list = append(list, u)
 			}
 		}
-		// Those of longer keys come after all of this one.
+		// Longer keys come after all uploads of this one.
 		if !page.IsTruncated || page.NextKeyMarker != key || page.NextUploadIDMarker == id {
 			return list, nil
 		}
@@ -62,7 +61,7 @@ func (b *bucket) uploads(ctx context.Context, key string) (list []minio.ObjectMu
 	}
 }
 
-// abort has the storage forget an upload; one that it does not know is done.
+// abort aborts an upload; an unknown upload counts as aborted.
 func (b *bucket) abort(ctx context.Context, up upload) error {
 	ids := []string{up.ID}
 	if up.ID == "" {

@@ -2,19 +2,19 @@ package objectstorage
 
 import "context"
 
-// walk goes through what a task moves, page by page, in an order in which it can continue
-// after any item.
+// walk processes the items of a task, page by page, in an order in which it can continue after
+// any item.
 type walk[T any] struct {
 	*run
 	list func(ctx context.Context, after string, most int) (page []T, more bool, err error)
-	// at is what an item is called, and how large it is.
+	// at returns the name and the size of an item.
 	at func(T) (name string, bytes int64)
-	// move settles the items of a page that are not settled yet.
+	// move processes the items of a page that are not done yet.
 	move func(ctx context.Context, page []T) error
-	verb string // what is done to an item: imported
+	verb string // past tense of the operation, such as imported
 }
 
-// Pages are small where each item is noted, and large where they are counted.
+// Pages are small where each item is recorded, and large where items are only counted.
 const (
 	pageSize  = 200
 	countSize = 1000
@@ -49,7 +49,7 @@ func (w walk[T]) all(ctx context.Context) error {
 	return failed
 }
 
-// count finds how much there is, so that people see how far it is.
+// count counts all items, so that users can see the progress.
 func (w walk[T]) count(ctx context.Context) error {
 	for !w.st.Counted {
 		page, more, err := w.list(ctx, w.st.Count, countSize)

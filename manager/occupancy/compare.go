@@ -23,15 +23,15 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// state is both sides: what the agents said, and then the rows of one moment.
+// state has both sides: the reports of the agents, and the rows of one later moment.
 type state struct {
 	*Service
-	agents  map[uuid.UUID]*ent.Agent // not gone for good
+	agents  map[uuid.UUID]*ent.Agent // except those that are gone
 	reports map[uuid.UUID]*agentpb.Report
 	live    map[uuid.UUID]map[uuid.UUID]*agentpb.KernelState // by agent and kernel, not exited
-	kernels map[uuid.UUID]*ent.Kernel                        // that are not over or live somewhere, with their sessions
-	rows    []*ent.Allocation                                // that are live, with their devices
-	rules   resource.Rules                                   // of slots on one device
+	kernels map[uuid.UUID]*ent.Kernel                        // that have not ended or run somewhere, with their sessions
+	rows    []*ent.Allocation                                // live ones, with their devices
+	rules   resource.Rules                                   // rules for slots of one device
 	found   []Drift
 }
 
@@ -74,7 +74,7 @@ func (s *Service) look(ctx context.Context) (*Audit, error) {
 	return audit, nil
 }
 
-// read takes the rows of one moment.
+// read reads the rows of one moment.
 func (st *state) read(ctx context.Context) error {
 	tx, err := st.Client.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
@@ -124,7 +124,7 @@ func (st *state) read(ctx context.Context) error {
 	return nil
 }
 
-// name gives owners and projects their names, as far as the database knows them.
+// name adds the names of owners and projects, as far as the database knows them.
 func (st *state) name(ctx context.Context) error {
 	var ids []uuid.UUID
 	for _, d := range st.found {
@@ -159,8 +159,7 @@ func (st *state) name(ctx context.Context) error {
 	return nil
 }
 
-// placed is the kernel of that id, if this is the launch of it that should be on
-// this agent.
+// placed returns the kernel with that id if this is the launch that should be on this agent.
 func (st *state) placed(on uuid.UUID, said *agentpb.KernelState) *ent.Kernel {
 	id, _ := uuid.Parse(said.KernelId)
 	k := st.kernels[id]
@@ -171,7 +170,7 @@ func (st *state) placed(on uuid.UUID, said *agentpb.KernelState) *ent.Kernel {
 	return k
 }
 
-// kernelsOfAgents finds what lives where it should not.
+// kernelsOfAgents finds kernels that run where they should not.
 func (st *state) kernelsOfAgents() {
 	for _, on := range store.IDs(st.live) {
 		for id, said := range st.live[on] {
@@ -196,8 +195,8 @@ func (st *state) kernelsOfAgents() {
 	}
 }
 
-// kernelsOfRows finds what does not live where it should. What starts or ends is
-// on its way; what runs is there or lost.
+// kernelsOfRows finds kernels that should run and do not. A kernel that starts or ends is in
+// transition; one that runs is there or lost.
 func (st *state) kernelsOfRows() {
 	for _, k := range st.kernels {
 		if k.Status != lifecycle.Running || k.TerminatedAt != nil || k.AgentID == nil || st.reports[*k.AgentID] == nil {
@@ -212,13 +211,13 @@ func (st *state) kernelsOfRows() {
 	}
 }
 
-// holding is what a kernel has of a slot of a device.
+// holding is the amount of a device's slot that a kernel uses.
 type holding struct {
 	kernel       uuid.UUID
 	device, slot string
 }
 
-// holders compares what kernels hold there with the rows of it.
+// holders compares the devices that kernels use with the allocations.
 func (st *state) holders() {
 	rows := map[holding]int64{}
 	for _, a := range st.rows {
@@ -230,7 +229,7 @@ func (st *state) holders() {
 			}
 			st.found = append(st.found, Drift{
 				Kind: Leaked, Agent: name, Device: a.Edges.Device.DeviceID, Kernel: &a.KernelID, Session: &a.SessionID,
-				Detail: resource.Format(a.Slot, a.Amount) + " " + a.Slot + " are held by what is not there any more", repair: st.freeLeaked(a),
+				Detail: resource.Format(a.Slot, a.Amount) + " " + a.Slot + " are allocated to a kernel that no longer exists", repair: st.freeLeaked(a),
 			})
 			continue
 		}
@@ -258,8 +257,8 @@ func (st *state) holders() {
 	}
 }
 
-// devices finds those that more is held of than they have, or what is never held
-// together, and those that are gone.
+// devices finds over-allocated devices, allocations of slots that exclude each other, and
+// devices that are gone.
 func (st *state) devices() {
 	used := map[uuid.UUID]resource.Slots{}
 	byID := map[uuid.UUID]*ent.Device{}
@@ -279,7 +278,7 @@ func (st *state) devices() {
 			st.found = append(st.found, Drift{Kind: Exceeded, Agent: on.Name, Device: d.DeviceID, Detail: "is held: " + why})
 		}
 	}
-	gone := map[sight]bool{} // who holds a device under several names is told once
+	gone := map[sight]bool{} // a device with several slots is reported once
 	for _, a := range st.rows {
 		on := st.agents[a.AgentID]
 		if on == nil || st.reports[on.ID] == nil || a.Edges.Device.Health != device.HealthLost {

@@ -14,18 +14,19 @@ type Kind string
 
 // The kinds.
 const (
-	// Orphan lives on an agent, and nothing says that it should.
+	// Orphan is a container on an agent that nothing in the database refers to.
 	Orphan Kind = "orphan"
-	// Missing should run on an agent, which does not have it.
+	// Missing is a kernel that should run on an agent, which does not have it.
 	Missing Kind = "missing"
-	// Orphan is held by a session that is over or waits.
+	// Leaked is an allocation of a session that has ended or is waiting.
 	Leaked Kind = "leaked"
-	// Freed is held by a kernel that runs, and is free according to the database.
+	// Freed is a device that a running kernel uses although it is free according to the
+	// database.
 	Freed Kind = "freed"
-	// Exceeded is a device of which more is held than it has, or at once what is never
-	// held together.
+	// Exceeded is a device of which more is allocated than it has, or slots that exclude each
+	// other.
 	Exceeded Kind = "exceeded"
-	// Gone is held of a device that its agent does not have any more.
+	// Gone is an allocation of a device that its agent no longer has.
 	Gone Kind = "gone"
 )
 
@@ -36,23 +37,23 @@ var Kinds = []Kind{Orphan, Missing, Leaked, Freed, Exceeded, Gone}
 type Drift struct {
 	Kind     Kind
 	Agent    string // name
-	Device   string // what its agent calls it; empty when it is not about one
+	Device   string // the agent's name for it; empty if the difference is not about a device
 	Kernel   *uuid.UUID
 	Session  *uuid.UUID
 	Detail   string
 	Repaired bool
-	// Owner and Project of what runs, by name where the database knows them and by id
-	// where it does not; empty where nothing tells.
+	// Owner and Project of the session, by name if the database knows them and by id
+	// otherwise; empty if unknown.
 	Owner, Project string
 
-	repair repair // nil when there is nothing safe to do
-	// unknown is a orphan of which the database has never heard, as after it was restored
-	// from a backup: an admin decides whether it ends.
+	repair repair // nil if there is no safe repair
+	// unknown is an orphan that the database has never known, as after a restore from a
+	// backup: an administrator decides whether it ends.
 	unknown bool
-	waits   string // name of the session that the database knows of it, and that waits
+	waits   string // name of a waiting session that the container belongs to
 }
 
-// Next says what becomes of the difference when the cluster is not in recovery mode.
+// Next describes what happens to the difference when the cluster is not in recovery mode.
 func (d *Drift) Next() string {
 	switch {
 	case d.waits != "":
@@ -71,10 +72,10 @@ func (d *Drift) Next() string {
 	return "stays"
 }
 
-// repair repairs a drift, in the term of a leader.
+// repair repairs a drift, under the epoch of a leader.
 type repair func(ctx context.Context, epoch int64) error
 
-// sight is what makes two drifts the same.
+// sight is the key by which two drifts are equal.
 type sight struct {
 	kind          Kind
 	agent, device string
@@ -92,5 +93,5 @@ func (d *Drift) sight() sight {
 // MarshalGQL writes k as a GraphQL enum value.
 func (k Kind) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(k))) }
 
-// UnmarshalGQL refuses: no one asks by kind.
+// UnmarshalGQL returns an error, because the kind is never an input.
 func (k *Kind) UnmarshalGQL(any) error { return errors.New("a kind of drift is only an answer") }

@@ -1,7 +1,6 @@
-// Package occupancy compares what the database says of who holds which device
-// with what the agents say that runs on them, tells where the two differ, and
-// mends what is safe to repair. The leader does so once a minute; admins may ask for
-// it at any time. Graph and the manager import it.
+// Package occupancy compares the allocations in the database with the containers that agents
+// run, reports the differences, and repairs those that are safe to repair. The leader does so
+// once a minute, and administrators on request. Graph and the manager import it.
 package occupancy
 
 import (
@@ -27,51 +26,51 @@ import (
 )
 
 const (
-	// every is the period of the leader's audits.
+	// every is the interval of the leader's audits.
 	every = time.Minute
-	// recheck is between the two looks of an audit: what is only on its way from
-	// one of the two sides to the other is not there at the second.
+	// recheck is the pause between the two comparisons of an audit: a change that is in
+	// transit during the first is complete at the second.
 	recheck = 3 * time.Second
-	// soon is when the leader looks again after it found something.
+	// soon is the interval after an audit that found differences.
 	soon = 10 * time.Second
 )
 
-// Agents reaches the worker machines.
+// Agents calls the agents.
 type Agents interface {
 	RPC(agent string) (agentpb.AgentClient, error)
 }
 
-// Sessions learns what an agent knows of its kernels.
+// Sessions receives the reports of agents about their kernels.
 type Sessions interface {
 	ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState)
 }
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client   *ent.Client
 	Bus      *event.Bus
 	Agents   Agents
 	Sessions Sessions
-	// Fence fails in the transaction of a leader that was replaced.
+	// Fence returns an error in the transaction of a leader that was replaced.
 	Fence func(ctx context.Context, tx *ent.Tx, epoch int64) error
 	// Recovering reports whether the cluster is in recovery mode, in which nothing is
-	// mended; nil: it never is.
+	// repaired; nil: never.
 	Recovering func(ctx context.Context) (bool, error)
 	Registry   prometheus.Registerer // nil: no metrics
 	Logger     *slog.Logger
 }
 
-// Service audits. Make it with New.
+// Service audits. New creates one.
 type Service struct {
 	Config
 	drift    *prometheus.GaugeVec
 	repaired *prometheus.CounterVec
 
-	turn *semaphore.Weighted // held during an audit; who waits leaves when their context ends
-	told map[string]Drift    // what this manager's last audit as leader found; belongs to the turn's holder
+	turn *semaphore.Weighted // held during an audit; waiting callers give up when their context ends
+	told map[string]Drift    // the differences of this manager's last audit as leader; protected by turn
 
-	mu    sync.Mutex // never held over a statement
-	epoch int64      // of this manager's term, 0 while another one leads
+	mu    sync.Mutex // never held during a statement
+	epoch int64      // of this manager's leadership; 0 while another one leads
 }
 
 // New returns a Service.
@@ -91,17 +90,17 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// Audit is what was found at one time.
+// Audit is the result of one comparison.
 type Audit struct {
 	At          time.Time
 	Agents      int      // that answered
-	Silent      []string // that are taken for alive and did not answer
-	Kernels     int      // that live on agents
-	Allocations int      // that are live rows
+	Silent      []string // that count as alive and did not answer
+	Kernels     int      // that run on agents
+	Allocations int      // live rows
 	Drift       []Drift
 }
 
-// Lead audits until ctx ends. Only the elected leader calls it.
+// Lead audits at intervals until ctx ends. Only the leader calls it.
 func (s *Service) Lead(ctx context.Context, epoch int64) {
 	s.lead(epoch)
 	defer s.lead(0)
@@ -136,13 +135,13 @@ func (s *Service) lead(epoch int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.epoch = epoch
-	if epoch == 0 { // it is the next leader's to tell
+	if epoch == 0 { // the next leader reports it
 		s.gauge(nil)
 	}
 }
 
-// leads returns the epoch of this manager's term, 0 when there is none, and tells the
-// metric what was found in it.
+// leads returns the epoch of this manager's leadership, or 0, and updates the metric if it
+// leads.
 func (s *Service) leads(found []Drift) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +161,7 @@ func (s *Service) gauge(found []Drift) {
 	}
 }
 
-// Look says where the database and the agents differ, and changes nothing.
+// Look compares the database and the agents, and changes nothing.
 func (s *Service) Look(ctx context.Context) (*Audit, error) {
 	if _, err := permit.Check(ctx, access.Read, access.System, access.Object{}); err != nil {
 		return nil, err
@@ -170,7 +169,7 @@ func (s *Service) Look(ctx context.Context) (*Audit, error) {
 	return s.looks(viewer.SystemContext(ctx))
 }
 
-// AuditOccupancy is Look, and lets the leader repair what it can.
+// AuditOccupancy compares and, on the leader, repairs.
 func (s *Service) AuditOccupancy(ctx context.Context) (*AuditPayload, error) {
 	if _, err := permit.Check(ctx, access.Update, access.System, access.Object{}); err != nil {
 		return nil, err
@@ -199,11 +198,11 @@ func (s *Service) recovering(ctx context.Context) (bool, error) {
 	return s.Recovering(ctx)
 }
 
-// AuditPayload answers the wish for an audit.
+// AuditPayload is the result of an audit on request.
 type AuditPayload struct{ Audit *Audit }
 
-// audit looks and, where this manager leads, mends; only when someone asked for it does
-// it end containers that the database does not know.
+// audit compares and, if this manager leads, repairs. Containers that the database has never
+// known end only on request.
 func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 	if err := s.turn.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("wait for another audit: %w", err)
@@ -236,8 +235,8 @@ func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 	return a, nil
 }
 
-// tell logs what differs now and did not at the last audit, and what no longer does:
-// a difference that no one mends would fill the log. The caller holds the turn.
+// tell logs differences that are new since the last audit, and those that have disappeared; a
+// difference without repair would otherwise fill the log. The caller holds turn.
 func (s *Service) tell(found []Drift) {
 	now := map[string]Drift{}
 	for _, d := range found {
@@ -254,7 +253,7 @@ func (s *Service) tell(found []Drift) {
 	s.told = now
 }
 
-// looks is two looks, a while apart: what both found.
+// looks returns the differences that two comparisons, a while apart, have in common.
 func (s *Service) looks(ctx context.Context) (*Audit, error) {
 	first, err := s.look(ctx)
 	if err != nil || len(first.Drift) == 0 {
@@ -277,7 +276,7 @@ func (s *Service) looks(ctx context.Context) (*Audit, error) {
 	return a, nil
 }
 
-// ask returns what every agent that is taken for alive says of itself.
+// ask returns the reports of all agents that count as alive.
 func (s *Service) ask(ctx context.Context, agents []*ent.Agent) map[uuid.UUID]*agentpb.Report {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -301,11 +300,11 @@ func (s *Service) ask(ctx context.Context, agents []*ent.Agent) map[uuid.UUID]*a
 }
 
 const (
-	atOnce = 32               // agents asked at the same time
-	answer = 10 * time.Second // that one has to answer
+	atOnce = 32               // concurrent requests to agents
+	answer = 10 * time.Second // time limit of an answer
 )
 
-// report asks one agent: the first event of a watch is all that it is.
+// report gets the report of one agent, which is the first event of a watch.
 func (s *Service) report(ctx context.Context, agent string) (*agentpb.Report, error) {
 	rpc, err := s.Agents.RPC(agent)
 	if err != nil {

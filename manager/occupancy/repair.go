@@ -22,8 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// endOrphan ends a container that nothing says should be there, unless something
-// says so now.
+// endOrphan ends a container that nothing refers to, unless something refers to it now.
 func (st *state) endOrphan(on, id uuid.UUID) repair {
 	launch := st.live[on][id].LaunchEpoch
 	return func(ctx context.Context, epoch int64) error {
@@ -44,8 +43,7 @@ func (st *state) endOrphan(on, id uuid.UUID) repair {
 	}
 }
 
-// tellMissing lets the sessions learn what their agent has and has not; they end
-// by their own rules.
+// tellMissing passes the report of the agent to the sessions, which end by their own rules.
 func (st *state) tellMissing(on uuid.UUID) repair {
 	kernels := st.reports[on].Kernels
 	return func(ctx context.Context, _ int64) error {
@@ -54,11 +52,11 @@ func (st *state) tellMissing(on uuid.UUID) repair {
 	}
 }
 
-// freeLeaked frees what is held for a kernel that is not placed there, once its
-// agent, if it is there, has it no more.
+// freeLeaked frees the allocation of a kernel that is not placed there, after its agent, if
+// reachable, has confirmed that the kernel does not run.
 func (st *state) freeLeaked(a *ent.Allocation) repair {
 	if st.live[a.AgentID][a.KernelID] != nil {
-		return nil // the orphan goes first
+		return nil // the orphan must end first
 	}
 	return func(ctx context.Context, epoch int64) error {
 		err := st.fenced(ctx, epoch, func(tx *ent.Tx) error {
@@ -75,8 +73,8 @@ func (st *state) freeLeaked(a *ent.Allocation) repair {
 	}
 }
 
-// holdAgain takes back that something was freed which a running kernel has, when
-// no one else was given it meanwhile.
+// holdAgain restores a freed allocation of a running kernel if no other session has got the
+// device since.
 func (st *state) holdAgain(k *ent.Kernel, name, slot string) repair {
 	return func(ctx context.Context, epoch int64) error {
 		return st.fenced(ctx, epoch, func(tx *ent.Tx) error {
@@ -110,7 +108,7 @@ func (st *state) holdAgain(k *ent.Kernel, name, slot string) repair {
 	}
 }
 
-// fenced runs f in a transaction of a leader that is not replaced.
+// fenced runs f in a transaction that fails if the leader was replaced.
 func (st *state) fenced(ctx context.Context, epoch int64, f func(*ent.Tx) error) error {
 	return store.InTx(ctx, st.Client, func(tx *ent.Tx) error {
 		if err := st.Fence(ctx, tx, epoch); err != nil {

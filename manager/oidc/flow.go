@@ -22,35 +22,35 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 )
 
-// mostFailures of an address in the throttle's window.
+// mostFailures is the limit per address within the throttle's window.
 const mostFailures = 50
 
-// refusal is why a login ended: a word for the page, a cause for the log, and
-// whom it was about.
+// refusal is the reason why a login failed: a code for the page, a cause for the log, and the
+// user.
 type refusal struct {
 	code   string
 	cause  error
 	person *ent.User
 	email  string
-	result loginattempt.Result // for the history; empty: the credentials
+	result loginattempt.Result // for the login history; empty: wrong credentials
 }
 
 func (r *refusal) Error() string { return fmt.Sprintf("%s: %v", r.code, r.cause) }
 func (r *refusal) Unwrap() error { return r.cause }
 
-// The words for the page.
+// The codes for the page.
 const (
-	codeProvider   = "provider"     // there is no such provider
+	codeProvider   = "provider"     // unknown provider
 	codeIssuer     = "unavailable"  // the issuer does not answer
-	codeState      = "state"        // too late, twice, or begun elsewhere
-	codeDenied     = "denied"       // the person or the issuer said no
-	codeToken      = "token"        // the issuer's word cannot be believed
-	codeUnverified = "unverified"   // of an e-mail that no one checked
-	codeEmail      = "email_domain" // of an e-mail from elsewhere
-	codeUnknown    = "unknown_user" // no one here, and none is made
+	codeState      = "state"        // too late, used twice, or begun in another browser
+	codeDenied     = "denied"       // the user or the issuer refused
+	codeToken      = "token"        // the ID token is not valid
+	codeUnverified = "unverified"   // the e-mail address is not verified
+	codeEmail      = "email_domain" // the domain of the e-mail address is not allowed
+	codeUnknown    = "unknown_user" // unknown user, and the provider does not create users
 	codeInactive   = "inactive"
 	codeAddress    = "address"
-	codeTooMany    = "too_many_logins" // of this user: the oldest must end first
+	codeTooMany    = "too_many_logins" // of this user; the oldest must end first
 	codeThrottled  = "throttled"
 	codeInternal   = "internal"
 )
@@ -59,7 +59,7 @@ func refuse(code string, format string, args ...any) *refusal {
 	return &refusal{code: code, cause: fmt.Errorf(format, args...)}
 }
 
-// start sends the browser to the issuer.
+// start redirects the browser to the issuer.
 func (s *Service) start(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	p, err := s.provider(r.Context(), r.PathValue("name"))
@@ -84,7 +84,7 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
-// callback takes the browser back from the issuer.
+// callback handles the browser's return from the issuer.
 func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	st, ok := s.kept(r)
@@ -117,7 +117,7 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	arrive(w, st.Return)
 }
 
-// provider finds one that people may log in with.
+// provider returns an enabled provider.
 func (s *Service) provider(ctx context.Context, name string) (*ent.IdentityProvider, error) {
 	if naming.Handle("name", name) != nil {
 		return nil, refuse(codeProvider, "no provider is called so")
@@ -131,7 +131,7 @@ func (s *Service) provider(ctx context.Context, name string) (*ent.IdentityProvi
 	return p, err
 }
 
-// identify hears from the issuer who came back, and finds the user.
+// identify redeems the code at the issuer, and returns the user.
 func (s *Service) identify(r *http.Request, p *ent.IdentityProvider, st state) (*ent.User, error) {
 	q := r.URL.Query()
 	if said := q.Get("error"); said != "" {
@@ -172,21 +172,21 @@ func (s *Service) begin(w http.ResponseWriter, r *http.Request, u *ent.User, for
 	return err
 }
 
-// refusals are the words for what keeps a known user out.
+// refusals are the codes for reasons that prevent the login of a known user.
 var refusals = map[loginattempt.Result]string{
 	loginattempt.ResultNotActive:      codeInactive,
 	loginattempt.ResultAddressRefused: codeAddress,
 	loginattempt.ResultTooManyLogins:  codeTooMany,
 }
 
-// end sends the browser to the login page with a word about what went wrong.
+// end redirects the browser to the login page with the code of an error.
 func (s *Service) end(w http.ResponseWriter, r *http.Request, p *ent.IdentityProvider, err error) {
 	ref := &refusal{code: codeInternal, cause: err}
 	errors.As(err, &ref)
 	id := requestid.From(r.Context())
 	s.log.WarnContext(r.Context(), "login with a provider refused", "provider", r.PathValue("name"), "code", ref.code,
 		"address", s.auth.ClientAddress(r), "error", ref.cause)
-	if p != nil && r.URL.Query().Has("state") { // an attempt is what came back
+	if p != nil && r.URL.Query().Has("state") { // only the return from an issuer is an attempt
 		x := auth.ExternalRefusal{Domain: p.DomainID, Email: ref.email, Result: loginattempt.ResultWrongCredentials}
 		if ref.result != "" {
 			x.Result = ref.result
@@ -205,13 +205,12 @@ func (s *Service) end(w http.ResponseWriter, r *http.Request, p *ent.IdentityPro
 	http.Redirect(w, r, "/login?"+to.Encode(), http.StatusSeeOther)
 }
 
-// arrive shows a page that continues by itself. A redirect would still belong to
-// the navigation that began at the issuer, and the browser would not send the
-// strict cookie along.
+// arrive shows a page that continues by itself. A redirect would still belong to the
+// navigation that began at the issuer, and the browser would not send the strict cookie.
 func arrive(w http.ResponseWriter, path string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
-	w.Header().Set("Referrer-Policy", "no-referrer") // the address holds the code
+	w.Header().Set("Referrer-Policy", "no-referrer") // the address contains the code
 	path = html.EscapeString(path)
 	fmt.Fprintf(w, `<!doctype html><meta charset="utf-8"><title>Berth</title>`+
 		`<meta http-equiv="refresh" content="0;url=%s"><p><a href="%s">Go on</a></p>`+"\n", path, path)

@@ -21,14 +21,14 @@ import (
 
 const (
 	discoveryLife  = 15 * time.Minute
-	requestTimeout = 10 * time.Second // with one request to an issuer
+	requestTimeout = 10 * time.Second // for one request to an issuer
 	maxAnswer      = 1 << 20
 )
 
-// algorithms are those of which a secret cannot be taken for a public key.
+// algorithms are signature algorithms for which a secret cannot be mistaken for a public key.
 var algorithms = []string{oidc.RS256, oidc.ES256}
 
-// issuers keeps what issuers say of themselves.
+// issuers caches the metadata of issuers.
 type issuers struct {
 	client *http.Client
 
@@ -51,7 +51,7 @@ func newIssuers() *issuers {
 	}}
 }
 
-// bounded does not read more than a document of an issuer has.
+// bounded limits the size of answers.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -65,12 +65,13 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// context makes the libraries use our client.
+// context makes the libraries use our HTTP client.
 func (i *issuers) context(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, i.client)
 }
 
-// get discovers an issuer. One that is dead keeps no one waiting for the lock.
+// get returns the metadata of an issuer. An issuer that does not answer does not block
+// requests for others.
 func (i *issuers) get(ctx context.Context, issuer string) (*oidc.Provider, error) {
 	i.mu.Lock()
 	d, ok := i.known[issuer]
@@ -99,7 +100,7 @@ func (i *issuers) get(ctx context.Context, issuer string) (*oidc.Provider, error
 	return p, nil
 }
 
-// oauth is the client that we are at the provider.
+// oauth returns the OAuth client for a provider.
 func (s *Service) oauth(r *http.Request, p *ent.IdentityProvider, at *oidc.Provider) (*oauth2.Config, error) {
 	secret, err := s.keys.Open(seal.ProviderSecret, p.ClientSecretSealed)
 	if err != nil {
@@ -113,8 +114,7 @@ func (s *Service) oauth(r *http.Request, p *ent.IdentityProvider, at *oidc.Provi
 	}, nil
 }
 
-// claims are what an issuer says of a person. EmailVerified counts as the JSON
-// boolean true alone.
+// claims are the claims of an ID token. EmailVerified must be the JSON boolean true.
 type claims struct {
 	Subject       string `json:"sub"`
 	Party         string `json:"azp"`

@@ -1,6 +1,6 @@
-// Package oidc lets people log in with OpenID Connect: it keeps the identity
-// providers, walks a browser through theirs, and finds or makes the user whom
-// they vouch for. The manager mounts it.
+// Package oidc is the login with OpenID Connect: it stores the identity providers, redirects
+// browsers to their issuers, and finds or creates the users that they confirm. The manager
+// mounts it.
 package oidc
 
 import (
@@ -14,16 +14,16 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 )
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client *ent.Client
 	Keys   *seal.Ring
 	Auth   *auth.Service
-	Redis  redis.UniversalClient // nil: a login's state is single-use per process
+	Redis  redis.UniversalClient // nil: the state of a login is single-use per process only
 	Logger *slog.Logger
 }
 
-// Service keeps identity providers and logs people in with them.
+// Service stores identity providers and logs users in with them.
 type Service struct {
 	client  *ent.Client
 	keys    *seal.Ring
@@ -41,8 +41,8 @@ func New(cfg Config) *Service {
 	}
 }
 
-// Register adds the routes. Like those of package auth they must not be wrapped
-// in Authenticate.
+// Register adds the routes. Like those of package auth, they must not be wrapped in
+// Authenticate.
 func (s *Service) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /auth/oidc/{name}/start", s.start)
 	mux.HandleFunc("GET /auth/oidc/{name}/callback", s.callback)

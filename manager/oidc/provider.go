@@ -26,22 +26,22 @@ const (
 	maxList = 50
 )
 
-// CreateIdentityProviderInput is what a new provider is made of.
+// CreateIdentityProviderInput describes a new provider.
 type CreateIdentityProviderInput struct {
-	Name          string // in addresses
+	Name          string // part of the login URL
 	DisplayName   *string
 	Issuer        string
 	ClientID      string
 	ClientSecret  string
-	Scopes        []string // besides openid; none: e-mail and profile
+	Scopes        []string // in addition to openid; empty: email and profile
 	AutoProvision *bool
 	EmailDomains  []string
 	Domain        uuid.UUID
 	Project       *uuid.UUID
 }
 
-// UpdateIdentityProviderInput changes what is not nil. The issuer and the domain
-// stay, because the known identities are theirs.
+// UpdateIdentityProviderInput changes the fields that are not nil. The issuer and the domain
+// cannot change, because existing identities belong to them.
 type UpdateIdentityProviderInput struct {
 	ID            uuid.UUID
 	DisplayName   *string
@@ -61,10 +61,10 @@ type DeleteIdentityProviderInput struct{ ID uuid.UUID }
 // IdentityProviderPayload is a provider after a change.
 type IdentityProviderPayload struct{ IdentityProvider *ent.IdentityProvider }
 
-// LoginProvider is what the login page shows.
+// LoginProvider is a button on the login page.
 type LoginProvider struct{ Name, DisplayName string }
 
-// LoginProviders lists the providers that people may choose from.
+// LoginProviders returns the enabled providers.
 func (s *Service) LoginProviders(ctx context.Context) ([]*LoginProvider, error) {
 	list, err := s.client.IdentityProvider.Query().
 		Where(identityprovider.Active(true), identityprovider.HasDomainWith(domain.Active(true))).
@@ -82,7 +82,7 @@ func (s *Service) LoginProviders(ctx context.Context) ([]*LoginProvider, error) 
 	return out, nil
 }
 
-// CreateIdentityProvider makes a provider; superadmins.
+// CreateIdentityProvider creates a provider; only superadmins can.
 func (s *Service) CreateIdentityProvider(ctx context.Context, in CreateIdentityProviderInput) (*IdentityProviderPayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.Provider, access.Object{Domain: in.Domain}); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *Service) CreateIdentityProvider(ctx context.Context, in CreateIdentityP
 	return &IdentityProviderPayload{IdentityProvider: p}, nil
 }
 
-// UpdateIdentityProvider changes a provider; superadmins.
+// UpdateIdentityProvider changes a provider; only superadmins can.
 func (s *Service) UpdateIdentityProvider(ctx context.Context, in UpdateIdentityProviderInput) (*IdentityProviderPayload, error) {
 	p, err := s.changeable(ctx, access.Update, in.ID)
 	if err != nil {
@@ -166,8 +166,8 @@ func (s *Service) UpdateIdentityProvider(ctx context.Context, in UpdateIdentityP
 	return &IdentityProviderPayload{IdentityProvider: p}, nil
 }
 
-// DeleteIdentityProvider removes a provider and what it knows of people, not
-// the people; superadmins.
+// DeleteIdentityProvider deletes a provider with its identities, but not the users; only
+// superadmins can.
 func (s *Service) DeleteIdentityProvider(ctx context.Context, in DeleteIdentityProviderInput) (*IdentityProviderPayload, error) {
 	p, err := s.changeable(ctx, access.Delete, in.ID)
 	if err != nil {
@@ -205,8 +205,8 @@ func (s *Service) projectOf(ctx context.Context, id *uuid.UUID, of uuid.UUID) er
 	return nil
 }
 
-// settings checks what creation and change have in common, and returns the
-// e-mail domains as they are compared.
+// settings checks the common input of creation and change, and returns the e-mail domains in
+// canonical form.
 func settings(display, client, secret *string, scopes, domains []string) ([]string, error) {
 	for _, text := range []struct {
 		field string
@@ -250,7 +250,7 @@ func provisionable(auto bool, domains []string) error {
 	return nil
 }
 
-// checkIssuer takes https, and http on this very host.
+// checkIssuer accepts https, and http on this host.
 func checkIssuer(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(text) > maxText {

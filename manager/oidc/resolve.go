@@ -16,10 +16,10 @@ import (
 	"github.com/berthhq/berth/manager/signup"
 )
 
-const maxSubject = 255 // of OpenID Connect
+const maxSubject = 255 // limit of OpenID Connect
 
-// resolve finds the user of a person: who came before, else who has their
-// verified e-mail, else a new one where the provider makes them.
+// resolve returns the user of a set of claims: the known one, else the one with the verified
+// e-mail address, else a new one if the provider creates users.
 func (s *Service) resolve(ctx context.Context, p *ent.IdentityProvider, c claims) (*ent.User, error) {
 	if len(c.Subject) > maxSubject || naming.Line("sub", c.Subject, maxSubject) != nil {
 		return nil, refuse(codeToken, "the subject is no text of at most %d characters", maxSubject)
@@ -34,7 +34,7 @@ func (s *Service) resolve(ctx context.Context, p *ent.IdentityProvider, c claims
 		return nil, err
 	}
 	u, err = s.join(ctx, p, c, email)
-	if ent.IsConstraintError(err) { // of two at once, one finds what the other made
+	if ent.IsConstraintError(err) { // of two concurrent logins, one finds the user that the other created
 		if u, err = s.known(ctx, p, c); err == nil && u == nil {
 			err = refuse(codeUnknown, "the user was just made by somebody else")
 		}
@@ -42,7 +42,7 @@ func (s *Service) resolve(ctx context.Context, p *ent.IdentityProvider, c claims
 	return u, err
 }
 
-// known returns nil for a subject that never came.
+// known returns the user of a subject, or nil if it has never logged in.
 func (s *Service) known(ctx context.Context, p *ent.IdentityProvider, c claims) (*ent.User, error) {
 	u, err := s.client.User.Query().
 		Where(user.HasExternalIdentitiesWith(externalidentity.ProviderID(p.ID), externalidentity.Subject(c.Subject))).
@@ -63,9 +63,10 @@ func usable(u *ent.User) (*ent.User, error) {
 	return u, nil
 }
 
-// vouched returns the e-mail when the provider may speak for it.
+// vouched returns the e-mail address if it is verified and in a domain that the provider may
+// confirm.
 func vouched(p *ent.IdentityProvider, c claims) (string, error) {
-	if c.EmailVerified != true { // "true" and 1 are not
+	if c.EmailVerified != true { // the string "true" and 1 do not count
 		return "", refuse(codeUnverified, "email_verified is %#v", c.EmailVerified)
 	}
 	email, err := identity.Email(c.Email)
@@ -79,13 +80,13 @@ func vouched(p *ent.IdentityProvider, c claims) (string, error) {
 	return email, nil
 }
 
-// join binds the subject to the user of the e-mail, or to a new one.
+// join binds the subject to the user with the e-mail address, or to a new user.
 func (s *Service) join(ctx context.Context, p *ent.IdentityProvider, c claims, email string) (*ent.User, error) {
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	u, err := tx.User.Query().Where(user.Email(email)).WithDomain().Only(ctx)
 	switch {
 	case ent.IsNotFound(err) && p.AutoProvision:

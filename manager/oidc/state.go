@@ -20,17 +20,18 @@ import (
 
 const (
 	stateLife = 10 * time.Minute
-	maxReturn = 1024 // the cookie has 4 KiB
+	maxReturn = 1024 // a cookie is limited to 4 KiB
 )
 
-// state is what a browser carries, sealed, from the start to the callback.
+// state is the encrypted state of a login in the browser's cookie, from the start to the
+// callback.
 type state struct {
 	Provider uuid.UUID `json:"p"`
 	State    string    `json:"s"`
 	Nonce    string    `json:"n"`
 	Verifier string    `json:"v"`
 	Return   string    `json:"r"`
-	Force    bool      `json:"f,omitempty"` // end the oldest login where no more are allowed
+	Force    bool      `json:"f,omitempty"` // end the oldest login if the limit is reached
 	Expires  time.Time `json:"e"`
 }
 
@@ -48,8 +49,8 @@ func (s *Service) cookieName(r *http.Request) string {
 	return "berth-oidc"
 }
 
-// keep gives the browser the state; nil takes it away. The callback is a request
-// that begins on another site, so the cookie is lax.
+// keep sets the cookie with the state; nil deletes it. The callback is a request that begins
+// on another site, so the cookie is lax.
 func (s *Service) keep(w http.ResponseWriter, r *http.Request, st *state) {
 	c := &http.Cookie{
 		Name: s.cookieName(r), Path: "/", MaxAge: -1, HttpOnly: true, Secure: s.auth.OverTLS(r), SameSite: http.SameSiteLaxMode,
@@ -61,7 +62,7 @@ func (s *Service) keep(w http.ResponseWriter, r *http.Request, st *state) {
 	http.SetCookie(w, c)
 }
 
-// kept reads the state that the browser carries.
+// kept reads the state from the cookie.
 func (s *Service) kept(r *http.Request) (st state, ok bool) {
 	c, err := r.Cookie(s.cookieName(r))
 	if err != nil {
@@ -78,9 +79,9 @@ func (s *Service) kept(r *http.Request) (st state, ok bool) {
 	return st, clock.Now().Before(st.Expires)
 }
 
-// local returns the path to go back to, or / for what is not one of ours.
+// local returns the path to return to, or / if it is not a local path.
 func local(path string) string {
-	// browsers read \ as /, and drop tabs and line ends
+	// browsers treat \ as /, and drop tabs and line ends
 	odd := strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f })
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || odd || len(path) > maxReturn {
 		return "/"
@@ -88,8 +89,8 @@ func local(path string) string {
 	return path
 }
 
-// used remembers which states came back, so that none comes back twice: in Redis
-// for all managers, and here in case that Redis is away.
+// used remembers the states that came back, so that each is accepted once: in Redis for all
+// managers, and in the process for when Redis is unavailable.
 type used struct {
 	redis redis.UniversalClient
 	log   *slog.Logger
@@ -102,7 +103,7 @@ func newUsed(client redis.UniversalClient, log *slog.Logger) *used {
 	return &used{redis: client, log: log, seen: map[string]time.Time{}}
 }
 
-// first is true the first time that it is asked for a state.
+// first reports whether a state is used for the first time.
 func (u *used) first(ctx context.Context, id string) bool {
 	if !u.firstHere(id) {
 		return false

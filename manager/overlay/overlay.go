@@ -1,9 +1,7 @@
-// Package overlay gives sessions with kernels on several agents the network that
-// these have in common: a number that tells it from all others (a VNI), and a part
-// of the platform's address range. Both go round, so that what ended lately, of
-// which an agent that is out of reach may still have containers, is used again as
-// late as possible. The scheduler's transaction takes networks, the session's end
-// gives them back.
+// Package overlay assigns a network to sessions with kernels on several agents: a number (VNI)
+// and a subnet of the configured address range. Both are assigned round-robin, so that those
+// of a recently ended session, which an unreachable agent may still use, are reused as late as
+// possible. The scheduler's transaction takes networks; the end of a session frees them.
 package overlay
 
 import (
@@ -22,20 +20,21 @@ import (
 	"github.com/berthhq/berth/ent/sessionnetwork"
 )
 
-// DefaultRange is divided among the sessions over several agents.
+// DefaultRange is the range for subnets of sessions on several agents.
 var DefaultRange = netip.MustParsePrefix("10.214.0.0/16")
 
 const (
-	// besides kernels a part has addresses of the network, the gateway and all.
+	// besides is the number of addresses in a subnet that kernels cannot have: network,
+	// gateway and broadcast.
 	besides = 3
-	// smallest part: up to 5 kernels.
+	// smallest is the prefix length of the smallest subnet, for up to 5 kernels.
 	smallest = 29
 )
 
-// Range is what networks are taken from.
+// Range is the address range of all subnets.
 type Range struct{ prefix netip.Prefix }
 
-// Parse reads a setting; empty is DefaultRange.
+// Parse parses a setting; empty means DefaultRange.
 func Parse(setting string) (Range, error) {
 	p, err := netip.ParsePrefix(cmp.Or(setting, DefaultRange.String()))
 	if err != nil || !p.Addr().Is4() || p.Bits() < 8 || p.Bits() > smallest || p != p.Masked() {
@@ -44,31 +43,31 @@ func Parse(setting string) (Range, error) {
 	return Range{p}, nil
 }
 
-// Default is DefaultRange.
+// Default returns DefaultRange.
 func Default() Range { return Range{DefaultRange} }
 
 func (r Range) String() string { return r.prefix.String() }
 
-// Part is one session's.
+// Part is the network of one session.
 type Part struct {
 	VNI    int
 	Subnet netip.Prefix
 }
 
-// Address is that of a kernel by its index.
+// Address returns the address of a kernel by its index.
 func Address(subnet netip.Prefix, index int) netip.Addr {
 	return address(number(subnet.Addr()) + besides - 1 + uint32(index))
 }
 
-// Used are the parts that sessions have.
+// Used are the networks of live sessions.
 type Used struct {
 	r       Range
-	subnets []netip.Prefix // in order
+	subnets []netip.Prefix // sorted
 	vnis    map[int]bool
-	last    Part // that was given last, free by now or not
+	last    Part // assigned last, whether or not it is still in use
 }
 
-// Read finds out which parts are used.
+// Read reads the networks in use.
 func (r Range) Read(ctx context.Context, networks *ent.SessionNetworkClient) (*Used, error) {
 	u := &Used{r: r, vnis: map[int]bool{}}
 	live, err := networks.Query().Where(sessionnetwork.FreedAtIsNil()).All(ctx)
@@ -102,8 +101,8 @@ func (u *Used) add(p Part) {
 	u.subnets = slices.Insert(u.subnets, at, p.Subnet)
 }
 
-// Take gives a session of some kernels its part: the first that is free after the
-// one that was given last. There may be none.
+// Take assigns a network to a session with some kernels: the first free one after the one that
+// was assigned last. It returns false if none is free.
 func (u *Used) Take(kernels int) (Part, bool) {
 	size := 1 << (32 - bitsFor(kernels))
 	var p Part
@@ -128,8 +127,7 @@ func (u *Used) Take(kernels int) (Part, bool) {
 	return p, true
 }
 
-// Largest is how many kernels at most a session can have for which Take finds a
-// part.
+// Largest returns the largest number of kernels for which Take finds a network.
 func (u *Used) Largest() int {
 	for b := u.r.prefix.Bits(); b <= smallest; b++ {
 		if _, ok := u.free(u.begin(), u.end(), 1<<(32-b)); ok {
@@ -142,7 +140,7 @@ func (u *Used) Largest() int {
 func (u *Used) begin() uint64 { return uint64(number(u.r.prefix.Addr())) }
 func (u *Used) end() uint64   { return u.begin() + 1<<(32-u.r.prefix.Bits()) }
 
-// after is where the part that was given last ends.
+// after returns the end of the subnet that was assigned last.
 func (u *Used) after() uint64 {
 	if !u.last.Subnet.IsValid() || !u.r.prefix.Overlaps(u.last.Subnet) {
 		return u.begin()
@@ -150,13 +148,13 @@ func (u *Used) after() uint64 {
 	return uint64(number(u.last.Subnet.Addr())) + 1<<(32-u.last.Subnet.Bits())
 }
 
-// free is the first free part of a size between two addresses.
+// free returns the first free subnet of a size between two addresses.
 func (u *Used) free(from, to uint64, size int) (netip.Prefix, bool) {
 	step := uint64(size)
 	at := (from + step - 1) / step * step
 	for at+step <= to {
 		p := netip.PrefixFrom(address(uint32(at)), 33-bits.Len64(step))
-		// Of those used, the one before its end begins last.
+		// Of the subnets in use, the last one that begins before its end can overlap.
 		i, _ := slices.BinarySearchFunc(u.subnets, p, compare)
 		switch {
 		case i < len(u.subnets) && u.subnets[i].Overlaps(p):

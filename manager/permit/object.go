@@ -14,8 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Of returns what kind of object a row is and whom it belongs to; false for
-// rows that permissions are not about.
+// Of returns the entity and the scopes of a row; false for rows without permissions.
 func Of(n ent.Noder) (access.Entity, access.Object, bool) {
 	switch x := n.(type) {
 	case *ent.Domain:
@@ -56,7 +55,7 @@ func Of(n ent.Noder) (access.Entity, access.Object, bool) {
 	return "", access.Object{}, false
 }
 
-// Permissions lists what the viewer may do to an object that they see.
+// Permissions returns the operations that the viewer can do on an object that they can see.
 func Permissions(v *viewer.Viewer, n ent.Noder) []access.Operation {
 	e, on, ok := Of(n)
 	if !ok || v == nil {
@@ -67,9 +66,9 @@ func Permissions(v *viewer.Viewer, n ent.Noder) []access.Operation {
 	list := []access.Operation{}
 	for _, op := range access.Operations() {
 		if op == access.Special && isUser && u.Role == user.RoleAdmin && v.Role == viewer.RoleUser {
-			continue // no one acts as who is above them
+			continue // no one can act as a user of a higher rank
 		}
-		// What is seen is read; by which rule is the rows' business.
+		// A visible object can be read; the row rules have decided that.
 		if op == access.Read || !beyond && access.Acts(op, e) && v.May(op, e, on) {
 			list = append(list, op)
 		}
@@ -77,13 +76,13 @@ func Permissions(v *viewer.Viewer, n ent.Noder) []access.Operation {
 	return list
 }
 
-// above reports whether a user's built-in role is one that the viewer has no say
-// over: superadmins and monitors are for superadmins.
+// above reports whether a user's built-in role is superadmin or monitor, which only
+// superadmins administer.
 func above(v *viewer.Viewer, u *ent.User) bool {
 	return !v.Superadmin() && slices.Contains([]user.Role{user.RoleSuperadmin, user.RoleMonitor}, u.Role)
 }
 
-// To is Check on a row that the viewer sees.
+// To is Check on a row that the viewer can see.
 func To(ctx context.Context, op access.Operation, row ent.Noder) error {
 	e, on, ok := Of(row)
 	if !ok {
@@ -93,8 +92,8 @@ func To(ctx context.Context, op access.Operation, row ent.Noder) error {
 	return err
 }
 
-// Inside is To for a token of any scope: to look at what is inside a row is to read,
-// and a session mounts folders with the scope that starts it.
+// Inside is To for a token of any scope: reading the contents of an object is a read, and a
+// session mounts folders with the scope that starts it.
 func Inside(ctx context.Context, op access.Operation, row ent.Noder) error {
 	if v := viewer.From(ctx); v != nil && v.Scopes != nil {
 		whole := *v
@@ -104,9 +103,8 @@ func Inside(ctx context.Context, op access.Operation, row ent.Noder) error {
 	return To(ctx, op, row)
 }
 
-// Missing explains why an object could not be read: that it is not there, or
-// not for this viewer, names the field of the input that asked for it. It is nil
-// when err is.
+// Missing names the field of the input in the error of an object that does not exist or that
+// the viewer cannot see. It returns nil for nil.
 func Missing(err error, what, field string) error {
 	if ent.IsNotFound(err) {
 		return problem.NotFound(what).WithField(field)

@@ -1,7 +1,6 @@
-// Package permit is how the manager's services ask whether the viewer may do
-// something. What they may is said in internal/access; here the answer becomes an
-// error with a class. Objects are read through ent first, so that what is out of
-// sight is not found rather than forbidden.
+// Package permit checks whether the viewer can do an operation, for the manager's services. The
+// rules are in internal/access; this package converts them to errors with a class. Objects are
+// read through ent first, so that an invisible object is not found rather than forbidden.
 package permit
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Writer returns the viewer when they may change anything at all.
+// Writer returns the viewer if they can change anything at all.
 func Writer(ctx context.Context) (*viewer.Viewer, error) {
 	v := viewer.From(ctx)
 	switch {
@@ -28,7 +27,8 @@ func Writer(ctx context.Context) (*viewer.Viewer, error) {
 	return v, nil
 }
 
-// Check returns the viewer when they may do op to an object.
+// Check returns the viewer if they can do op on an object, and a permission denied error
+// otherwise.
 func Check(ctx context.Context, op access.Operation, e access.Entity, on access.Object) (*viewer.Viewer, error) {
 	v := viewer.From(ctx)
 	if v == nil || v.Role != viewer.RoleMonitor || v.Due != "" || !v.May(op, e, on) {

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Amounts are the limits of a policy that are plain numbers; nil means no limit.
+// Amounts are the numeric limits of a policy; nil means no limit.
 type Amounts struct {
 	MaxSessions             *int
 	MaxPendingSessions      *int
@@ -19,31 +19,31 @@ type Amounts struct {
 	IdleTimeout             *int // seconds
 	MaxVfolders             *int
 	MaxScopeBytes           *int64
-	MaxDiskBytes            *int64 // of each container of a session
+	MaxDiskBytes            *int64 // of the writable layer of each container of a session
 	MaxLogins               *int
 }
 
-// What a container may write on its machine's disk.
+// Limits of a container's writable layer.
 const (
-	DefaultDiskBytes = 20 << 30 // without being asked for, and at most without a policy
-	MinDiskBytes     = 64 << 20 // of what is asked for, and of a policy
+	DefaultDiskBytes = 20 << 30 // the default, and the maximum without a policy
+	MinDiskBytes     = 64 << 20 // the minimum of a request, and of a policy
 	DiskBytes        = "disk bytes"
 )
 
-// unlimited in an update takes a limit away, because an absent value keeps it.
+// unlimited in an update removes a limit, because an absent value leaves it unchanged.
 const unlimited = -1
 
-// minIdleTimeout is what idle checks can tell, in seconds.
+// minIdleTimeout is the precision of idle checks, in seconds.
 const minIdleTimeout = 60
 
 // amount is one of Amounts.
 type amount struct {
 	column, field, what string
 	n                   **int
-	session             bool // about sessions, so that it can be narrowed
+	session             bool // about sessions, so that it can be restricted to a group or project
 }
 
-// list has all amounts but the bytes, in the order in which they are shown.
+// list returns all amounts except the bytes, in the order of the page.
 func (a *Amounts) list() []amount {
 	return []amount{
 		{resourcepolicy.FieldMaxSessions, "maxSessions", "sessions", &a.MaxSessions, true},
@@ -57,7 +57,7 @@ func (a *Amounts) list() []amount {
 	}
 }
 
-// write carries the amounts into a policy that is made or changed.
+// write sets the amounts of a new or changed policy.
 func (a *Amounts) write(m *ent.ResourcePolicyMutation) error {
 	for _, one := range a.list() {
 		if n := *one.n; n != nil {
@@ -84,7 +84,7 @@ func put(m *ent.ResourcePolicyMutation, column string, value any, clear bool) er
 	return m.SetField(column, value)
 }
 
-// checkAll refuses amounts below least and slots that are none.
+// checkAll checks that amounts are not below least, and that slots are valid.
 func checkAll(total, pending resource.Slots, a Amounts, least int) error {
 	if err := checkSlots("totalSlots", total); err != nil {
 		return err

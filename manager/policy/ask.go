@@ -7,16 +7,16 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Ask is a session that is asked for.
+// Ask is a requested session.
 type Ask struct {
 	Slots      resource.Slots // of all its containers
 	Containers int
 	Priority   int
-	Disk       int64 // bytes of each container; 0: nothing new
+	Disk       int64 // bytes of each container; 0: unchanged
 }
 
-// Refuses lists why a session cannot even wait under the limit: what it can
-// never have, and what waits already.
+// Refuses returns the reasons why a session cannot even wait under the limit: amounts above
+// the limit, and the limit of pending sessions.
 func (l *Limit) Refuses(ask Ask, used Used) (list []report.LimitReached) {
 	count := func(what string, used, asked int, most *int) {
 		if most != nil && asked > *most-used {
@@ -46,7 +46,7 @@ func (l *Limit) Refuses(ask Ask, used Used) (list []report.LimitReached) {
 	return list
 }
 
-// Reached is the limit as reports show it.
+// Reached returns the limit in the form of reports.
 func (l *Limit) Reached(what, used, asked, most string) report.LimitReached {
 	return report.LimitReached{
 		Scope: string(l.Scope), Holder: l.Holder, ResourceGroup: l.GroupName, WithinProject: l.WithinName,

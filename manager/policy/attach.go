@@ -19,9 +19,9 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// AttachResourcePolicyInput attaches a policy to exactly one of domain, project,
-// user and keypair, where wanted only on a resource group, and for a user only
-// within a project. Without a policy it detaches.
+// AttachResourcePolicyInput attaches a policy to one domain, project, user or keypair,
+// optionally only in a resource group, and for a user only within a project. A nil policy
+// detaches.
 type AttachResourcePolicyInput struct {
 	Policy        *uuid.UUID
 	Domain        *uuid.UUID
@@ -32,7 +32,7 @@ type AttachResourcePolicyInput struct {
 	WithinProject *uuid.UUID
 }
 
-// AttachResourcePolicyPayload is what is attached now, nil for nothing.
+// AttachResourcePolicyPayload is the new attachment; nil after detaching.
 type AttachResourcePolicyPayload struct {
 	Policy     *ent.ResourcePolicy
 	Attachment *ent.PolicyAttachment
@@ -41,20 +41,20 @@ type AttachResourcePolicyPayload struct {
 // DetachResourcePolicyInput names an attachment.
 type DetachResourcePolicyInput struct{ ID uuid.UUID }
 
-// DetachResourcePolicyPayload is what was taken away.
+// DetachResourcePolicyPayload is the id of the removed attachment.
 type DetachResourcePolicyPayload struct{ ID uuid.UUID }
 
-// holder is what a policy is attached to.
+// holder is the object that a policy is attached to.
 type holder struct {
 	scope  Scope
 	id     uuid.UUID
 	domain uuid.UUID
-	above  bool // only superadmins bind it
+	above  bool // only superadmins can change its policy
 }
 
-// AttachResourcePolicy binds one domain, project, user or keypair, in place of
-// what bound it with the same narrowing. Superadmins bind all; domain admins
-// what is in their domain, but not the domain itself, which bounds them.
+// AttachResourcePolicy attaches a policy to a domain, project, user or keypair, and replaces
+// an attachment with the same restriction. Superadmins can attach to all; domain admins to
+// objects in their domain, but not to the domain itself, whose policy limits them.
 func (s *Service) AttachResourcePolicy(ctx context.Context, in AttachResourcePolicyInput) (*AttachResourcePolicyPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (s *Service) AttachResourcePolicy(ctx context.Context, in AttachResourcePol
 	return s.bind(ctx, h, in)
 }
 
-// DetachResourcePolicy takes one attachment away.
+// DetachResourcePolicy removes an attachment.
 func (s *Service) DetachResourcePolicy(ctx context.Context, in DetachResourcePolicyInput) (*DetachResourcePolicyPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Service) DetachResourcePolicy(ctx context.Context, in DetachResourcePol
 		return nil, permit.Missing(err, "attachment", "id")
 	}
 	if a == nil {
-		// A keypair's attachment is out of sight for the admin who made it.
+		// The attachment of a keypair is not visible to the admin who created it.
 		a, err = s.client.PolicyAttachment.Query().Where(policyattachment.ID(in.ID), policyattachment.KeypairIDNotNil()).Only(viewer.SystemContext(ctx))
 		if err != nil {
 			return nil, permit.Missing(err, "attachment", "id")
@@ -120,7 +120,7 @@ func (s *Service) DetachResourcePolicy(ctx context.Context, in DetachResourcePol
 	return &DetachResourcePolicyPayload{ID: in.ID}, nil
 }
 
-// holder reads what a policy is attached to, in the sight of the viewer.
+// holder returns the object that a policy is attached to, if the viewer can see it.
 func (s *Service) holder(ctx context.Context, domain, project, person, key *uuid.UUID) (holder, error) {
 	switch {
 	case domain != nil:
@@ -135,7 +135,7 @@ func (s *Service) holder(ctx context.Context, domain, project, person, key *uuid
 	case person != nil:
 		return s.person(ctx, holder{scope: ScopeUser, id: *person}, *person, "user")
 	}
-	// Keypairs are in sight of their user only; anyone who sees them may bind them.
+	// Keypairs are visible only to their user; admins who can see the user can attach to them.
 	k, err := s.client.Keypair.Query().Where(keypair.ID(*key)).Only(viewer.SystemContext(ctx))
 	if err != nil {
 		return holder{}, permit.Missing(err, "keypair", "keypair")
@@ -152,8 +152,8 @@ func (s *Service) person(ctx context.Context, h holder, id uuid.UUID, what strin
 	return h, nil
 }
 
-// mayBind decides who may change the limits of a holder. No one does so for
-// being the holder, so that limits cannot be shaken off.
+// mayBind checks the permission to change the limits of an object. Being the owner does not
+// suffice, so that nobody can remove their own limits.
 func mayBind(ctx context.Context, h holder) error {
 	v := viewer.From(ctx)
 	if !v.Allows(access.TokenAdmin) {
@@ -173,15 +173,15 @@ func mayBind(ctx context.Context, h holder) error {
 	return problem.Forbidden("only administrators of the domain may change the limits of a %s", h.scope)
 }
 
-// bind replaces the policy of one holder with one narrowing. Requests for the
-// same holder come one after the other.
+// bind replaces the policy of one object with one restriction. A lock makes requests for the
+// same object sequential.
 func (s *Service) bind(ctx context.Context, h holder, in AttachResourcePolicyInput) (*AttachResourcePolicyPayload, error) {
 	sys := viewer.SystemContext(ctx)
 	tx, err := s.client.Tx(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	if err := store.Lock(ctx, tx, "attach "+h.id.String()); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (s *Service) bind(ctx context.Context, h holder, in AttachResourcePolicyInp
 	}
 	out := &AttachResourcePolicyPayload{}
 	if in.Policy != nil {
-		// Anyone who deletes the policy waits for this row, and then counts it.
+		// A concurrent deletion of the policy waits for this row, and then counts it.
 		if out.Policy, err = tx.ResourcePolicy.Query().Where(resourcepolicy.ID(*in.Policy)).ForShare().Only(sys); err != nil {
 			return nil, permit.Missing(err, "policy", "policy")
 		}

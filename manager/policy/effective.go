@@ -16,8 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// EffectiveLimit is the limit of one thing that leaves least at a place.
-// Amounts are decimals.
+// EffectiveLimit is the strictest limit of one quantity. Amounts are decimals.
 type EffectiveLimit struct {
 	What       string // a slot, or sessions, pending sessions, folders …
 	Limit      string
@@ -26,15 +25,15 @@ type EffectiveLimit struct {
 	Scope      string
 	Holder     string
 	Policy     string
-	// ResourceGroup and WithinProject are what the limit is narrowed to.
+	// ResourceGroup and WithinProject are the restrictions of the limit.
 	ResourceGroup, WithinProject *string
 
 	left int64
 }
 
-// EffectiveLimits tells what may still be had by a user in a project of a
-// domain on a resource group; of no one in particular it is the viewer in their
-// project. Only scopes in the viewer's sight have any.
+// EffectiveLimits returns the remaining amounts for a user in a project of a domain on a
+// resource group; the default is the viewer in their project. It returns only limits of scopes
+// that the viewer can see.
 func (s *Service) EffectiveLimits(ctx context.Context, domain, project, user, group *uuid.UUID) ([]*EffectiveLimit, error) {
 	at, err := s.place(ctx, domain, project, user, group)
 	if err != nil {
@@ -76,7 +75,7 @@ func (s *Service) EffectiveLimits(ctx context.Context, domain, project, user, gr
 	return out, nil
 }
 
-// place reads what was named, so that what is out of sight is not found.
+// place reads the given objects, so that invisible ones are not found.
 func (s *Service) place(ctx context.Context, domain, project, user, group *uuid.UUID) (at Place, err error) {
 	v := viewer.From(ctx)
 	if v == nil || v.IsAnonymous() {
@@ -112,7 +111,7 @@ func (s *Service) place(ctx context.Context, domain, project, user, group *uuid.
 		if err != nil {
 			return at, permit.Missing(err, "project", "project")
 		}
-		at.Project, at.Domain = p.ID, p.DomainID // sessions count in their project's domain
+		at.Project, at.Domain = p.ID, p.DomainID // sessions count in the domain of their project
 	}
 	if domain != nil {
 		if _, err := s.client.Domain.Get(ctx, *domain); err != nil {
@@ -126,7 +125,7 @@ func (s *Service) place(ctx context.Context, domain, project, user, group *uuid.
 	return at, nil
 }
 
-// effects lists all that one policy limits.
+// effects returns all limits of one policy.
 func (s *Service) effects(ctx context.Context, l *Limit, used Used) ([]*EffectiveLimit, error) {
 	var out []*EffectiveLimit
 	add := func(what string, most, used int64, text func(int64) string) {
@@ -176,7 +175,7 @@ func (s *Service) effects(ctx context.Context, l *Limit, used Used) ([]*Effectiv
 		}
 		add(one.what, int64(**one.n), int64(n), number)
 	}
-	if l.MaxDiskBytes != nil { // it bounds each container by itself
+	if l.MaxDiskBytes != nil { // it limits each container separately
 		add(DiskBytes, *l.MaxDiskBytes, 0, number)
 	}
 	if l.MaxScopeBytes != nil && !l.Narrowed() {
@@ -189,8 +188,7 @@ func (s *Service) effects(ctx context.Context, l *Limit, used Used) ([]*Effectiv
 	return out, nil
 }
 
-// counted is how much of a plain amount is used. What bounds each session by
-// itself is never used up.
+// counted returns the used part of a numeric limit. A limit per session is never used up.
 func (s *Service) counted(ctx context.Context, l *Limit, what string, used Used) (int, error) {
 	switch what {
 	case "sessions":

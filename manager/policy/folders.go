@@ -15,11 +15,11 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Narrowed reports whether the limit counts sessions of one group or project
-// only. Such a limit says nothing of what is not in a session.
+// Narrowed reports whether the limit applies only to sessions of one group or project. Such a
+// limit does not apply to objects outside of sessions.
 func (l *Limit) Narrowed() bool { return l.Group != uuid.Nil || l.Within != uuid.Nil }
 
-// Folders counts the folders that a limit counts.
+// Folders returns the number of folders that count towards a limit.
 func Folders(ctx context.Context, client *ent.Client, l *Limit) (int, error) {
 	of := map[Scope]predicate.Vfolder{
 		ScopeDomain: vfolder.DomainID(l.ScopeID), ScopeProject: vfolder.ProjectID(l.ScopeID),
@@ -32,7 +32,7 @@ func Folders(ctx context.Context, client *ent.Client, l *Limit) (int, error) {
 	return n, nil
 }
 
-// fullest returns the bytes in the fullest quota scope that a limit bounds.
+// fullest returns the bytes of the largest quota scope that a limit applies to.
 func fullest(ctx context.Context, client *ent.Client, l *Limit) (most int64, err error) {
 	of := map[Scope]predicate.QuotaScope{
 		ScopeDomain: quotascope.DomainID(l.ScopeID), ScopeProject: quotascope.HolderID(l.ScopeID),
@@ -46,7 +46,7 @@ func fullest(ctx context.Context, client *ent.Client, l *Limit) (most int64, err
 	return *list[len(list)-1].UsedBytes, nil
 }
 
-// logins counts the logins of a user that are not over.
+// logins returns the number of valid logins of a user.
 func logins(ctx context.Context, client *ent.Client, l *Limit) (int, error) {
 	if l.Person == uuid.Nil {
 		return 0, nil

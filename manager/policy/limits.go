@@ -11,10 +11,10 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Scope is what a policy is attached to.
+// Scope is the kind of object that a policy is attached to.
 type Scope string
 
-// The scopes; all of them bind at once.
+// The scopes; the policies of all of them apply together.
 const (
 	ScopeDomain  Scope = "domain"
 	ScopeKeypair Scope = "keypair"
@@ -22,23 +22,24 @@ const (
 	ScopeUser    Scope = "user"
 )
 
-// Limit is a policy at the place where it is attached. A missing amount is no
-// limit; a missing slot is none either, unless unlisted slots are zero.
+// Limit is a policy with its attachment. A nil amount means no limit; a missing slot too,
+// unless unlisted slots are zero.
 type Limit struct {
 	Scope   Scope
 	ScopeID uuid.UUID
-	// Holder names what it is attached to, for messages; so do the other names.
+	// Holder is the name of the object that it is attached to, for messages; the other names
+	// likewise.
 	Holder string
-	// Person is whose sessions the limit counts where the scope is a user or
-	// keypair: a keypair's limit counts all that its user holds, so that more
-	// keypairs are not more resources.
+	// Person is the user whose sessions count, if the scope is a user or keypair: the limit of
+	// a keypair counts all sessions of its user, so that more keypairs do not give more
+	// resources.
 	Person uuid.UUID
-	// Group narrows it to the sessions of a resource group, Within those of a
-	// user to a project; zero is all.
+	// Group restricts it to the sessions of a resource group, Within a user's limit to a
+	// project; zero means no restriction.
 	Group, Within         uuid.UUID
 	GroupName, WithinName string
 
-	Policy       string // its name
+	Policy       string // name
 	TotalSlots   resource.Slots
 	UnlistedZero bool
 	PendingSlots resource.Slots
@@ -50,16 +51,16 @@ type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error)
 }
 
-// Place is where something is asked for. What is zero binds nothing: without a
-// group no limit that is narrowed to one.
+// Place is the context of a request. Limits of fields that are zero do not apply: without a
+// group, no limit of a group.
 type Place struct {
 	Domain, Project, User, Group uuid.UUID
-	Keypair                      uuid.UUID // that asks
+	Keypair                      uuid.UUID // keypair of the request
 }
 
 const none = "'00000000-0000-0000-0000-000000000000'::uuid"
 
-// attached lists every policy with its holder. Callers narrow it by holder.
+// attached selects every policy with its object. Callers add conditions on the object.
 const attached = `
 SELECT CASE WHEN a.domain_id IS NOT NULL THEN 'domain' WHEN a.project_id IS NOT NULL THEN 'project'
     WHEN a.user_id IS NOT NULL THEN 'user' ELSE 'keypair' END AS scope,
@@ -76,14 +77,14 @@ FROM policy_attachments a JOIN resource_policies r ON r.id = a.policy_id
 
 const inOrder = ` ORDER BY scope, holder, a.resource_group_id NULLS FIRST, a.within_project_id NULLS FIRST, a.id`
 
-// Limits returns every limit that binds what a user does in a project of a
-// domain, on a resource group or apart from any (zero). They are facts for
-// decisions, so no viewer narrows them.
+// Limits returns the limits that apply to a user in a project of a domain, on a resource group
+// or, if zero, outside of groups. They are not filtered by the viewer, because decisions need
+// all of them.
 func (s *Service) Limits(ctx context.Context, domain, project, user, group uuid.UUID) ([]Limit, error) {
 	return s.Binding(ctx, Place{Domain: domain, Project: project, User: user, Group: group})
 }
 
-// Binding is Limits, and those of the keypair that asks.
+// Binding is Limits, plus the limits of the keypair of the request.
 func (s *Service) Binding(ctx context.Context, at Place) ([]Limit, error) {
 	return query(ctx, s.client, attached+`
 WHERE (a.domain_id = $1 OR a.project_id = $2 OR a.user_id = $3 OR a.keypair_id = $4)
@@ -92,13 +93,12 @@ WHERE (a.domain_id = $1 OR a.project_id = $2 OR a.user_id = $3 OR a.keypair_id =
 		at.Domain, at.Project, at.User, at.Keypair, at.Group)
 }
 
-// All returns every attached policy in one statement, for a snapshot of the
-// whole cluster.
+// All returns every attached policy with one statement, for a snapshot of the whole cluster.
 func (s *Service) All(ctx context.Context, q Querier) ([]Limit, error) {
 	return query(ctx, q, attached+inOrder)
 }
 
-// Binds reports whether a limit of All binds at a place.
+// Binds reports whether a limit applies at a place.
 func (l *Limit) Binds(at Place) bool {
 	if l.Group != uuid.Nil && l.Group != at.Group || l.Within != uuid.Nil && l.Within != at.Project {
 		return false

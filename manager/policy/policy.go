@@ -18,33 +18,32 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// Service writes resource policies and knows what they allow.
+// Service writes resource policies and evaluates them.
 type Service struct {
 	client *ent.Client
 	bus    *event.Bus
 }
 
-// New returns a Service on the database of client, which tells bus of limits
-// that change.
+// New returns a Service on the database of client. It publishes changes of limits on bus.
 func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client: client, bus: bus} }
 
-// changed has other limits applied: what waits may fit now, and what volumes
-// keep is theirs to enforce.
+// changed publishes that limits have changed: pending sessions may fit now, and volumes must
+// apply new limits.
 func (s *Service) changed(ctx context.Context) {
 	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
 	s.bus.Publish(ctx, event.Event{Topic: event.Policy})
 }
 
-// CreateResourcePolicyInput is what a new policy is made of; nil means no limit.
+// CreateResourcePolicyInput describes a new policy; nil means no limit.
 type CreateResourcePolicyInput struct {
 	Name            string
 	TotalSlots      resource.Slots
-	UnlistedSlots   *resourcepolicy.UnlistedSlots // of TotalSlots
+	UnlistedSlots   *resourcepolicy.UnlistedSlots // for slots that TotalSlots does not list
 	MaxPendingSlots resource.Slots
 	Amounts
 }
 
-// UpdateResourcePolicyInput changes what is not nil; -1 takes a limit away.
+// UpdateResourcePolicyInput changes the fields that are not nil; -1 removes a limit.
 type UpdateResourcePolicyInput struct {
 	ID              uuid.UUID
 	Name            *string
@@ -57,13 +56,13 @@ type UpdateResourcePolicyInput struct {
 // DeleteResourcePolicyInput names a policy.
 type DeleteResourcePolicyInput struct{ ID uuid.UUID }
 
-// DeleteResourcePolicyPayload is what was deleted.
+// DeleteResourcePolicyPayload is the id of the deleted policy.
 type DeleteResourcePolicyPayload struct{ ID uuid.UUID }
 
 // ResourcePolicyPayload is a policy after a change.
 type ResourcePolicyPayload struct{ Policy *ent.ResourcePolicy }
 
-// CreateResourcePolicy makes a policy.
+// CreateResourcePolicy creates a policy.
 func (s *Service) CreateResourcePolicy(ctx context.Context, in CreateResourcePolicyInput) (*ResourcePolicyPayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.ResourcePolicy, access.Object{}); err != nil {
 		return nil, err
@@ -91,8 +90,7 @@ func (s *Service) CreateResourcePolicy(ctx context.Context, in CreateResourcePol
 	return &ResourcePolicyPayload{Policy: p}, nil
 }
 
-// UpdateResourcePolicy changes limits. What runs keeps running, new limits bind
-// what starts from now on.
+// UpdateResourcePolicy changes limits. They apply to sessions that start afterwards.
 func (s *Service) UpdateResourcePolicy(ctx context.Context, in UpdateResourcePolicyInput) (*ResourcePolicyPayload, error) {
 	if err := s.changes(ctx, access.Update, in.ID); err != nil {
 		return nil, err
@@ -123,7 +121,7 @@ func (s *Service) UpdateResourcePolicy(ctx context.Context, in UpdateResourcePol
 	return &ResourcePolicyPayload{Policy: p}, nil
 }
 
-// DeleteResourcePolicy deletes a policy that is attached nowhere.
+// DeleteResourcePolicy deletes a policy without attachments.
 func (s *Service) DeleteResourcePolicy(ctx context.Context, in DeleteResourcePolicyInput) (*DeleteResourcePolicyPayload, error) {
 	if err := s.changes(ctx, access.Delete, in.ID); err != nil {
 		return nil, err
@@ -133,8 +131,8 @@ func (s *Service) DeleteResourcePolicy(ctx context.Context, in DeleteResourcePol
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	// An attachment that comes now waits for this row, and then finds none.
+	defer func() { _ = tx.Rollback() }() // no effect after a commit
+	// A concurrent attachment waits for this row, and then does not find it.
 	if _, err := tx.ResourcePolicy.Query().Where(resourcepolicy.ID(in.ID)).ForUpdate().OnlyID(sys); err != nil {
 		return nil, fmt.Errorf("lock policy %s: %w", in.ID, err)
 	}
@@ -151,7 +149,7 @@ func (s *Service) DeleteResourcePolicy(ctx context.Context, in DeleteResourcePol
 	return &DeleteResourcePolicyPayload{ID: in.ID}, tx.Commit()
 }
 
-// changes decides whether the viewer may change a policy.
+// changes checks the permission to change a policy.
 func (s *Service) changes(ctx context.Context, op access.Operation, policy uuid.UUID) error {
 	if _, err := permit.Writer(ctx); err != nil {
 		return err

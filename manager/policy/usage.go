@@ -11,15 +11,15 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Used is what counts towards a limit now.
+// Used is the current usage of a limit.
 type Used struct {
 	Slots        resource.Slots // of live allocations
-	Sessions     int            // that hold something
+	Sessions     int            // with allocations
 	Pending      int
 	PendingSlots resource.Slots
 }
 
-// Usage is what is used, per domain, project, owner and resource group.
+// Usage is the usage per domain, project, owner and resource group.
 type Usage struct {
 	domains, projects, owners map[uuid.UUID][]charge
 }
@@ -30,8 +30,8 @@ type charge struct {
 	amount         string
 }
 
-// What counts is read in one statement, so that all of it is of one moment: what
-// sessions hold, what those ask for that wait, or both.
+// Usage is read with one statement, so that all of it is from one moment: allocations of
+// sessions, requests of pending sessions, or both.
 var (
 	held   = `WITH bound AS (` + bound + ` AND s.status <> 'pending')` + heldBy
 	queued = `WITH bound AS (` + bound + ` AND s.status = 'pending')` + queuedBy
@@ -61,17 +61,17 @@ func occupying() string {
 	return strings.Join(list, ", ")
 }
 
-// Usage sums what counts towards the limits.
+// Usage sums the usage of the limits.
 func (s *Service) Usage(ctx context.Context, q Querier, limits []Limit) (*Usage, error) {
 	return usageOf(ctx, q, either, limits)
 }
 
-// Held is Usage by sessions that hold something.
+// Held is the usage by sessions with allocations.
 func (s *Service) Held(ctx context.Context, q Querier, limits []Limit) (*Usage, error) {
 	return usageOf(ctx, q, held, limits)
 }
 
-// Queued is Usage by sessions that wait.
+// Queued is the usage by pending sessions.
 func (s *Service) Queued(ctx context.Context, q Querier, limits []Limit) (*Usage, error) {
 	return usageOf(ctx, q, queued, limits)
 }
@@ -113,7 +113,7 @@ func usageOf(ctx context.Context, q Querier, charges string, limits []Limit) (*U
 	return u, nil
 }
 
-// Of returns what counts towards a limit among those Usage was asked for.
+// Of returns the usage of one of the limits that were passed to Usage.
 func (u *Usage) Of(l *Limit) (Used, error) {
 	used := Used{Slots: resource.Slots{}, PendingSlots: resource.Slots{}}
 	list := u.owners[l.Person]

@@ -25,21 +25,20 @@ const (
 	StateNever    State = "never"
 )
 
-// PresetFit tells a caller how soon a preset could start for them.
+// PresetFit is how soon a preset could start for the viewer.
 type PresetFit struct {
 	State  State
-	Reason string // empty when it is now
+	Reason string // empty if it could start now
 }
 
-// Question asks for the fit of a preset. What is zero is chosen as for a new
-// session: the caller's only project, the preset's group or the first where it
-// could ever start.
+// Question selects a preset. Zero fields are chosen as for a new session: the viewer's only
+// project, and the preset's group or the first group where it could ever start.
 type Question struct{ Preset, Project, Group uuid.UUID }
 
-// priority is that of sessions that do not say.
+// priority is the default priority of sessions.
 const priority = 10
 
-// Fits answers all questions of one caller from one snapshot of the cluster.
+// Fits answers all questions from one snapshot of the cluster.
 func (s *Service) Fits(ctx context.Context, questions []Question) (map[Question]*PresetFit, error) {
 	v := viewer.From(ctx)
 	var presetIDs, projectIDs []uuid.UUID
@@ -91,8 +90,8 @@ func (s *Service) Fits(ctx context.Context, questions []Question) (map[Question]
 	return out, nil
 }
 
-// request is the session that the caller would ask for and where it may run, or
-// why they cannot.
+// request returns the session of a preset, and the groups where it can run, or the reason why
+// there are none.
 func request(v *viewer.Viewer, q Question, p *ent.ResourcePreset, projects []*ent.Project, groups []*ent.ResourceGroup) (r plan.Request, open []uuid.UUID, why string) {
 	r = plan.Request{Owner: v.User, Priority: priority}
 	for _, one := range projects {

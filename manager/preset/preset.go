@@ -1,5 +1,5 @@
-// Package preset keeps named requests of slots, for every resource group or
-// for one, and tells each caller which of them they could start now.
+// Package preset owns named requests of slots, for one resource group or for all, and returns
+// which of them the viewer could start now.
 package preset
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/berthhq/berth/manager/slot"
 )
 
-// maxShm is what a session may ask for.
+// maxShm is the limit of shared memory, in bytes.
 const maxShm = 1 << 40
 
-// Service writes presets and tries them.
+// Service writes presets and evaluates them.
 type Service struct {
 	client    *ent.Client
 	scheduler *scheduler.Scheduler
@@ -33,7 +33,7 @@ func New(client *ent.Client, scheduler *scheduler.Scheduler) *Service {
 	return &Service{client: client, scheduler: scheduler}
 }
 
-// CreateResourcePresetInput is what a new preset is made of.
+// CreateResourcePresetInput describes a new preset.
 type CreateResourcePresetInput struct {
 	Name          string
 	Description   *string
@@ -42,7 +42,7 @@ type CreateResourcePresetInput struct {
 	ResourceGroup *uuid.UUID // nil is all
 }
 
-// UpdateResourcePresetInput changes what is not nil.
+// UpdateResourcePresetInput changes the fields that are not nil.
 type UpdateResourcePresetInput struct {
 	ID          uuid.UUID
 	Name        *string
@@ -57,10 +57,10 @@ type DeleteResourcePresetInput struct{ ID uuid.UUID }
 // ResourcePresetPayload is a preset after a change.
 type ResourcePresetPayload struct{ Preset *ent.ResourcePreset }
 
-// DeleteResourcePresetPayload is what was deleted.
+// DeleteResourcePresetPayload is the id of the deleted preset.
 type DeleteResourcePresetPayload struct{ ID uuid.UUID }
 
-// CreateResourcePreset makes a preset.
+// CreateResourcePreset creates a preset.
 func (s *Service) CreateResourcePreset(ctx context.Context, in CreateResourcePresetInput) (*ResourcePresetPayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.ResourcePreset, access.Object{}); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *Service) CreateResourcePreset(ctx context.Context, in CreateResourcePre
 	return stored(p, err, in.Name)
 }
 
-// UpdateResourcePreset changes a preset. Its resource group stays.
+// UpdateResourcePreset changes a preset. Its resource group cannot change.
 func (s *Service) UpdateResourcePreset(ctx context.Context, in UpdateResourcePresetInput) (*ResourcePresetPayload, error) {
 	p, err := s.find(ctx, access.Update, in.ID)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Service) UpdateResourcePreset(ctx context.Context, in UpdateResourcePre
 	return stored(p, err, name)
 }
 
-// DeleteResourcePreset deletes a preset; sessions that began with it continue.
+// DeleteResourcePreset deletes a preset; sessions that were created with it continue.
 func (s *Service) DeleteResourcePreset(ctx context.Context, in DeleteResourcePresetInput) (*DeleteResourcePresetPayload, error) {
 	p, err := s.find(ctx, access.Delete, in.ID)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) DeleteResourcePreset(ctx context.Context, in DeleteResourcePre
 	return &DeleteResourcePresetPayload{ID: in.ID}, nil
 }
 
-// List returns the presets for every resource group, and those of one.
+// List returns the presets for every resource group, and those for the given one.
 func (s *Service) List(ctx context.Context, group *uuid.UUID) ([]*ent.ResourcePreset, error) {
 	where := resourcepreset.ResourceGroupIDIsNil()
 	if group != nil {
@@ -144,7 +144,7 @@ func stored(p *ent.ResourcePreset, err error, name string) (*ResourcePresetPaylo
 	return &ResourcePresetPayload{Preset: p}, nil
 }
 
-// check refuses what a session could not ask for. What is nil is not checked.
+// check returns an error for values that no session could request. Nil values are not checked.
 func (s *Service) check(ctx context.Context, name *string, slots resource.Slots, shm *int64) error {
 	if name != nil {
 		if err := naming.Name("name", *name); err != nil {

@@ -12,15 +12,16 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// term is what a leader knows of the database's age.
+// term is what a leader knows about the age of the database.
 type term struct {
 	mu sync.Mutex
-	// What was made between these two times is newer than the database, if it is not in it.
+	// An object with an id from between these two times is newer than the database, if the
+	// database does not have it.
 	from, until time.Time
 }
 
-// Begin compares the database with etcd before a leader does anything, and turns
-// recovery mode on when the database is the older one.
+// Begin compares the database with etcd before a leader does anything, and turns recovery mode
+// on if the database is older.
 func (s *Service) Begin(ctx context.Context) error {
 	row, err := s.Client.ClusterIdentity.Query().Only(viewer.SystemContext(ctx))
 	if err != nil {
@@ -47,8 +48,8 @@ func (s *Service) Begin(ctx context.Context) error {
 	return s.beat(ctx)
 }
 
-// Unknown hears of containers of an agent that the database does not know. later are
-// those of a kernel that it knows, from a later start.
+// Unknown is called for containers of an agent that the database does not know. later are
+// containers of a known kernel from a later start.
 func (s *Service) Unknown(ctx context.Context, agent string, missing, later []uuid.UUID) error {
 	newer := len(later)
 	for _, id := range missing {
@@ -62,8 +63,8 @@ func (s *Service) Unknown(ctx context.Context, agent string, missing, later []uu
 	return s.find(ctx, fmt.Sprintf("agent %s runs containers that are newer than the database (%d): it was restored from a backup", agent, newer))
 }
 
-// newer reports whether an id was made after the database's last note of the time and
-// before this term. Ids have the time in them.
+// newer reports whether an id was created after the last time that the database recorded and
+// before this leadership. Ids contain the time.
 func (s *Service) newer(id uuid.UUID) bool {
 	if id.Version() != 7 {
 		return false
@@ -75,7 +76,7 @@ func (s *Service) newer(id uuid.UUID) bool {
 	return at.After(s.term.from) && at.Before(s.term.until)
 }
 
-// Beat notes the time until ctx ends. Only the elected leader calls it.
+// Beat records the time until ctx ends. Only the leader calls it.
 func (s *Service) Beat(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
@@ -91,8 +92,8 @@ func (s *Service) Beat(ctx context.Context) {
 	}
 }
 
-// Follow runs a leader's loops until ctx ends, and again whenever the mode changes: run
-// gets whether it is on, and returns when its context ends.
+// Follow runs a leader's loops until ctx ends, and restarts them when the mode changes: run
+// gets the mode, and returns when its context ends.
 func (s *Service) Follow(ctx context.Context, run func(ctx context.Context, on bool) error) error {
 	on, err := s.On(ctx)
 	if err != nil {
@@ -108,7 +109,7 @@ func (s *Service) Follow(ctx context.Context, run func(ctx context.Context, on b
 	return nil
 }
 
-// phase runs the loops until the mode is another one.
+// phase runs the loops until the mode changes.
 func (s *Service) phase(ctx context.Context, on bool, run func(ctx context.Context, on bool) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -124,7 +125,7 @@ func (s *Service) phase(ctx context.Context, on bool, run func(ctx context.Conte
 		case <-tick.C:
 		}
 		now, err := s.On(ctx)
-		if err != nil || now == on { // the mode stays while the database is away
+		if err != nil || now == on { // the mode stays the same while the database is unavailable
 			continue
 		}
 		cancel()

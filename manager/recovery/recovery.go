@@ -1,7 +1,7 @@
-// Package recovery is the cluster's recovery mode: while it is on, nothing is ended or
-// removed but what a person asks for, and no session starts. A leader turns it on when
-// the database is older than what runs, as after a restore from a backup. The manager
-// and graph import it.
+// Package recovery is the recovery mode of the cluster: while it is on, nothing is ended or
+// removed except on request, and no session starts. A leader turns it on if the database is
+// older than the state of the agents, as after a restore from a backup. The manager and graph
+// import it.
 package recovery
 
 import (
@@ -24,30 +24,30 @@ import (
 )
 
 const (
-	// beatEvery is how often the leader notes the time. What was made in the last
-	// interval before a backup was taken is in the backup.
+	// beatEvery is how often the leader records the time. Objects from the last interval
+	// before a backup are in the backup.
 	beatEvery = 10 * time.Second
-	// lookEvery is how soon a leader follows what another manager has stored.
+	// lookEvery is how soon a leader applies a change by another manager.
 	lookEvery = time.Second
-	// ledKey has the time of the last note in etcd.
+	// ledKey is the key of the recorded time in etcd.
 	ledKey    = "/berth/led"
 	etcdBound = 5 * time.Second
 	maxReason = 300 // characters
 )
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client *ent.Client
 	Etcd   *clientv3.Client
-	// CA is the fingerprint of the cluster's authority: a note of another cluster in
-	// the same etcd does not count.
+	// CA is the fingerprint of the cluster's CA: the recorded time of another cluster in the
+	// same etcd does not count.
 	CA string
-	// Noted leaves in the audit log that a leader turned the mode on.
+	// Noted writes to the audit log that a leader turned the mode on.
 	Noted  func(ctx context.Context, reason string)
 	Logger *slog.Logger
 }
 
-// Service knows whether the cluster is in recovery mode. Make it with New.
+// Service knows whether the cluster is in recovery mode. New creates one.
 type Service struct {
 	Config
 	wake chan struct{}
@@ -69,7 +69,7 @@ type SetRecoveryInput struct {
 	Reason *string
 }
 
-// Payload answers a change.
+// Payload is the mode after a change.
 type Payload struct{ Recovery *State }
 
 // Current returns the mode, nil while it is off.
@@ -84,7 +84,7 @@ func (s *Service) Current(ctx context.Context) (*State, error) {
 	return &State{Since: *row.RecoverySince, Reason: row.RecoveryReason}, nil
 }
 
-// SetRecovery turns the mode on or off. The leader follows within a second.
+// SetRecovery turns the mode on or off. The leader applies it within a second.
 func (s *Service) SetRecovery(ctx context.Context, in SetRecoveryInput) (*Payload, error) {
 	who, err := permit.Check(ctx, access.Update, access.System, access.Object{})
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) SetRecovery(ctx context.Context, in SetRecoveryInput) (*Payloa
 	return &Payload{Recovery: state}, err
 }
 
-// row updates the one row there is.
+// row updates the single row.
 func (s *Service) row() *ent.ClusterIdentityUpdate {
 	return s.Client.ClusterIdentity.Update()
 }
@@ -130,7 +130,7 @@ func (s *Service) enter(ctx context.Context, reason string) (bool, error) {
 	return n > 0, nil
 }
 
-// find turns the mode on because a leader found that the database is older than what runs.
+// find turns the mode on because a leader found that the database is outdated.
 func (s *Service) find(ctx context.Context, reason string) error {
 	was, err := s.enter(ctx, reason)
 	if err != nil || !was {
@@ -150,13 +150,13 @@ func (s *Service) signal() {
 	}
 }
 
-// led is the note in etcd: when a leader last worked, and on which cluster.
+// led is the value in etcd: when a leader last worked, and on which cluster.
 type led struct {
 	CA string    `json:"ca"`
 	At time.Time `json:"at"`
 }
 
-// noted returns the time in etcd; zero without one of this cluster.
+// noted returns the time in etcd; zero if there is none of this cluster.
 func (s *Service) noted(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, etcdBound)
 	defer cancel()
@@ -171,8 +171,8 @@ func (s *Service) noted(ctx context.Context) (time.Time, error) {
 	return l.At, nil
 }
 
-// beat notes the time: first in the database, so that etcd is never ahead of a database
-// that has lost nothing.
+// beat records the time: first in the database, so that etcd is never ahead of a database that
+// has lost nothing.
 func (s *Service) beat(ctx context.Context) error {
 	now := clock.Now()
 	_, err := s.row().Where(clusteridentity.Or(clusteridentity.LedAtIsNil(), clusteridentity.LedAtLT(now))).SetLedAt(now).Save(viewer.SystemContext(ctx))

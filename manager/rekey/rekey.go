@@ -1,5 +1,5 @@
-// Package rekey changes the key that seals the secrets in the database. The
-// server's command line imports it.
+// Package rekey changes the key that encrypts the secrets in the database. The command line of
+// the server imports it.
 package rekey
 
 import (
@@ -17,28 +17,28 @@ import (
 
 const (
 	batch = 200
-	// A request that sealed before the key changed has written its row after so
-	// long: between the two is one statement.
+	// straggle is the time after which a request that encrypted with the old key has written
+	// its row: only one statement is between the two.
 	straggle = 3 * time.Second
-	// A run that was cut gives its lock back a little late.
+	// An interrupted run releases its lock with some delay.
 	lockWait, lockLook = 3 * time.Second, 50 * time.Millisecond
-	// lock is the advisory lock of who changes keys; the number is "seal".
+	// lock is the advisory lock for key changes; the number is "seal".
 	lock = 0x7365616c
 )
 
-// Rekeyer changes keys. Every field must be set but Straggle.
+// Rekeyer changes keys. Every field except Straggle must be set.
 type Rekeyer struct {
 	DB  *sql.DB
-	Dir string // of the key ring
-	// Say is told what was done, a line at a time.
+	Dir string // directory of the key ring
+	// Say is called with each line of the progress report.
 	Say func(format string, args ...any)
-	// Straggle is how long to wait for requests that were under way; zero: 3 s.
+	// Straggle is how long to wait for requests that are in progress; zero: 3 s.
 	Straggle time.Duration
 }
 
-// Run makes a new key, seals everything again with it, and only then drops the
-// keys before it. Managers may run meanwhile. Cut anywhere, it continues when it is
-// run again. A value that no key opens keeps the old keys.
+// Run creates a new key, encrypts all secrets with it, and only then removes the old keys.
+// Managers can run meanwhile. An interrupted run can be repeated. If no key can decrypt a
+// value, the old keys stay.
 func (r Rekeyer) Run(ctx context.Context) (err error) {
 	conn, err := r.DB.Conn(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// all seals every column again.
+// all encrypts every column again.
 func (r Rekeyer) all(ctx context.Context, conn *sql.Conn, ring *seal.Ring) error {
 	var failed error
 	for _, c := range seal.Columns() {
@@ -121,10 +121,10 @@ func (r Rekeyer) all(ctx context.Context, conn *sql.Conn, ring *seal.Ring) error
 	return failed
 }
 
-// column seals one column again and tells of how many rows. What cannot be opened
-// does not keep the other rows from their turn.
+// column encrypts one column again and reports the number of rows. A value that cannot be
+// decrypted does not stop the others.
 func column(ctx context.Context, conn *sql.Conn, ring *seal.Ring, c seal.Column) (n int, failed error) {
-	// What a manager seals again or removes meanwhile is left as it is.
+	// A value that a manager encrypts or removes meanwhile is left unchanged.
 	change := fmt.Sprintf("UPDATE %s SET %[2]s = $1 WHERE id = $2 AND %[2]s = $3", c.Table, c.Name)
 	for after := (uuid.UUID{}); ; {
 		rows, err := old(ctx, conn, c, ring.Mark(), after)
@@ -151,7 +151,7 @@ type row struct {
 	sealed []byte
 }
 
-// old reads rows that an old key sealed.
+// old reads rows that were encrypted with an old key.
 func old(ctx context.Context, conn *sql.Conn, c seal.Column, mark []byte, after uuid.UUID) (list []row, err error) {
 	query := fmt.Sprintf(`SELECT id, %[1]s FROM %[2]s WHERE id > $1 AND length(%[1]s) > 0 AND substr(%[1]s, 1, $2) <> $3
 		ORDER BY id LIMIT %[3]d`, c.Name, c.Table, batch)

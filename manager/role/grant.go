@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// GrantRoleInput gives a user a role on a scope; the system has no id.
+// GrantRoleInput grants a role to a user on a scope; the system has no id.
 type GrantRoleInput struct {
 	Role    uuid.UUID
 	User    uuid.UUID
@@ -25,18 +25,18 @@ type GrantRoleInput struct {
 	ScopeID *uuid.UUID
 }
 
-// RevokeRoleInput names the grant to take back.
+// RevokeRoleInput names the grant to revoke.
 type RevokeRoleInput struct{ ID uuid.UUID }
 
 // RoleGrantPayload is a new grant.
 type RoleGrantPayload struct{ Grant *ent.RoleGrant }
 
-// RevokeRolePayload is the role that someone no longer holds there.
+// RevokeRolePayload is the role of the revoked grant.
 type RevokeRolePayload struct{ Role *ent.Role }
 
-// GrantRole gives a user a role, at once. Who grants must be allowed to hand the
-// role out, and have on the scope all that it allows there. Granting what is
-// granted already changes nothing.
+// GrantRole grants a role to a user, effective at once. The viewer must be allowed to grant
+// the role, and must have all of its permissions on the scope. Granting it again changes
+// nothing.
 func (s *Service) GrantRole(ctx context.Context, in GrantRoleInput) (*RoleGrantPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (s *Service) GrantRole(ctx context.Context, in GrantRoleInput) (*RoleGrantP
 	return &RoleGrantPayload{Grant: made.Unwrap()}, nil
 }
 
-// grant stores a grant, or finds the one that says the same. The lock on the
-// role keeps others from storing it in between.
+// grant stores a grant, or returns the equal existing one. A lock on the role excludes
+// concurrent requests.
 func grant(ctx context.Context, tx *ent.Tx, in GrantRoleInput, on uuid.UUID) (*ent.RoleGrant, error) {
 	g, err := tx.RoleGrant.Query().Where(rolegrant.RoleID(in.Role), rolegrant.UserID(in.User),
 		rolegrant.ScopeEQ(in.Scope), rolegrant.ScopeID(on)).Only(everywhere(ctx))

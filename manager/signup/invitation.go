@@ -38,18 +38,18 @@ type CreateInvitationInput struct {
 	ExpiresInHours *int
 }
 
-// RevokeInvitationInput names an invitation that is not to be used any more.
+// RevokeInvitationInput names the invitation to revoke.
 type RevokeInvitationInput struct{ ID uuid.UUID }
 
-// InvitationPayload is an invitation after a change. The secret and the link,
-// a path of the web page, are there once, after it was made.
+// InvitationPayload is an invitation after a change. The secret and the link, a path of the
+// web page, are set only after its creation.
 type InvitationPayload struct {
 	Invitation *ent.Invitation
 	Secret     *string
 	Link       *string
 }
 
-// CreateInvitation lets one person sign up; admins of the domain.
+// CreateInvitation lets one person sign up; only admins of the domain can.
 func (s *Service) CreateInvitation(ctx context.Context, in CreateInvitationInput) (*InvitationPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -98,13 +98,13 @@ func (s *Service) CreateInvitation(ctx context.Context, in CreateInvitationInput
 	if err != nil {
 		return nil, fmt.Errorf("create invitation: %w", err)
 	}
-	// behind the # it reaches no server's log
+	// servers do not log the part after #
 	link := "/signup#invitation=" + secret
 	return &InvitationPayload{Invitation: made, Secret: &secret, Link: &link}, nil
 }
 
-// RevokeInvitation ends an invitation; anyone who could make it. One that was used
-// already is a failed precondition, one that was revoked stays so.
+// RevokeInvitation revokes an invitation. It requires the permission to create it. A used one
+// is a failed precondition; revoking it again changes nothing.
 func (s *Service) RevokeInvitation(ctx context.Context, in RevokeInvitationInput) (*InvitationPayload, error) {
 	found, err := s.client.Invitation.Get(ctx, in.ID)
 	if err != nil {
@@ -131,17 +131,17 @@ func (s *Service) RevokeInvitation(ctx context.Context, in RevokeInvitationInput
 	return &InvitationPayload{Invitation: found}, nil
 }
 
-// errInvitation does not report whether the invitation or the e-mail is wrong.
+// errInvitation does not reveal whether the invitation or the e-mail address is wrong.
 func errInvitation() error {
 	return problem.Forbidden("the invitation is for another e-mail address or no longer valid").WithField("invitation")
 }
 
-// byInvitation makes an active user of whom was invited, once.
+// byInvitation creates an active user for an invitation, once.
 func (s *Service) byInvitation(ctx context.Context, in form) error {
 	inv, err := s.client.Invitation.Query().Where(invitation.Hash(hash(in.Invitation))).WithDomain().Only(ctx)
 	if ent.IsNotFound(err) {
 		if _, err := s.open(ctx, in.Domain); errdefs.IsNotFound(err) {
-			return err // where no one signs up, no invitation is wrong
+			return err // without sign-up, the error is not about the invitation
 		}
 		return errInvitation()
 	}
@@ -164,7 +164,7 @@ func (s *Service) byInvitation(ctx context.Context, in form) error {
 	}
 	p.Project, p.Status = inv.ProjectID, user.StatusActive
 	err = store.InTx(viewer.SystemContext(ctx), s.client, func(tx *ent.Tx) error {
-		// of two at once, one finds it used
+		// of two concurrent requests, one finds it used
 		n, err := tx.Invitation.Update().
 			Where(invitation.ID(inv.ID), invitation.UsedAtIsNil(), invitation.RevokedAtIsNil(), invitation.ExpiresAtGT(clock.Now())).
 			SetUsedAt(clock.Now()).Save(ctx)
@@ -178,7 +178,7 @@ func (s *Service) byInvitation(ctx context.Context, in form) error {
 		return err
 	})
 	if ent.IsConstraintError(err) {
-		return errInvitation() // has a user already
+		return errInvitation() // a user with the address exists
 	}
 	return err
 }
@@ -189,7 +189,7 @@ func newSecret() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// hash is what is stored. The secrets are random, so a fast one does.
+// hash is the stored form of a secret. Secrets are random, so a fast hash suffices.
 func hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]

@@ -8,13 +8,13 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// SignUpOffer is what someone without a user has to know before they sign up.
+// SignUpOffer is the information that a person needs before they sign up.
 type SignUpOffer struct {
-	Mode  domain.SignUp // approval where any domain has it
-	Named bool          // more than one domain takes sign-ups
+	Mode  domain.SignUp // approval if any domain has it
+	Named bool          // more than one domain allows sign-up
 }
 
-// Offer tells everyone whether people sign up here, and how.
+// Offer returns whether and how people can sign up.
 func (s *Service) Offer(ctx context.Context) (*SignUpOffer, error) {
 	modes, err := s.client.Domain.Query().Where(domain.Active(true), domain.SignUpNEQ(domain.SignUpOff)).
 		Select(domain.FieldSignUp).Strings(viewer.SystemContext(ctx))

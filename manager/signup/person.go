@@ -18,19 +18,19 @@ import (
 	"github.com/berthhq/berth/manager/identity"
 )
 
-// Person is a plain user who was not made by an admin. An empty hash is of no
-// password: such a user logs in by an identity provider only.
+// Person is a new plain user that no admin creates. An empty hash matches no password: such a
+// user can log in only by an identity provider.
 type Person struct {
 	Email, Username, FullName string
 	PasswordHash              string
 	Domain                    uuid.UUID
-	Project                   *uuid.UUID // in which to become a member
+	Project                   *uuid.UUID // the user becomes a member of it
 	Status                    user.Status
 }
 
-// Join makes the user of a person, and a member of the project. A username that
-// is taken gets an ending, so that no one learns which ones there are. An e-mail
-// that is taken is a constraint error.
+// Join creates the user of a person, as a member of the project. A taken username gets a
+// suffix, so that nobody learns which usernames exist. A taken e-mail address is a constraint
+// error.
 func Join(ctx context.Context, tx *ent.Tx, p Person) (*ent.User, error) {
 	if p.Project != nil {
 		ok, err := tx.Project.Query().
@@ -65,5 +65,5 @@ func Join(ctx context.Context, tx *ent.Tx, p Person) (*ent.User, error) {
 	return u, nil
 }
 
-// Handle makes a username of what stands before the @ of an address.
+// Handle derives a username from the part of an address before the @.
 func Handle(email string) string { return cmp.Or(identity.HandleOf(email), "user") }

@@ -1,6 +1,6 @@
-// Package signup lets people make their own user where a domain allows it: with
-// an invitation, or with an admin's approval. Where it is off, and that is the
-// default, nothing is there. The manager mounts it.
+// Package signup lets people create their own user if a domain allows it: with an invitation,
+// or with an admin's approval. It is off by default, and then its routes return not found. The
+// manager mounts it.
 package signup
 
 import (
@@ -30,12 +30,12 @@ import (
 )
 
 const (
-	maxBody     = 16 << 10 // far more than a person needs
+	maxBody     = 16 << 10 // far more than needed
 	maxFullName = 128      // characters
-	mostTries   = 20       // of an address, or with one invitation, in the throttle's window
+	mostTries   = 20       // per address, or per invitation, within the throttle's window
 )
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client    *ent.Client
 	Auth      *auth.Service
@@ -43,7 +43,7 @@ type Config struct {
 	Logger    *slog.Logger
 }
 
-// Service takes sign-ups and hands out invitations.
+// Service handles sign-ups and invitations.
 type Service struct {
 	client    *ent.Client
 	auth      *auth.Service
@@ -66,18 +66,18 @@ func (s *Service) Register(mux *http.ServeMux) {
 	})
 }
 
-// form is what a person sends.
+// form is the body of a sign-up.
 type form struct {
 	Email      string `json:"email"`
 	Username   string `json:"username"`
 	FullName   string `json:"fullName"`
 	Password   string `json:"password"`
-	Domain     string `json:"domain"` // its name; an invitation knows its own
+	Domain     string `json:"domain"` // name; an invitation contains its own
 	Invitation string `json:"invitation"`
 }
 
-// signUp answers "pending" to whom an admin must approve, known or not, and
-// "active" to whom was invited.
+// signUp answers "pending" if an admin must approve, whether the user exists or not, and
+// "active" for an invitation.
 func (s *Service) signUp(w http.ResponseWriter, r *http.Request) error {
 	in, err := read(w, r)
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *Service) signUp(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// throttle counts an attempt. With an invitation that exists it counts for the invitation
-// alone, so that others at a shared address do not lock out who was invited.
+// throttle counts an attempt. An attempt with an existing invitation counts only for the
+// invitation, so that others at a shared address cannot lock out the invited person.
 func (s *Service) throttle(ctx context.Context, in form, from netip.Addr) (wait time.Duration, err error) {
 	if in.Invitation != "" {
 		inv, err := s.client.Invitation.Query().Where(invitation.Hash(hash(in.Invitation))).OnlyID(viewer.SystemContext(ctx))
@@ -126,13 +126,13 @@ func (s *Service) throttle(ctx context.Context, in form, from netip.Addr) (wait 
 	return wait, nil
 }
 
-// read takes JSON only, which a form of another origin cannot send.
+// read accepts only JSON, which a form of another origin cannot send.
 func read(w http.ResponseWriter, r *http.Request) (in form, err error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		return in, problem.Invalid("Content-Type", "must be application/json")
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	d.DisallowUnknownFields() // no one signs up with a role
+	d.DisallowUnknownFields() // rejects fields such as a role
 	if err := d.Decode(&in); err != nil {
 		var big *http.MaxBytesError
 		if errors.As(err, &big) {
@@ -146,11 +146,11 @@ func read(w http.ResponseWriter, r *http.Request) (in form, err error) {
 	return in, nil
 }
 
-// errOff is what everyone hears of a domain that takes no sign-ups, or is not there.
+// errOff is the same for a domain that does not allow sign-up and for one that does not exist.
 func errOff() error { return problem.NotFound("sign-up") }
 
-// byApproval makes a user who waits for an admin. Anyone who has a user already
-// hears the same after the same work.
+// byApproval creates a user that waits for approval. For an existing user, it returns the same
+// after the same work.
 func (s *Service) byApproval(ctx context.Context, in form) error {
 	d, err := s.open(ctx, in.Domain)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Service) byApproval(ctx context.Context, in form) error {
 	return err
 }
 
-// open finds the domain that takes sign-ups: the named one, or the only one.
+// open returns the domain that allows sign-up: the named one, or the only one.
 func (s *Service) open(ctx context.Context, name string) (*ent.Domain, error) {
 	q := s.client.Domain.Query().Where(domain.Active(true), domain.SignUpNEQ(domain.SignUpOff))
 	if name != "" {
@@ -196,7 +196,7 @@ func (s *Service) open(ctx context.Context, name string) (*ent.Domain, error) {
 	return list[0], nil
 }
 
-// check brings a form into what is stored.
+// check validates a form and converts it to the stored form.
 func (s *Service) check(ctx context.Context, in form, d *ent.Domain) (Person, error) {
 	p := Person{FullName: strings.TrimSpace(in.FullName), Domain: d.ID}
 	var err error

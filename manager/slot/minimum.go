@@ -8,12 +8,12 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// minimumLabels are the prefixes of labels that name the least amount of a slot for one
-// container: Berth's own, and the one of images that were built for Backend.AI.
+// minimumLabels are the prefixes of image labels for the minimum of a slot per container:
+// Berth's own, and that of images for Backend.AI.
 var minimumLabels = []string{"berth.resource.min.", "ai.backend.resource.min."}
 
-// Minimum returns the smallest amounts with which an image can run, by its labels. Anyone
-// may have written these: a label that is not an amount of a slot is ignored.
+// Minimum returns the minimum amounts of an image from its labels. Labels can have any
+// content, so a label that is not an amount of a slot is ignored.
 func Minimum(i *ent.Image) resource.Slots {
 	least := resource.Slots{}
 	for key, text := range i.Labels {
@@ -30,8 +30,7 @@ func Minimum(i *ent.Image) resource.Slots {
 	return least
 }
 
-// Fill gives a container that names no cpu or memory as much as its image asks for, where
-// that is more than it would get.
+// Fill raises the default cpu and memory of a container to the minimum of its image.
 func Fill(slots, asked, least resource.Slots) {
 	for _, name := range []string{resource.CPU, resource.Mem} {
 		if _, named := asked[name]; !named {
@@ -40,9 +39,9 @@ func Fill(slots, asked, least resource.Slots) {
 	}
 }
 
-// CheckMinimum refuses slots of a container that are below what its image asks for. The
-// slots of one kind of accelerator (cuda.device, cuda.shares) stand for each other: the
-// minimum of the one that is asked for counts.
+// CheckMinimum returns an error if a requested slot of a container is below the minimum of its
+// image. The slots of one kind of accelerator (cuda.device, cuda.shares) are alternatives:
+// only the minimum of the requested one counts.
 func CheckMinimum(i *ent.Image, slots resource.Slots) error {
 	least := Minimum(i)
 	for _, name := range least.Names() {
@@ -59,7 +58,7 @@ func CheckMinimum(i *ent.Image, slots resource.Slots) error {
 	return nil
 }
 
-// asks reports whether any slot of an accelerator is asked for.
+// asks reports whether a slot of an accelerator family is requested.
 func asks(slots resource.Slots, family string) bool {
 	for name, amount := range slots {
 		if strings.HasPrefix(name, family+".") && amount > 0 {

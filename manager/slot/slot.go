@@ -1,5 +1,5 @@
-// Package slot checks amounts that people ask for against the slots that there
-// are and the minimum of an image. Services that take amounts import it.
+// Package slot validates requested amounts against the known slots and the minimum of an
+// image.
 package slot
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Check refuses slots that no agent has told of, two names of one amount, and amounts
-// that are not more than nothing, not a multiple of the slot's step, or that no agent
-// gives.
+// Check returns an error for unknown slots, for two names of the same capacity, and for
+// amounts that are not positive, not a multiple of the slot's step, or not available on any
+// agent.
 func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error {
 	known, err := client.SlotType.Query().Order(slottype.ByName()).All(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 		types[t.Name] = t
 		list = append(list, t.Name)
 	}
-	named := map[string]string{} // by family, the name under which its devices' one amount is asked for
+	named := map[string]string{} // by family: the requested name of the devices' capacity
 	for _, name := range slots.Names() {
 		t := types[name]
 		if t == nil {
@@ -44,7 +44,7 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 			}
 			named[family] = name
 		}
-		// A slot without a step takes what its scale can hold.
+		// Without a step, the scale of the slot is the step.
 		if n, err := resource.Parse(name, t.Quantum); err == nil && n > 0 && slots[name]%n != 0 {
 			return problem.Invalid("slots."+name, "must be a multiple of %s", t.Quantum).WithLimit(t.Quantum)
 		}
@@ -56,7 +56,7 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 	return nil
 }
 
-// Complete adds what a session gets that does not name it: one core, one GiB.
+// Complete adds the defaults for slots that a session does not request: one core, one GiB.
 func Complete(slots resource.Slots) resource.Slots {
 	all := resource.Slots{resource.CPU: 1000, resource.Mem: 1 << 30}
 	maps.Copy(all, slots)

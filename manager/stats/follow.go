@@ -10,14 +10,14 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// Sample are the samples of one kernel at one moment.
+// Sample is the samples of one kernel at one moment.
 type Sample struct {
 	ID uuid.UUID
 	report.Stats
 }
 
-// Follow sends the samples of the kernels as they come, until ctx ends. What
-// a slow reader misses is replaced by later samples.
+// Follow sends the samples of the kernels as they arrive, until ctx ends. A slow reader misses
+// samples and gets later ones.
 func (s *Service) Follow(ctx context.Context, kernels []uuid.UUID) <-chan Sample {
 	events := s.bus.Subscribe(ctx, Topic)
 	out := make(chan Sample)

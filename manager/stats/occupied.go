@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// Occupied sums live allocations in the viewer's sight, grouped by one of the
-// columns of allocation that name an agent, device, owner, project or domain.
+// Occupied sums live allocations that the viewer can see, grouped by one of the columns of
+// allocation that name an agent, device, owner, project or domain.
 func Occupied(ctx context.Context, client *ent.Client, column string, ids []uuid.UUID) (map[uuid.UUID]resource.Slots, error) {
 	var rows []struct {
 		Key    uuid.UUID `json:"key"`

@@ -1,7 +1,6 @@
-// Package stats keeps the latest samples of kernels and agents, and sums what
-// sessions are charged. Samples live in Redis and may be lost; a kernel's last
-// ones are saved on its row when it ends. Charges are the allocation rows
-// themselves.
+// Package stats stores the latest samples of kernels and agents, and sums usage. Samples are
+// in Redis and can be lost; a kernel's last samples are saved on its row when it ends. Usage
+// is summed from the allocations.
 package stats
 
 import (
@@ -20,16 +19,16 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// Topic carries an event per kernel whose samples are new.
+// Topic is the topic of events about new samples, one per kernel.
 const Topic event.Topic = "stats"
 
-// keep bounds how long samples outlive their source: ten stats intervals are
-// plenty to tell "late" from "gone".
+// keep is how long samples outlive their source: 720 intervals of 5 s, enough to tell a
+// delayed source from one that is gone.
 const keep = time.Hour
 
 // Service stores and reads samples.
 type Service struct {
-	// Sampled takes the samples of each kernel as they come; nil does nothing.
+	// Sampled is called with the samples of each kernel as they arrive; can be nil.
 	Sampled func(kernel uuid.UUID, metrics []report.Metric)
 
 	redis redis.UniversalClient
@@ -42,7 +41,7 @@ func New(client redis.UniversalClient, bus *event.Bus, log *slog.Logger) *Servic
 	return &Service{redis: client, bus: bus, log: log}
 }
 
-// Record stores one report of an agent and tells listeners.
+// Record stores one report of an agent and notifies subscribers.
 func (s *Service) Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsReport) {
 	at := time.UnixMilli(r.UnixMs).UTC()
 	pipe := s.redis.Pipeline()
@@ -74,8 +73,8 @@ func (s *Service) Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsR
 	}
 }
 
-// Latest returns the newest samples of the given kernels or agents; those
-// without any are missing. An unreachable Redis has none.
+// Latest returns the newest samples of the given kernels or agents; those without samples are
+// missing. It returns none if Redis cannot be reached.
 func (s *Service) Latest(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]report.Stats, error) {
 	if len(ids) == 0 {
 		return nil, nil

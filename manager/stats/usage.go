@@ -14,19 +14,19 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// UsageEntry is what was charged of one slot: amount times seconds held.
+// UsageEntry is the usage of one slot: amount times seconds of allocation.
 type UsageEntry struct {
 	Slot        string
 	SlotSeconds string // decimal, in the slot's unit
 }
 
-// UsageWhereInput bounds a usage sum; nil means no bound.
+// UsageWhereInput limits a sum of usage; nil means no limit.
 type UsageWhereInput struct {
 	From, To              *time.Time
 	User, Project, Domain *uuid.UUID
 }
 
-// Usage sums the allocations in the viewer's sight, per slot.
+// Usage sums the allocations that the viewer can see, per slot.
 func Usage(ctx context.Context, client *ent.Client, where *UsageWhereInput) ([]UsageEntry, error) {
 	q := client.Allocation.Query()
 	from, to := time.Time{}, time.Now().AddDate(100, 0, 0)
@@ -63,7 +63,7 @@ func Usage(ctx context.Context, client *ent.Client, where *UsageWhereInput) ([]U
 	return entries, nil
 }
 
-// BySession sums what each of the sessions has been charged so far.
+// BySession sums the usage of each of the sessions so far.
 func BySession(ctx context.Context, client *ent.Client, sessions []uuid.UUID) (map[uuid.UUID][]UsageEntry, error) {
 	var rows []struct {
 		SessionID uuid.UUID `json:"session_id"`
@@ -92,8 +92,8 @@ func slotSeconds(from, to time.Time) ent.AggregateFunc {
 	}
 }
 
-// scaled turns a sum in the slot's smallest step into its unit, with at most
-// three digits after the point.
+// scaled converts a sum from the slot's smallest step to its unit, with at most three
+// decimals.
 func scaled(slot, sum string) string {
 	r, ok := new(big.Rat).SetString(sum)
 	if !ok {

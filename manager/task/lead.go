@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// atOnce bounds the tasks that run at one time, ofKind those of one kind: many
-	// deletions do not keep a clone or the purge of a user waiting.
+	// atOnce limits the concurrent tasks, ofKind those of one kind, so that many deletions do
+	// not delay a clone or the purge of a user.
 	atOnce, ofKind = 16, 4
 	maxAttempts    = 5
-	lookEvery      = 5 * time.Second // for tasks whose wait is over, and lost events
+	lookEvery      = 5 * time.Second // for tasks whose pause has ended, and lost events
 )
 
-// run is a task that this process runs now.
+// run is a task that this process runs.
 type run struct {
 	kind string
 	stop context.CancelCauseFunc
 }
 
-// Lead runs tasks until ctx ends. A task that runs then stays running; the next
-// leader continues with it.
+// Lead runs tasks until ctx ends. A task that runs then keeps its state; the next leader
+// continues it.
 func (s *Service) Lead(ctx context.Context, epoch int64) {
 	ctx = viewer.SystemContext(ctx)
 	news := s.Bus.Gather(ctx, []event.Topic{event.Task})
@@ -54,14 +54,14 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 		case <-ctx.Done():
 			return
 		case <-news.Wake():
-			news.Take() // once for many
+			news.Take() // one pass covers many events
 		case <-ended:
 		case <-tick.C:
 		}
 	}
 }
 
-// start lets the oldest task that may run begin, and reports whether there was one.
+// start starts the oldest task that can run, and reports whether there was one.
 func (s *Service) start(ctx context.Context, epoch int64, runs *sync.WaitGroup, ended chan<- struct{}) bool {
 	if ctx.Err() != nil {
 		return false
@@ -91,7 +91,7 @@ func (s *Service) start(ctx context.Context, epoch int64, runs *sync.WaitGroup, 
 	return true
 }
 
-// attempt runs a task once; running ends before ctx when the task is cancelled.
+// attempt runs a task once. running ends before ctx if the task is cancelled.
 func (s *Service) attempt(ctx, running context.Context, t *ent.Task, epoch int64) {
 	s.Wake(ctx, t.ID)
 	p := &Progress{s: s, task: t, epoch: epoch}
@@ -108,7 +108,7 @@ func (s *Service) attempt(ctx, running context.Context, t *ent.Task, epoch int64
 	s.Wake(ctx, t.ID)
 }
 
-// stopCancelled ends the runs of tasks that are to run no more.
+// stopCancelled ends the runs of cancelled tasks.
 func (s *Service) stopCancelled(ctx context.Context) error {
 	s.mu.Lock()
 	active := maps.Clone(s.active)
@@ -127,8 +127,8 @@ func (s *Service) stopCancelled(ctx context.Context) error {
 	return nil
 }
 
-// Runs reports whether this process works on a task now. One that was cancelled may do
-// so for a moment.
+// Runs reports whether this process is working on a task. This can be true for a moment after
+// the task was cancelled.
 func (s *Service) Runs(id uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +136,8 @@ func (s *Service) Runs(id uuid.UUID) bool {
 	return is
 }
 
-// claim takes the oldest task that may run. One that is running though no one
-// here runs it was left by a leader that is gone.
+// claim takes the oldest task that can run. A task that is marked as running, but not by this
+// process, belonged to an earlier leader.
 func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err error) {
 	s.mu.Lock()
 	active := slices.Collect(maps.Keys(s.active))
@@ -181,7 +181,7 @@ func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err erro
 	return t, nil
 }
 
-// settle notes how an attempt ended.
+// settle stores the result of an attempt.
 func (s *Service) settle(ctx context.Context, p *Progress, failure error) error {
 	return p.update(ctx, func(up *ent.TaskUpdate) {
 		if failure == nil {
@@ -203,30 +203,30 @@ func (s *Service) settle(ctx context.Context, p *Progress, failure error) error 
 	})
 }
 
-// Hopeless tells which errors no repetition cures.
+// Hopeless reports whether an error is permanent, so that retries do not help.
 func Hopeless(code string) bool {
 	return slices.Contains([]string{problem.CodeInvalidArgument, problem.CodeNotFound, problem.CodeFailedPrecondition,
 		problem.CodePermissionDenied, problem.CodeAlreadyExists}, code)
 }
 
-// Wait is what a run returns when it can only continue later: what it waits for is
-// the task's message meanwhile, and the run is not a failed attempt.
+// Wait returns the error of a run that can only continue later. Its text becomes the task's
+// message, and the run does not count as a failed attempt.
 func Wait(format string, args ...any) error { return &waiting{fmt.Sprintf(format, args...)} }
 
 type waiting struct{ what string }
 
 func (w *waiting) Error() string { return w.what }
 
-// errStopped ends the run of a task that was cancelled.
+// errStopped ends the run of a cancelled task.
 var errStopped = errors.New("the task was cancelled")
 
-// fenced runs f in a transaction of a leader that still leads.
+// fenced runs f in a transaction that fails if the leader was replaced.
 func (s *Service) fenced(ctx context.Context, epoch int64, f func(tx *ent.Tx) error) error {
 	tx, err := s.Client.Tx(ctx)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	if err := s.Fence(ctx, tx, epoch); err != nil {
 		return err
 	}

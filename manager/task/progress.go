@@ -20,10 +20,10 @@ type Progress struct {
 	remark string
 }
 
-// Remark notes what people are to know of a task that ends well, such as what it left out.
+// Remark sets a message for users of a task that succeeds, such as a list of omissions.
 func (p *Progress) Remark(text string) { p.remark = text }
 
-// By is who enqueued the task; zero for the platform itself.
+// By returns the user who enqueued the task; zero for the system.
 func (p *Progress) By() uuid.UUID {
 	if p.task.CreatorID == nil {
 		return uuid.Nil
@@ -31,11 +31,11 @@ func (p *Progress) By() uuid.UUID {
 	return *p.task.CreatorID
 }
 
-// Again reports whether it is not the task's first run: one that was interrupted may have
-// done more than it saved.
+// Again reports whether this is not the task's first run. An interrupted run may have done
+// more than it saved.
 func (p *Progress) Again() bool { return p.task.Attempt > 1 || len(p.task.State) > 0 }
 
-// State reads what was saved last into v, and leaves v alone before the first save.
+// State decodes the last saved state into v, and does not change v before the first save.
 func (p *Progress) State(v any) error {
 	if len(p.task.State) == 0 {
 		return nil
@@ -46,9 +46,9 @@ func (p *Progress) State(v any) error {
 	return nil
 }
 
-// Save keeps where to continue, as JSON, and how far the task is: a run after another
-// may count just what that has left. Its error ends the run: the task was cancelled
-// or another leader has it.
+// Save stores the state to continue from, as JSON, and the progress. A later run may count
+// only the remaining work. After an error, the run must end: the task was cancelled or another
+// leader has it.
 func (p *Progress) Save(ctx context.Context, state any, done, total int64) error {
 	done, total = p.onward(done, total)
 	b, err := json.Marshal(state)
@@ -63,7 +63,7 @@ func (p *Progress) Save(ctx context.Context, state any, done, total int64) error
 	return nil
 }
 
-// onward takes back nothing that was told before.
+// onward makes sure that the reported progress never decreases.
 func (p *Progress) onward(done, total int64) (int64, int64) {
 	if was := p.task.Total; total == 0 { // not known yet
 		done, total = 0, was

@@ -1,6 +1,6 @@
-// Package task runs work that continues after the request that asked for it, and
-// after a crash of who does it. Services register a handler per kind and enqueue
-// in their own transactions; the leader runs what waits.
+// Package task runs work that continues after the request that started it, and after a crash.
+// Services register a handler per kind and enqueue tasks in their own transactions; the leader
+// runs them.
 package task
 
 import (
@@ -25,40 +25,40 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// Handler does the tasks of one kind. Run may be called again after any failure
-// or crash, with the state saved last: every step must be harmless the second
-// time. Errors of the classes that no repetition cures end the task at once.
+// Handler runs the tasks of one kind. Run can be called again after any failure or crash, with
+// the last saved state, so every step must be idempotent. Errors of permanent classes end the
+// task at once.
 type Handler interface {
 	Run(ctx context.Context, p *Progress, input []byte) error
 }
 
-// Undoer is a Handler that has a say when a task of its kind is cancelled: Undo takes
-// back what was done, in the transaction that cancels, or refuses. Tasks that failed
-// can be cancelled too then.
+// Undoer is a Handler whose tasks can be undone when they are cancelled: Undo reverts the work
+// in the transaction of the cancellation, or returns an error, which prevents it. Failed tasks
+// can be cancelled too.
 type Undoer interface {
 	Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error
 }
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client *ent.Client
 	Bus    *event.Bus
-	// Fence fails in the transaction of a leader that was replaced.
+	// Fence returns an error in the transaction of a leader that was replaced.
 	Fence  func(ctx context.Context, tx *ent.Tx, epoch int64) error
 	Logger *slog.Logger
-	// Backoff is the wait after so many failed attempts; nil: from 2 s, doubling.
+	// Backoff returns the wait after a number of failed attempts; nil: from 2 s, doubling.
 	Backoff func(attempt int) time.Duration
-	// Pause is between two looks at what a task waits for; zero: 2 s.
+	// Pause is the wait between two checks of a waiting task; zero: 2 s.
 	Pause time.Duration
 }
 
-// Service keeps and runs tasks. Make it with New, register all kinds, then Lead.
+// Service stores and runs tasks. Create it with New, register all kinds, then call Lead.
 type Service struct {
 	Config
 	kinds map[string]Handler
 
 	mu     sync.Mutex
-	active map[uuid.UUID]run // run by this process now
+	active map[uuid.UUID]run // running in this process
 }
 
 // New returns a Service.
@@ -72,10 +72,10 @@ func New(cfg Config) *Service {
 	return &Service{Config: cfg, kinds: map[string]Handler{}, active: map[uuid.UUID]run{}}
 }
 
-// Register makes the handler of a kind known. Call it before Lead.
+// Register adds the handler of a kind. It must be called before Lead.
 func (s *Service) Register(kind string, h Handler) { s.kinds[kind] = h }
 
-// Wanted is a task to come.
+// Wanted describes a new task.
 type Wanted struct {
 	Kind, Title string
 	Input       any // stored as JSON
@@ -83,7 +83,7 @@ type Wanted struct {
 	Domain      uuid.UUID
 }
 
-// Enqueue stores a task in the caller's transaction, as of the viewer. Call Wake
+// Enqueue stores a task in the caller's transaction, in the name of the viewer. Call Wake
 // after the commit.
 func (s *Service) Enqueue(ctx context.Context, tx *ent.Tx, w Wanted) (*ent.Task, error) {
 	if s.kinds[w.Kind] == nil {
@@ -110,7 +110,7 @@ func (s *Service) Enqueue(ctx context.Context, tx *ent.Tx, w Wanted) (*ent.Task,
 	return t, nil
 }
 
-// Wake tells the leader and anyone who watches that a task changed.
+// Wake notifies the leader and subscribers that a task has changed.
 func (s *Service) Wake(ctx context.Context, id uuid.UUID) {
 	s.Bus.Publish(ctx, event.Event{Topic: event.Task, ID: id})
 }
@@ -124,8 +124,8 @@ type RetryTaskInput struct{ ID uuid.UUID }
 // TaskPayload is a task after a change.
 type TaskPayload struct{ Task *ent.Task }
 
-// CancelTask ends a task that has not ended. One that runs stops at its next
-// step; what it has done stays, unless its handler takes it back.
+// CancelTask cancels a live task. A running one stops at its next step; its work stays, unless
+// its handler reverts it.
 func (s *Service) CancelTask(ctx context.Context, in CancelTaskInput) (*TaskPayload, error) {
 	t, err := s.mine(ctx, in.ID)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Service) CancelTask(ctx context.Context, in CancelTaskInput) (*TaskPayl
 	})
 }
 
-// RetryTask runs a failed or cancelled task again from where it was.
+// RetryTask runs a failed or cancelled task again from its saved state.
 func (s *Service) RetryTask(ctx context.Context, in RetryTaskInput) (*TaskPayload, error) {
 	t, err := s.mine(ctx, in.ID)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Service) RetryTask(ctx context.Context, in RetryTaskInput) (*TaskPayloa
 	})
 }
 
-// mine returns a task in sight that the viewer may change.
+// mine returns a visible task that the viewer can change.
 func (s *Service) mine(ctx context.Context, id uuid.UUID) (*ent.Task, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (s *Service) mine(ctx context.Context, id uuid.UUID) (*ent.Task, error) {
 		return nil, permit.Missing(err, "task", "id")
 	}
 	e, on, _ := permit.Of(t)
-	// Work on folders is for who may change these, with a token for folders too.
+	// Tasks on folders require the permission to change folders, also of a token.
 	if folders := strings.HasPrefix(t.Kind, "vfolder.") || strings.HasPrefix(t.Kind, "objectstorage."); folders && !viewer.From(ctx).May(access.Update, e, on) {
 		e = access.Vfolder
 	}
@@ -176,7 +176,7 @@ func (s *Service) mine(ctx context.Context, id uuid.UUID) (*ent.Task, error) {
 	return t, err
 }
 
-// change moves a task that is in one of the states on.
+// change updates a task that is in one of the given states.
 func (s *Service) change(ctx context.Context, t *ent.Task, why string, from []task.Status, set func(*ent.Tx, *ent.Task) (*ent.TaskUpdateOne, error)) (*TaskPayload, error) {
 	out := &TaskPayload{}
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {

@@ -96,7 +96,7 @@ const (
 	FolderEntry_PRESENT  FolderEntry_State = 0
 	FolderEntry_ARRIVING FolderEntry_State = 1 // target of an incomplete clone or move
 	FolderEntry_DELETING FolderEntry_State = 2 // its deletion is running or was interrupted
-	FolderEntry_UNKNOWN   FolderEntry_State = 3 // not created by a proxy
+	FolderEntry_UNKNOWN  FolderEntry_State = 3 // not created by a proxy
 )
 
 // Enum value maps for FolderEntry_State.
@@ -105,13 +105,13 @@ var (
 		0: "PRESENT",
 		1: "ARRIVING",
 		2: "DELETING",
-		3: "ORPHAN",
+		3: "UNKNOWN",
 	}
 	FolderEntry_State_value = map[string]int32{
 		"PRESENT":  0,
 		"ARRIVING": 1,
 		"DELETING": 2,
-		"ORPHAN":   3,
+		"UNKNOWN":  3,
 	}
 )
 
@@ -995,7 +995,7 @@ type FolderEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         FolderEntry_State      `protobuf:"varint,1,opt,name=state,proto3,enum=berth.storage.v1.FolderEntry_State" json:"state,omitempty"`
 	Scope         string                 `protobuf:"bytes,2,opt,name=scope,proto3" json:"scope,omitempty"`   // uuid; "" for an unknown entry outside of all scopes
-	Folder        string                 `protobuf:"bytes,3,opt,name=folder,proto3" json:"folder,omitempty"` // uuid; "" for an orphan
+	Folder        string                 `protobuf:"bytes,3,opt,name=folder,proto3" json:"folder,omitempty"` // uuid; "" for an unknown entry
 	Path          string                 `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`     // below the volume's root
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2155,18 +2155,17 @@ const file_storage_storagepb_storage_proto_rawDesc = "" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\"B\n" +
 	"\x12ListFoldersRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x14\n" +
-	"\x05scope\x18\x02 \x01(\tR\x05scope\"\xc8\x01\n" +
+	"\x05scope\x18\x02 \x01(\tR\x05scope\"\xc9\x01\n" +
 	"\vFolderEntry\x129\n" +
 	"\x05state\x18\x01 \x01(\x0e2#.berth.storage.v1.FolderEntry.StateR\x05state\x12\x14\n" +
 	"\x05scope\x18\x02 \x01(\tR\x05scope\x12\x16\n" +
 	"\x06folder\x18\x03 \x01(\tR\x06folder\x12\x12\n" +
-	"\x04path\x18\x04 \x01(\tR\x04path\"<\n" +
+	"\x04path\x18\x04 \x01(\tR\x04path\"=\n" +
 	"\x05State\x12\v\n" +
 	"\aPRESENT\x10\x00\x12\f\n" +
 	"\bARRIVING\x10\x01\x12\f\n" +
-	"\bDELETING\x10\x02\x12\n" +
-	"\n" +
-	"\x06ORPHAN\x10\x03\"Q\n" +
+	"\bDELETING\x10\x02\x12\v\n" +
+	"\aUNKNOWN\x10\x03\"Q\n" +
 	"\tFolderRef\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x14\n" +
 	"\x05scope\x18\x02 \x01(\tR\x05scope\x12\x16\n" +

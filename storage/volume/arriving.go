@@ -11,36 +11,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// arrivingDir, in a scope, holds copies until they are complete: a directory for
-// every call, with a lock for as long as one works in it. It counts against the
-// scope's limit.
+// arrivingDir, in a scope, contains copies until they are complete: one directory per call,
+// locked while a call works in it. It counts against the scope's limit.
 const arrivingDir = ".arriving"
 
-// How long an unfinished copy waits for its call to be made again: after a crash,
-// and when the caller has ended it.
+// How long an unfinished copy is kept, so that a repeated call can continue it: after a crash,
+// and after a cancelled call.
 const (
 	arrivalLife = 24 * time.Hour
 	endedLife   = 15 * time.Minute
 )
 
-// arrival is the directory of one call in which it makes its copies.
+// arrival is the directory in which one call creates its copies.
 type arrival struct {
 	bin  *os.File
 	dir  *os.File
 	name string
 
-	vol   *Volume // with the next, where room was promised
+	vol   *Volume // with the next field: where storage is reserved
 	scope string
 	size  int64
 }
 
-// openArrival makes the directory of a call, or finds what an earlier one left.
+// openArrival creates the directory of a call, or opens the one of an earlier call.
 func openArrival(scope *os.File, name string) (*arrival, error) {
 	bin, err := mkdir(scope, arrivingDir, 0o700, plain)
 	if err != nil {
 		return nil, err
 	}
-	for range 16 { // it may be finished or swept under our feet
+	for range 16 { // another call may finish or sweep it concurrently
 		var dir *os.File
 		if dir, err = mkdir(bin, name, 0o700, plain); err != nil {
 			break
@@ -60,8 +59,8 @@ func openArrival(scope *os.File, name string) (*arrival, error) {
 	return nil, errors.Join(err, bin.Close())
 }
 
-// lockDir takes a directory for this call alone, also among proxies. ENOENT: it
-// is not at its place any more.
+// lockDir locks a directory for this call, across processes. It returns ENOENT if the
+// directory was moved away.
 func lockDir(bin, dir *os.File, name string) error {
 	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
@@ -77,8 +76,7 @@ func lockDir(bin, dir *os.File, name string) error {
 	return err
 }
 
-// admit refuses a copy that the scope has no room for, beside what an earlier
-// call has copied of it.
+// admit returns an error if the scope has no space for the rest of a copy.
 func (a *arrival) admit(ctx context.Context, v *Volume, scope string, size int64, m *Meter) error {
 	have := counter{ctx: ctx, sizes: true}
 	if err := have.below(a.dir, "", 0); err != nil {
@@ -97,7 +95,7 @@ func (a *arrival) admit(ctx context.Context, v *Volume, scope string, size int64
 	return err
 }
 
-// ended is told how the call went. What a caller who ended it has left goes soon.
+// ended records the result of the call. The remains of a cancelled call are removed soon.
 func (a *arrival) ended(ctx context.Context, err error) {
 	if err != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		var never [2]unix.Timespec
@@ -110,7 +108,7 @@ func (a *arrival) ended(ctx context.Context, err error) {
 	a.bin.Close()
 }
 
-// settled ends the promise of room: what an interrupted call leaves stays for the next one.
+// settled ends the reservation. The remains of an interrupted call stay for the next one.
 func (a *arrival) settled(err error) {
 	if err == nil {
 		a.vol.Stays(a.scope, a.name, a.size)
@@ -124,13 +122,13 @@ func (a *arrival) settled(err error) {
 	a.vol.Stays(a.scope, a.name, left.bytes)
 }
 
-// remove takes the directory away with all that is still in it.
+// remove removes the directory with its contents.
 func (a *arrival) remove() error {
 	r := &remover{ctx: context.Background(), resolve: plain, meter: NewMeter()}
 	return r.tree(a.bin, a.name)
 }
 
-// dropArrival removes what an unfinished call has left, and waits for one that
+// dropArrival removes the remains of an unfinished call, after it has waited for a call that
 // is ending.
 func dropArrival(ctx context.Context, scope *os.File, name string) error {
 	bin, err := openDir(scope, arrivingDir, plain)
@@ -159,10 +157,10 @@ func dropArrival(ctx context.Context, scope *os.File, name string) error {
 	}
 }
 
-// takeLong is how long a copy may take to notice that it was ended.
+// takeLong is how long a copy can take to notice that it was cancelled.
 const takeLong = 10 * time.Second
 
-// SweepArrivals removes what calls that no one made again have left in a scope.
+// SweepArrivals removes the remains of calls that were not repeated.
 func (v *Volume) SweepArrivals(ctx context.Context, scope string, now time.Time) error {
 	s, err := v.openScope(scope)
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes are what people may set of a file or directory; nil stays as it is.
+// Attributes are the attributes that users can set of a file or directory; nil means no
+// change.
 type Attributes struct {
-	Mode     *uint32 // the permissions alone
+	Mode     *uint32 // permission bits only
 	Modified *time.Time
 }
 
-// permissions are the bits of a mode that people may set.
+// permissions are the bits of a mode that users can set.
 const permissions = 0o777
 
 // Set sets the attributes of an open file.
@@ -30,8 +31,9 @@ func (a Attributes) Set(f *os.File) error {
 	return classify("set attributes", "", errs)
 }
 
-// chmod sets the permissions. Set-uid and set-gid bits of a file go, as they do when
-// someone else than root writes to it; a directory continues handing its group on.
+// chmod sets the permissions. It clears the set-uid and set-gid bits of a file, as the kernel
+// does when a user other than root writes to it; a directory keeps the bit that passes its
+// group on.
 func (a Attributes) chmod(f *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -44,8 +46,8 @@ func (a Attributes) chmod(f *os.File) error {
 	return unix.Fchmod(int(f.Fd()), mode)
 }
 
-// Disarm takes the set-uid and set-gid bits and the capabilities of a regular file that is
-// about to be changed, as the kernel does for anyone but root.
+// Disarm clears the set-uid and set-gid bits and the capabilities of a regular file before it
+// is changed, as the kernel does for users other than root.
 func Disarm(f *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -65,8 +67,8 @@ func Disarm(f *os.File) error {
 	return classify("disarm", "", err)
 }
 
-// SetAttributes sets those of a file or directory, not of a link or of anything
-// else. The folder itself keeps its mode.
+// SetAttributes sets the attributes of a file or directory. Other entries, links included, are
+// an error. The folder itself keeps its mode.
 func (f *Folder) SetAttributes(path string, a Attributes) error {
 	path, err := Clean(path)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// CloneFolder makes a folder, in a scope that is there, a copy of another one,
-// which may lie on another volume. It appears when it is complete; one that is
-// there is done. After an interruption the copy continues. What is in directories that are
-// too deep is left out, and left is called with their paths, in any order.
+// CloneFolder creates a folder, in an existing scope, as a copy of another folder, which can
+// be on another volume. The copy appears when it is complete; an existing folder counts as
+// complete. A repeated call continues an interrupted copy. Directories that are too deep are
+// left out, and left is called with their paths, in any order.
 func (v *Volume) CloneFolder(ctx context.Context, from *Folder, scope, folder string, m *Meter, left func(path string)) error {
 	path, err := FolderPath(scope, folder)
 	if err != nil {
@@ -42,14 +42,14 @@ func (v *Volume) CloneFolder(ctx context.Context, from *Folder, scope, folder st
 	return nil
 }
 
-// Names in the directory of a folder that arrives.
+// Names in the directory of a folder that is being copied.
 const (
 	byWalk   = "copy"
 	byPlugin = "plugin"
 )
 
-// bring copies a folder beside its place, which is free, and then puts it there. Without
-// left it fails where something would be left out.
+// bring copies a folder to a place beside its target, which must not exist, and then moves it
+// there. If left is nil, it is an error to leave a directory out.
 func (v *Volume) bring(ctx context.Context, from *Folder, target *os.File, path string, m *Meter, left func(path string)) (err error) {
 	a, err := openArrival(target, folderName(path[33:]))
 	if err != nil {
@@ -76,7 +76,7 @@ func (v *Volume) bring(ctx context.Context, from *Folder, target *os.File, path 
 	return classify("copy folder", path[33:], a.remove())
 }
 
-// folderName is the name in one piece of a folder that is at "ab/cd/rest".
+// folderName joins the parts of the path "ab/cd/rest" of a folder.
 func folderName(at string) string { return at[:2] + at[3:5] + at[6:] }
 
 func there(dir *os.File, name string) bool {
@@ -84,10 +84,10 @@ func there(dir *os.File, name string) bool {
 	return unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// fill makes the copy: by the product, which needs not read what it copies, or
-// else by a walk.
+// fill creates the copy: with the product's clone if possible, and by walking the tree
+// otherwise.
 func (v *Volume) fill(ctx context.Context, from *Folder, a *arrival, scope string, m *Meter, left func(path string)) error {
-	// How far an interrupted plugin has come is no one's to know.
+	// The progress of an interrupted plugin is unknown, so its copy is removed.
 	if err := (&remover{ctx: ctx, resolve: plain, meter: NewMeter()}).tree(a.dir, byPlugin); err != nil {
 		return classify("copy folder", byPlugin, err)
 	}
@@ -141,8 +141,8 @@ func (v *Volume) accelerate(ctx context.Context, from *Folder, to string, m *Met
 	return err == nil, err
 }
 
-// follow reads a plugin's progress to its end. A stream that ends without
-// having said that it is finished has failed.
+// follow reads a plugin's progress until the stream ends. A stream that ends without a
+// finished message is an error.
 func follow(stream grpc.ServerStreamingClient[volumepb.Progress], m *Meter) error {
 	var last volumepb.Progress
 	for {

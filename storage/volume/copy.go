@@ -11,28 +11,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copier copies trees into our own directories, on whatever file system those
-// are: files with their holes, links as links, owners, modes, times and
-// attributes; blocks are shared where the file system does that. What is complete
-// from an earlier attempt is left alone: a file gets its time last. Sockets and
-// devices have no bytes and are left out.
+// copier copies trees into the proxy's own directories, on any file system: files with their
+// holes, links as links, owners, modes, times and attributes. It shares blocks if the file
+// system can. It skips files that an earlier attempt completed, which it recognizes by their
+// time, since that is set last. It leaves out sockets and devices, which have no contents.
 type copier struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	top    *os.File // holds all targets
+	top    *os.File // contains all targets
 	meter  *Meter
-	slots  chan struct{}     // goroutines beside the caller's
+	slots  chan struct{}     // goroutines in addition to the caller's
 	apart  atomic.Bool       // blocks cannot be shared
-	left   func(path string) // what is too deep is left out; nil: it is an error
+	left   func(path string) // called for directories that are too deep; nil: those are an error
 
 	mu    sync.Mutex
-	links map[inode]*original // files with several names, by what they are at the source
+	links map[inode]*original // files with several names, by source inode
 }
 
 type inode struct{ dev, ino uint64 }
 
-// abreast is how many files one call copies at a time. Small files wait for the
-// disk, and a network file system for its server, more than for a processor.
+// abreast is the number of files that one call copies concurrently. Small files wait for the
+// disk or for a file server more than for a processor.
 const abreast = 8
 
 func newCopier(ctx context.Context, top *os.File, m *Meter) *copier {
@@ -41,7 +40,7 @@ func newCopier(ctx context.Context, top *os.File, m *Meter) *copier {
 	return c
 }
 
-// restart makes it usable after an error.
+// restart makes the copier usable after an error.
 func (c *copier) restart(ctx context.Context) {
 	if c.cancel != nil {
 		c.cancel(nil)
@@ -49,14 +48,14 @@ func (c *copier) restart(ctx context.Context) {
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 }
 
-// folder copies what is in a directory, and what that is like.
+// folder copies the contents and the attributes of a directory.
 func (c *copier) folder(from *os.File) error {
 	defer c.cancel(nil)
 	return c.tree(from, c.top, "", 0)
 }
 
-// copy copies what is at a name to a name below top, and waits until it is done.
-// The path of what it becomes has so many names.
+// copy copies an entry to a name below top, and waits until it is done. depth is the number of
+// names in the target's path.
 func (c *copier) copy(from *os.File, name, to string, depth int) error {
 	if err := c.discard(from, c.top, name, to); err != nil {
 		return classify("copy", name, err)
@@ -67,8 +66,8 @@ func (c *copier) copy(from *os.File, name, to string, depth int) error {
 	return c.failed(err)
 }
 
-// beside runs f in a goroutine where one is free, else at once. The first error
-// ends all.
+// beside runs f in a goroutine if one is free, and directly otherwise. The first error stops
+// all.
 func (c *copier) beside(wg *sync.WaitGroup, f func() error) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -84,7 +83,7 @@ func (c *copier) beside(wg *sync.WaitGroup, f func() error) error {
 	return nil
 }
 
-// failed is the first error of all goroutines, if there is one.
+// failed stores the first error of all goroutines, and returns it.
 func (c *copier) failed(err error) error {
 	if cause := context.Cause(c.ctx); cause != nil {
 		return cause
@@ -92,9 +91,9 @@ func (c *copier) failed(err error) error {
 	return err
 }
 
-// tree copies what is in a directory, and then what the directory itself is like.
+// tree copies the contents of a directory, and then its attributes.
 func (c *copier) tree(from, to *os.File, path string, depth int) error {
-	if err := to.Chmod(0o700); err != nil { // an earlier attempt may have come to its mode
+	if err := to.Chmod(0o700); err != nil { // an earlier attempt may have set the final mode
 		return classify("copy", path, err)
 	}
 	if err := c.prune(from, to); err != nil {
@@ -116,7 +115,7 @@ func (c *copier) tree(from, to *os.File, path string, depth int) error {
 	return nil
 }
 
-// prune takes away what an earlier attempt copied and what is not there any more.
+// prune removes copies from an earlier attempt whose originals no longer exist.
 func (c *copier) prune(from, to *os.File) error {
 	d, err := openDir(to, "", plain)
 	if err != nil {
@@ -139,8 +138,7 @@ func (c *copier) prune(from, to *os.File) error {
 	}
 }
 
-// discard removes a copy that nothing can be made of: its original has gone, or
-// is something else by now.
+// discard removes a copy whose original is gone or has become another kind of entry.
 func (c *copier) discard(from, to *os.File, name, as string) error {
 	var was, is unix.Stat_t
 	if err := unix.Fstatat(int(to.Fd()), as, &was, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -185,7 +183,7 @@ func (c *copier) entries(from, to *os.File, path string, depth int, wg *sync.Wai
 	}
 }
 
-// deep leaves out what is in a directory.
+// deep leaves out the contents of a directory.
 func (c *copier) deep(path string) error {
 	if c.left == nil {
 		return invalid("path %q: what is in there is more than %d levels deep", clip(path), walkDepth)
@@ -194,8 +192,8 @@ func (c *copier) deep(path string) error {
 	return nil
 }
 
-// one copies what is at a name; path is where it goes, below top. It may still be
-// under way until the group is done.
+// one copies an entry; path is its target below top. The copy may still be running until the
+// group is done.
 func (c *copier) one(from, to *os.File, name, as, path string, depth int, wg *sync.WaitGroup) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(int(from.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)

@@ -11,7 +11,7 @@ import (
 // original is the first name of a file that has several.
 type original struct {
 	path string        // below top
-	made chan struct{} // closed when it is there
+	made chan struct{} // closed when it is copied
 }
 
 func (c *copier) file(from, to *os.File, name, as, path string, st *unix.Stat_t) error {
@@ -28,7 +28,7 @@ func (c *copier) file(from, to *os.File, name, as, path string, st *unix.Stat_t)
 		return skipped(path, err)
 	}
 	defer source.Close()
-	// What was opened may be another file than what was seen.
+	// The opened file may differ from the one that was listed.
 	if err := unix.Fstat(int(source.Fd()), st); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *copier) file(from, to *os.File, name, as, path string, st *unix.Stat_t)
 	return errors.Join(err, target.Close())
 }
 
-// complete reports whether an earlier attempt came to a file's end.
+// complete reports whether an earlier attempt has copied a file completely.
 func complete(to *os.File, as string, st *unix.Stat_t) bool {
 	var have unix.Stat_t
 	if unix.Fstatat(int(to.Fd()), as, &have, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -57,7 +57,7 @@ func complete(to *os.File, as string, st *unix.Stat_t) bool {
 	return have.Mode == modeOf(st) && have.Size == st.Size && have.Mtim == st.Mtim && owned
 }
 
-// first returns the first name of a file, and whether it is the caller's to make.
+// first returns the first name of a file, and whether the caller must create it.
 func (c *copier) first(st *unix.Stat_t, path string) (*original, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,14 +70,14 @@ func (c *copier) first(st *unix.Stat_t, path string) (*original, bool) {
 	return o, true
 }
 
-// again gives a file one name more, unless the first one came to nothing.
+// again adds a name to a copied file, unless the copy of the first name failed.
 func (c *copier) again(first *original, to *os.File, as string) (done bool, err error) {
 	select {
 	case <-first.made:
 	case <-c.ctx.Done():
 		return false, c.ctx.Err()
 	}
-	// What an earlier attempt has left here may be a copy of its own.
+	// An earlier attempt may have left a separate copy here.
 	if err := unix.Unlinkat(int(to.Fd()), as, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return false, err
 	}
@@ -88,21 +88,21 @@ func (c *copier) again(first *original, to *os.File, as string) (done bool, err 
 	return true, nil
 }
 
-// piece is how much is copied between two looks at whether to continue.
+// piece is the number of bytes between two checks for cancellation.
 const piece = 64 << 20
 
-// bytes makes a file hold what another does, by sharing its blocks or else by
-// copying what is not a hole.
+// bytes copies the contents of a file: it shares blocks if possible, and copies all but holes
+// otherwise.
 func (c *copier) bytes(from, to *os.File, size int64) error {
 	counted := int64(0)
 	defer func() { c.meter.did(1, size-counted) }()
 	if c.shares(from, to, size) {
-		return to.Truncate(size) // it may have grown since
+		return to.Truncate(size) // the source may have grown since
 	}
 	for at := int64(0); at < size; {
 		data, err := from.Seek(at, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
-			break // holes to the end
+			break // only a hole until the end
 		}
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func (c *copier) bytes(from, to *os.File, size int64) error {
 		counted += n
 		c.meter.did(0, n)
 		if errors.Is(err, io.EOF) {
-			break // it has shrunk
+			break // the source has shrunk
 		}
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ func (c *copier) bytes(from, to *os.File, size int64) error {
 	return to.Truncate(size)
 }
 
-// shares lets the target have the blocks of the source, where that can be done.
+// shares clones the blocks of the source to the target, and reports whether that worked.
 func (c *copier) shares(from, to *os.File, size int64) bool {
 	if size == 0 || c.apart.Load() {
 		return false

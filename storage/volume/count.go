@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counter counts the entries of trees, and the bytes of files where they have
-// to be copied. A tree that changes meanwhile is counted roughly.
+// counter counts the entries of trees, and the bytes of files if they must be copied. The
+// result is approximate if the tree changes meanwhile.
 type counter struct {
 	ctx   context.Context
-	sizes bool // bytes are wanted, which takes a stat for each file
+	sizes bool // count bytes too, which needs a stat for each file
 	files int64
 	bytes int64
-	links map[inode]bool // files with several names, seen
+	links map[inode]bool // files with several names that were counted
 }
 
-// count counts what is at a name, itself included.
+// count counts an entry and its contents.
 func (c *counter) count(dir *os.File, name string) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -32,7 +32,7 @@ func (c *counter) count(dir *os.File, name string) error {
 	return nil
 }
 
-// below counts what is in a directory.
+// below counts the contents of a directory.
 func (c *counter) below(dir *os.File, name string, depth int) error {
 	if depth > walkDepth {
 		return nil
@@ -86,11 +86,11 @@ func (c *counter) add(st *unix.Stat_t) {
 	c.bytes += st.Size
 }
 
-// maxLooks bounds how many names are looked at for the depth of a tree: a larger tree is
-// taken for one that is not too deep.
+// maxLooks limits the names that are checked for the depth of a tree. A larger tree is assumed
+// not to be too deep.
 const maxLooks = 100_000
 
-// deeper reports whether a tree has more levels than that below its top.
+// deeper reports whether a tree has more than the given number of levels below its top.
 func deeper(dir *os.File, name string, levels int) bool {
 	looks := maxLooks
 	var below func(dir *os.File, name string, levels int) bool
@@ -122,8 +122,8 @@ func deeper(dir *os.File, name string, levels int) bool {
 	return below(dir, name, levels)
 }
 
-// vanished turns the errors of an entry that was removed or replaced since it
-// was seen into nil.
+// vanished returns nil for errors of an entry that was removed or replaced after it was
+// listed.
 func vanished(err error) error {
 	for _, gone := range []error{unix.ENOENT, unix.ELOOP, unix.ENOTDIR, unix.EXDEV} {
 		if errors.Is(err, gone) {

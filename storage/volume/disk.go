@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// EachScope calls f for every scope that the product knows, with what it says,
-// and for every other one that has a directory, by its name alone.
+// EachScope calls f for every scope that the product knows, with its values, and for every
+// other one that has a directory, with its name only.
 func (v *Volume) EachScope(ctx context.Context, f func(*volumepb.Scope) error) error {
 	told := make(map[string]bool)
 	if v.can(volumepb.Capability_LIST_SCOPES) {
@@ -55,27 +55,27 @@ func (v *Volume) EachScope(ctx context.Context, f func(*volumepb.Scope) error) e
 	return nil
 }
 
-// Place is what a Found is.
+// Place is the kind of a Found.
 type Place int
 
-// Places of folders, and what is in none.
+// The kinds.
 const (
 	Present  Place = iota
-	Arriving       // a copy that is not complete
+	Arriving       // an incomplete copy
 	Deleting
 	Unknown // not created by a storage proxy
 )
 
-// Found is a directory of a folder, or something that should not be there.
+// Found is the directory of a folder, or an entry that does not belong to a volume.
 type Found struct {
 	Place  Place
-	Scope  string // in hex, "" outside of all
+	Scope  string // in hex, "" outside of all scopes
 	Folder string // in hex, "" for an unknown entry
 	Path   string // below the volume's root
 }
 
-// EachFolder calls f for every folder that lies in a scope, or in all of them for
-// "", and for what has no business there.
+// EachFolder calls f for every folder in a scope, or in all scopes for "", and for every entry
+// that does not belong there.
 func (v *Volume) EachFolder(ctx context.Context, scope string, f func(Found) error) error {
 	root, err := v.identity.root()
 	if err != nil {
@@ -102,7 +102,7 @@ func (v *Volume) EachFolder(ctx context.Context, scope string, f func(Found) err
 		if hex, err := hexID("scope", n.name); err == nil && hex == n.name && n.kind == unix.DT_DIR {
 			return l.within(root, n.name, func(s *os.File) error { return l.scope(s, hex) })
 		}
-		if strings.HasPrefix(n.name, ".") || n.name == "lost+found" { // ours, or the product's
+		if strings.HasPrefix(n.name, ".") || n.name == "lost+found" { // created by the proxy, or by the product
 			return nil
 		}
 		return f(Found{Place: Unknown, Path: n.name})
@@ -114,7 +114,7 @@ type lister struct {
 	tell func(Found) error
 }
 
-// each calls f for the entries of a directory, which are few: a prefix has 256.
+// each calls f for the entries of a directory, of which there are few: a prefix has 256.
 func (l *lister) each(d *os.File, path string, f func(entryName) error) error {
 	var names []entryName
 	err := eachEntry(d, func(name []byte, kind byte) {
@@ -134,7 +134,7 @@ func (l *lister) each(d *os.File, path string, f func(entryName) error) error {
 	return nil
 }
 
-// within runs f with a directory, unless it has gone.
+// within opens a directory and runs f with it, unless it no longer exists.
 func (l *lister) within(d *os.File, name string, f func(*os.File) error) error {
 	sub, err := openDir(d, name, plain)
 	if err != nil {
@@ -159,8 +159,8 @@ func (l *lister) scope(s *os.File, hex string) error {
 	})
 }
 
-// unfinished tells of the folders that are in one of our own directories. What a
-// copy of files has there is of no folder.
+// unfinished reports the folders in the proxy's own directories. Copies of files there do not
+// count.
 func (l *lister) unfinished(d *os.File, hex, path string, place Place) error {
 	return l.each(d, path, func(n entryName) error {
 		if !isHex(n.name, 32) {
@@ -170,7 +170,7 @@ func (l *lister) unfinished(d *os.File, hex, path string, place Place) error {
 	})
 }
 
-// prefix looks below "ab" and "ab/cd" for what is left of a folder's name.
+// prefix lists "ab" and "ab/cd" for the rest of a folder's name.
 func (l *lister) prefix(d *os.File, n entryName, hex, path, before string) error {
 	want := 2
 	if len(before) == 4 {
@@ -192,7 +192,7 @@ func isHex(s string, n int) bool {
 	return len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// UUID spells an id as people know it; what is none stays as it is.
+// UUID returns an id in its usual spelling; other text is returned unchanged.
 func UUID(hex string) string {
 	if id, err := uuid.Parse(hex); err == nil {
 		return id.String()

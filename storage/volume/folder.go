@@ -14,13 +14,13 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Folder is an open folder. Every method resolves paths from its descriptor,
-// so nothing a container does to the tree can lead outside.
+// Folder is an open folder. Every method resolves paths from its descriptor, so no change that
+// a container makes to the tree can lead outside.
 type Folder struct {
 	vol   *Volume
 	dir   *os.File
 	scope *os.File
-	// Path is where the folder lies below the volume's root.
+	// Path is the folder's path below the volume's root.
 	Path string
 }
 
@@ -28,7 +28,7 @@ type Folder struct {
 type Entry struct {
 	Name     string
 	Path     string // below the folder
-	Mode     uint32 // as in stat(2), type included
+	Mode     uint32 // as in stat(2), with the file type
 	Size     int64
 	Modified time.Time
 }
@@ -50,8 +50,8 @@ func (v *Volume) Folder(scope, folder string) (*Folder, error) {
 	return &Folder{vol: v, dir: d, scope: s, Path: path}, nil
 }
 
-// prefixMode is the mode of the directories between a scope and its folders: they are
-// as closed as the scope.
+// prefixMode returns the mode of the directories between a scope and its folders, which are as
+// closed as the scope.
 func prefixMode(scope *os.File) (uint32, error) {
 	st, err := scope.Stat()
 	if err != nil {
@@ -60,7 +60,7 @@ func prefixMode(scope *os.File) (uint32, error) {
 	return uint32(st.Mode().Perm()) & 0o755, nil
 }
 
-// CreateFolder makes a folder in a scope that exists, or finds it.
+// CreateFolder creates a folder in an existing scope, or opens it.
 func (v *Volume) CreateFolder(scope, folder string) (*Folder, error) {
 	path, err := FolderPath(scope, folder)
 	if err != nil {
@@ -75,7 +75,7 @@ func (v *Volume) CreateFolder(scope, folder string) (*Folder, error) {
 		return nil, errors.Join(classify("create folder", folder, err), s.Close())
 	}
 	var d *os.File
-	for range 16 { // deleting a neighbour may remove a prefix under our feet
+	for range 16 { // the deletion of another folder may remove a prefix concurrently
 		if d, err = mkdirAll(s, path[33:], prefix, plain); !errors.Is(err, unix.ENOENT) {
 			break
 		}
@@ -102,7 +102,7 @@ func (v *Volume) openScope(hex string) (*os.File, error) {
 // Close releases the folder.
 func (f *Folder) Close() error { return errors.Join(f.dir.Close(), f.scope.Close()) }
 
-// Usage is what the product knows of the folder's size, or else what a walk finds.
+// Usage returns the size of the folder from the product, or from a walk.
 func (f *Folder) Usage(ctx context.Context) (*volumepb.TreeUsageReport, error) {
 	if f.vol.can(volumepb.Capability_USAGE_FAST) {
 		var told *volumepb.TreeUsageReport
@@ -122,8 +122,8 @@ func (f *Folder) Usage(ctx context.Context) (*volumepb.TreeUsageReport, error) {
 	return plugin.UsageAt(ctx, d)
 }
 
-// Open opens a regular file for reading and nothing else: not a link, and
-// never a FIFO or device, whose mere opening can block or act.
+// Open opens a regular file for reading. It rejects links, FIFOs and devices, since opening a
+// FIFO or device can block or have effects.
 func (f *Folder) Open(path string) (*os.File, error) {
 	path, err := Clean(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func (f *Folder) Open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// OpenToChange is Open for reading and writing.
+// OpenToChange opens a regular file for reading and writing.
 func (f *Folder) OpenToChange(path string) (*os.File, error) {
 	path, err := Clean(path)
 	if err != nil {
@@ -150,8 +150,8 @@ func (f *Folder) OpenToChange(path string) (*os.File, error) {
 }
 
 func openRegular(dir *os.File, path string, access int) (*os.File, error) {
-	// O_NONBLOCK: a FIFO opens at once instead of waiting for a writer. An
-	// O_PATH look first keeps even that from happening in the ordinary case.
+	// O_NONBLOCK: a FIFO opens at once instead of waiting for a writer. The O_PATH check
+	// before it normally prevents even that.
 	look, err := descriptor(dir, path, unix.O_PATH|unix.O_NOFOLLOW, 0, inside)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func regular(fd int) error {
 	return notRegular{}
 }
 
-// notRegular is a FIFO, socket or device.
+// notRegular reports a FIFO, socket or device.
 type notRegular struct{}
 
 func (notRegular) Error() string { return "is neither a file nor a directory" }
@@ -206,7 +206,7 @@ func (f *Folder) OpenDir(path string) (*os.File, error) {
 	return d, nil
 }
 
-// Stat describes what is at a path; of a link the link itself.
+// Stat describes the entry at a path; for a link, the link itself.
 func (f *Folder) Stat(path string) (Entry, error) {
 	path, err := Clean(path)
 	if err != nil {
@@ -229,7 +229,7 @@ func entry(path string, st *unix.Stat_t) Entry {
 	return Entry{Name: name, Path: path, Mode: st.Mode, Size: st.Size, Modified: time.Unix(st.Mtim.Unix())}
 }
 
-// MakeDirectory makes a directory and its missing parents, or finds it.
+// MakeDirectory creates a directory and its missing parents. It returns an existing directory.
 func (f *Folder) MakeDirectory(path string) (Entry, error) {
 	path, err := CleanNew(path)
 	if err != nil {
@@ -255,7 +255,7 @@ func (f *Folder) isFile(path string) bool {
 	return err == nil && e.Mode&unix.S_IFMT != unix.S_IFDIR
 }
 
-// parent opens the directory that holds a path and returns the last name.
+// parent opens the directory of a path and returns the last name.
 func (f *Folder) parent(path string) (*os.File, string, error) {
 	dir, name := split(path)
 	d, err := followDir(f.dir, dir, inside)
@@ -270,8 +270,8 @@ func rename(from *os.File, fromName string, to *os.File, toName string, overwrit
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
-	// NFS cannot rename without replacing: look first, which is the best
-	// there is without the flag.
+	// NFS cannot rename without replacing, so check first. Without the flag, there is no
+	// better way.
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(to.Fd()), toName, &st, unix.AT_SYMLINK_NOFOLLOW); !errors.Is(err, unix.ENOENT) {
 		return errors.Join(err, unix.EEXIST)

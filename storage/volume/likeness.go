@@ -11,11 +11,11 @@ import (
 	"github.com/berthhq/berth/internal/folderpath"
 )
 
-// link copies a symbolic link as what it is.
+// link copies a symbolic link as a link.
 func link(from, to *os.File, name, as string, st *unix.Stat_t) error {
 	text := make([]byte, folderpath.MaxPath)
 	n, err := unix.Readlinkat(int(from.Fd()), name, text)
-	if errors.Is(err, unix.EINVAL) { // no link any more
+	if errors.Is(err, unix.EINVAL) { // no longer a link
 		return nil
 	}
 	if err != nil {
@@ -39,7 +39,7 @@ func times(dir *os.File, name string, st *unix.Stat_t) error {
 	return unix.UtimesNanoAt(int(dir.Fd()), name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// chown leaves to itself all that a proxy copies which may not give things away.
+// chown sets owner and group, unless the proxy lacks the privilege to do so.
 func chown(dir *os.File, name string, st *unix.Stat_t) error {
 	err := unix.Fchownat(int(dir.Fd()), name, int(st.Uid), int(st.Gid), unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
 	if errors.Is(err, unix.EPERM) {
@@ -48,8 +48,8 @@ func chown(dir *os.File, name string, st *unix.Stat_t) error {
 	return err
 }
 
-// modeOf is the mode of a copy: a copied file is not a set-uid or set-gid program, which
-// containers could make for root. Directories keep the bit that hands their group on.
+// modeOf returns the mode of a copy. A copied file loses its set-uid and set-gid bits, which a
+// container could have set as root. Directories keep the bit that passes their group on.
 func modeOf(st *unix.Stat_t) uint32 {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return st.Mode &^ unix.S_ISUID
@@ -57,8 +57,8 @@ func modeOf(st *unix.Stat_t) uint32 {
 	return st.Mode &^ (unix.S_ISUID | unix.S_ISGID)
 }
 
-// finish makes a file or directory like its source: the owner before the mode,
-// because a new owner takes bits away, and the times last.
+// finish copies the attributes of a file or directory: the owner before the mode, because a
+// change of owner clears bits, and the times last.
 func finish(from, to *os.File, st *unix.Stat_t) error {
 	if err := chown(to, "", st); err != nil {
 		return err
@@ -75,7 +75,7 @@ func finish(from, to *os.File, st *unix.Stat_t) error {
 
 const maxAttributes = 64 << 10 // bytes of names, and of one value: the kernel's limit
 
-// attributes copies the extended attributes that users set, access lists among them.
+// attributes copies the extended attributes that users can set, including access lists.
 func attributes(from, to *os.File) error {
 	size, err := unix.Flistxattr(int(from.Fd()), nil)
 	if errors.Is(err, unix.ENOTSUP) || err == nil && size == 0 {

@@ -11,11 +11,11 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// limitTimeout is how long work waits to be told a scope's limit. A plugin that
-// is away does not stop it: the limit it told last is used.
+// limitTimeout is how long an operation waits for the limit of a scope. If the plugin does not
+// answer, the last known limit is used.
 const limitTimeout = 2 * time.Second
 
-// Limit asks for a scope's limit and usage, nil where neither is known.
+// Limit returns a scope with its limit and usage, or nil if neither is known.
 func (v *Volume) Limit(ctx context.Context, scope string) (*volumepb.Scope, error) {
 	ask, cancel := context.WithTimeout(ctx, limitTimeout)
 	defer cancel()
@@ -42,8 +42,8 @@ func Over(s *volumepb.Scope, size, promised int64) error {
 	return problem.Full("%d bytes: the scope's limit is %d bytes and %d are taken", size, most, taken).WithLimit(strconv.FormatInt(most, 10))
 }
 
-// fits refuses a copy that would pass a limit which the proxy has to keep; a
-// product that keeps it knows better what blocks a copy shares.
+// fits returns an error if a copy would exceed a limit that the proxy must enforce. A product
+// that enforces the limit itself knows better which blocks a copy shares.
 func (v *Volume) fits(ctx context.Context, scope string, r Room) error {
 	if v.Enforcement() != "cooperative" {
 		return nil

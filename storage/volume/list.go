@@ -15,17 +15,17 @@ import (
 	"github.com/berthhq/berth/internal/folderpath"
 )
 
-// MaxPage is the most entries one List returns. A page also ends when its
-// paths fill pageBytes: an answer over gRPC has 4 MiB at most.
+// MaxPage is the maximum number of entries of a page. A page also ends when its paths reach
+// pageBytes, because a gRPC message has 4 MiB at most.
 const (
 	MaxPage   = 1000
 	pageBytes = 1 << 20
 )
 
-// List returns a page of a directory in the order of the names' bytes. The
-// cursor is the last name of the page before, so entries that come and go
-// between pages neither repeat nor hide others. It reads all names but keeps
-// and stats only the page's: 100,000 entries cost some 30 ms.
+// List returns a page of a directory in the order of the names' bytes. The cursor is the last
+// name of the previous page, so concurrent changes neither repeat nor hide other entries. It
+// reads all names, but stores and stats only those of the page: 100,000 entries take about 30
+// ms.
 func (f *Folder) List(path string, limit int, cursor string) ([]Entry, string, error) {
 	path, err := Clean(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *Folder) List(path string, limit int, cursor string) ([]Entry, string, e
 		name := n.name
 		var st unix.Stat_t
 		if err := unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			if errors.Is(err, unix.ENOENT) { // gone since
+			if errors.Is(err, unix.ENOENT) { // deleted since
 				continue
 			}
 			return nil, "", classify("list", join(path, name), err)
@@ -65,15 +65,15 @@ func (f *Folder) List(path string, limit int, cursor string) ([]Entry, string, e
 	return entries, base64.RawURLEncoding.EncodeToString([]byte(names[len(names)-1].name)), nil
 }
 
-// entryName is a name in a directory and what it was when that was read.
+// entryName is a name in a directory with its type at the time of the read.
 type entryName struct {
 	name string
 	kind byte // unix.DT_*
 }
 
-// firstNames returns the first limit names after one, in order, and whether
-// there are more. It holds twice as many: when those are full, the later half
-// goes, and what comes after the rest is not looked at any more.
+// firstNames returns the first limit names after a given one, in order, and whether there are
+// more. It buffers twice as many: when the buffer is full, it drops the later half and ignores
+// later names from then on.
 func firstNames(d *os.File, limit int, after string) (names []entryName, more bool, err error) {
 	if _, err := d.Seek(0, io.SeekStart); err != nil {
 		return nil, false, err
@@ -98,14 +98,14 @@ func firstNames(d *os.File, limit int, after string) (names []entryName, more bo
 	return names, more, err
 }
 
-// eachName calls f with every name in d but "." and "..". The name is only
-// valid during the call.
+// eachName calls f with every name in d except "." and "..". The name is only valid during the
+// call.
 func eachName(d *os.File, f func([]byte)) error {
 	return eachEntry(d, func(name []byte, _ byte) { f(name) })
 }
 
-// eachEntry is eachName with what the entry is, one of unix.DT_*; DT_UNKNOWN
-// where the file system does not tell.
+// eachEntry is eachName with the type of the entry, one of unix.DT_*; DT_UNKNOWN if the file
+// system does not report it.
 func eachEntry(d *os.File, f func(name []byte, kind byte)) error {
 	buf := make([]byte, 128<<10)
 	const reclen, header = unsafe.Offsetof(unix.Dirent{}.Reclen), unsafe.Offsetof(unix.Dirent{}.Name)
@@ -138,11 +138,11 @@ func eachEntry(d *os.File, f func(name []byte, kind byte)) error {
 	}
 }
 
-// kindOf is what an entry is: as listing it told, or else by looking.
+// kindOf returns the type of an entry, from the listing or from a stat.
 func kindOf(d *os.File, name string, told byte) byte {
 	var st unix.Stat_t
 	if told != unix.DT_UNKNOWN || unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return told
 	}
-	return byte((st.Mode & unix.S_IFMT) >> 12) // as DT_* are made
+	return byte((st.Mode & unix.S_IFMT) >> 12) // the encoding of DT_*
 }

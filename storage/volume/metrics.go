@@ -6,7 +6,7 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// gauge is one figure of a volume's state; nil = not known, and not shown.
+// gauge is one value of a volume's state; nil means unknown, and such a gauge is not exported.
 type gauge struct {
 	desc *prometheus.Desc
 	read func(State) *float64
@@ -18,7 +18,7 @@ func describe(name, help string, more ...string) *prometheus.Desc {
 
 var healthDesc = describe("health", "1 for the state a volume is in.", "state")
 
-// gauges never ask the product: they show what it was asked for last.
+// gauges show the values of the last query; a scrape never calls the product.
 var gauges = []gauge{
 	ofCapacity("total_bytes", "Size; none of an elastic volume.", func(c *volumepb.CapacityReport) *float64 {
 		if c.Elastic {
@@ -69,7 +69,7 @@ func float(n *int64) *float64 {
 	return &f
 }
 
-// Describe is of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (s *Set) Describe(out chan<- *prometheus.Desc) {
 	out <- healthDesc
 	for _, g := range gauges {
@@ -77,7 +77,7 @@ func (s *Set) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (s *Set) Collect(out chan<- prometheus.Metric) {
 	for _, v := range s.volumes {
 		state := v.State()

@@ -19,37 +19,37 @@ import (
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
-// Where a volume carries its identity. Only a mounted volume has it, so a bare
-// mount point is never taken for the volume and never written to.
+// The places of a volume's identity. Only a mounted volume has it, so an empty mount point is
+// never mistaken for the volume and never written to.
 const (
 	ownDir     = ".berth"
 	markerName = ".berth/volume"
 )
 
-// identity is which file system a volume has to be: decided the first time it
-// is seen mounted, kept in the proxy's state and, as marker, on the volume.
+// identity is the expected file system of a volume. It is fixed the first time the volume is
+// seen mounted, and stored in the proxy's state and, as a marker, on the volume.
 type identity struct {
 	name   string
 	mount  string
-	state  string // file with the id
-	create bool   // the directory need not be a mount point
-	bare   bool   // only scopes are mounted, each by the proxy: the directory itself holds no files
+	state  string // file that stores the id
+	create bool   // the directory does not have to be a mount point
+	bare   bool   // only scopes are mounted, each by the proxy; the directory itself contains no files
 	guard  *confine.Mount
 
 	mu sync.Mutex
-	id string // what the file holds; it never changes
+	id string // content of the file; it never changes
 }
 
-// root opens the volume's root after proving that it is mounted, and sees to it that
-// set-uid programs in it have no effect on this machine. The caller closes it soon: an
-// open root keeps a file system from being unmounted.
+// root opens the volume's root after it has verified that the volume is mounted, and makes
+// set-uid programs in it ineffective on this machine. The caller must close it soon, because
+// an open root prevents unmounting.
 func (i *identity) root() (*os.File, error) {
 	root, err := i.proven()
 	if err != nil {
 		return nil, err
 	}
 	if i.create && os.Geteuid() == 0 {
-		err = confine.Limit(root, closed) // the directory is ours
+		err = confine.Limit(root, closed) // the proxy owns the directory
 	}
 	restricted := root
 	if err == nil && !i.bare {
@@ -61,11 +61,11 @@ func (i *identity) root() (*os.File, error) {
 	return restricted, nil
 }
 
-// closed is the mode of directories that lead to folders: containers have the folders
-// themselves mounted, and no one but root walks the path.
+// closed is the mode of directories above folders: containers have the folders themselves
+// mounted, and only root walks the path.
 const closed = 0o700
 
-// proven opens what is mounted at the volume's path if it is the volume.
+// proven opens the mounted file system at the volume's path if it is the volume.
 func (i *identity) proven() (*os.File, error) {
 	want, err := i.known()
 	if err != nil {
@@ -102,8 +102,7 @@ func (i *identity) open(first bool) (*os.File, error) {
 	return os.NewFile(uintptr(fd), i.mount), nil
 }
 
-// claim settles what is not the ordinary case: the first sight of a volume,
-// or the wrong file system at its place.
+// claim handles the first sight of a volume, and a wrong file system at its place.
 func (i *identity) claim(root *os.File, want, got string) error {
 	switch {
 	case want != "" && got == "":
@@ -150,13 +149,13 @@ func (i *identity) remember(id string) error {
 	if err := os.MkdirAll(filepath.Dir(i.state), 0o700); err != nil {
 		return fmt.Errorf("identity of volume %s: %w", i.name, err)
 	}
-	if err := wholefile.Write(i.state, []byte(id+"\n")); err != nil { // without it the volume is claimed again
+	if err := wholefile.Write(i.state, []byte(id+"\n")); err != nil { // otherwise a restart would claim the volume again
 		return fmt.Errorf("identity of volume %s: %w", i.name, err)
 	}
 	return nil
 }
 
-// readMarker returns the id on the volume, "" when there is none.
+// readMarker returns the id on the volume, or "".
 func readMarker(root *os.File) (string, error) {
 	fd, err := descriptor(root, markerName, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0, plain)
 	if errors.Is(err, unix.ENOENT) {
@@ -190,7 +189,7 @@ func writeMarker(root *os.File) (string, error) {
 	id := uuid.NewString()
 	f, err := openat2(own, "volume", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600, plain)
 	if err != nil {
-		return "", err // EEXIST: another proxy is faster; the next look finds its id
+		return "", err // EEXIST: another proxy was faster; the next check finds its id
 	}
 	_, err = f.WriteString(id + "\n")
 	return id, errors.Join(err, f.Sync(), f.Close())

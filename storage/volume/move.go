@@ -8,13 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MoveFolder moves a folder from one scope to another, which must exist, and
-// opens it there; the caller closes it. It is a rename where the file system
-// does that, else a copy that takes the folder's place once it is complete: a
-// product with a quota per directory renames nothing across two. A folder that
-// has arrived is done; after an interruption the copy continues.
+// MoveFolder moves a folder from one scope to another, which must exist, and opens it there;
+// the caller closes it. It renames the folder if the file system can, and copies it otherwise:
+// a product with a quota per directory cannot rename across two. If the folder is already
+// there, it only opens it. A repeated call continues an interrupted copy.
 //
-// No one may write to the folder meanwhile, which its manager sees to.
+// The manager makes sure that nobody writes to the folder meanwhile.
 func (v *Volume) MoveFolder(ctx context.Context, scope, folder, to string) (*Folder, error) {
 	from, err := FolderPath(scope, folder)
 	if err != nil {
@@ -35,14 +34,14 @@ func (v *Volume) MoveFolder(ctx context.Context, scope, folder, to string) (*Fol
 	if err := v.carry(ctx, target, from, path); err != nil {
 		return nil, err
 	}
-	// What a copy leaves behind, now or before an interruption.
+	// The original of a copy, made now or before an interruption.
 	if err := v.DeleteFolder(ctx, scope, folder, NewMeter()); err != nil {
 		return nil, err
 	}
 	return v.Folder(to, folder)
 }
 
-// carry brings a folder to its place in the target scope, unless it is there.
+// carry moves or copies a folder to its place in the target scope, unless it is there.
 func (v *Volume) carry(ctx context.Context, target *os.File, from, path string) error {
 	to := path[33:]
 	there, err := openDir(target, to, plain)
@@ -80,7 +79,7 @@ func settle(from *os.File, name string, target *os.File, to string) error {
 	if err != nil {
 		return err
 	}
-	for range 16 { // deleting a neighbour may remove a prefix under our feet
+	for range 16 { // the deletion of another folder may remove a prefix concurrently
 		parent, err := mkdirAll(target, dir, prefix, plain)
 		if err != nil {
 			return err

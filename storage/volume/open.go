@@ -11,13 +11,13 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// How a path below a folder is resolved: the kernel refuses every step that
-// leaves the folder, by "..", by a symbolic link or by a mount, also when a
-// container changes the tree at the same moment. Links that stay inside work.
+// Rules for resolving a path below a folder. The kernel rejects every step that leaves the
+// folder, by "..", by a symbolic link or by a mount, also when a container changes the tree at
+// the same moment. Links that stay inside work.
 const (
 	beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 	inside  = beneath | unix.RESOLVE_NO_XDEV
-	plain   = beneath | unix.RESOLVE_NO_SYMLINKS // our own directories have no links
+	plain   = beneath | unix.RESOLVE_NO_SYMLINKS // the proxy's own directories contain no links
 )
 
 // openat2 opens a path below dir; "" is dir itself.
@@ -29,8 +29,8 @@ func openat2(dir *os.File, path string, flags int, mode uint32, resolve uint64) 
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// descriptor is openat2 for a short look, whose caller closes it with unix.Close: an
-// os.File costs about as much as the opening.
+// descriptor is openat2 for short use. The caller closes it with unix.Close, because an
+// os.File costs about as much as opening the file.
 func descriptor(dir *os.File, path string, flags int, mode uint32, resolve uint64) (int, error) {
 	if path == "" {
 		path = "."
@@ -52,18 +52,18 @@ func descriptor(dir *os.File, path string, flags int, mode uint32, resolve uint6
 	return -1, unix.EAGAIN
 }
 
-// openDir opens a directory that is not a link itself.
+// openDir opens a directory; a link is an error.
 func openDir(dir *os.File, path string, resolve uint64) (*os.File, error) {
 	return openat2(dir, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0, resolve)
 }
 
-// followDir opens a directory or a link that leads to one inside.
+// followDir opens a directory, or a link to one inside the folder.
 func followDir(dir *os.File, path string, resolve uint64) (*os.File, error) {
 	return openat2(dir, path, unix.O_RDONLY|unix.O_DIRECTORY, 0, resolve)
 }
 
-// mkdir makes a directory of that mode, whatever the umask, or finds it, and opens
-// it.
+// mkdir creates a directory with the mode, independent of the umask, or opens the existing
+// one.
 func mkdir(dir *os.File, name string, mode uint32, resolve uint64) (*os.File, error) {
 	err := unix.Mkdirat(int(dir.Fd()), name, mode)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -81,7 +81,7 @@ func mkdir(dir *os.File, name string, mode uint32, resolve uint64) (*os.File, er
 	return d, nil
 }
 
-// chmod leaves a directory the bit that hands its group on.
+// chmod sets the mode of a directory, and keeps the bit that passes its group on.
 func chmod(d *os.File, mode uint32) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(d.Fd()), &st); err != nil {
@@ -90,7 +90,7 @@ func chmod(d *os.File, mode uint32) error {
 	return unix.Fchmod(int(d.Fd()), mode|st.Mode&unix.S_ISGID)
 }
 
-// mkdirAll makes every missing directory of a path and opens the last.
+// mkdirAll creates every missing directory of a path and opens the last.
 func mkdirAll(dir *os.File, path string, mode uint32, resolve uint64) (*os.File, error) {
 	d, err := followDir(dir, path, resolve)
 	if err == nil || !errors.Is(err, unix.ENOENT) {
@@ -105,7 +105,7 @@ func mkdirAll(dir *os.File, path string, mode uint32, resolve uint64) (*os.File,
 	return mkdir(parent, name, mode, resolve)
 }
 
-// classify gives an operating system error its class and words that hold no
+// classify adds an error class to an operating system error, with a message that reveals no
 // path of this machine.
 func classify(doing, path string, err error) error {
 	if err == nil {

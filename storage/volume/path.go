@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/internal/folderpath"
 )
 
-// Clean checks a path below a folder and returns its plain form; "" is the
-// folder itself. It refuses what cannot be a path inside the folder.
+// Clean checks a path below a folder and returns its clean form; "" is the folder itself. It
+// rejects paths that leave the folder.
 func Clean(path string) (string, error) {
 	if path == "" || path == "." {
 		return "", nil
@@ -24,9 +24,9 @@ func Clean(path string) (string, error) {
 	return path, nil
 }
 
-// CleanNew is Clean for a path that is to be made. It also refuses the folder
-// itself, names that not everyone can read, and more levels than archives and copies
-// have: such paths may come from containers, we do not add to them.
+// CleanNew is Clean for a path to create. It also rejects the folder itself, names that not
+// every client can read, and more levels than archives and copies support. Containers can
+// create such paths, but the proxy does not.
 func CleanNew(path string) (string, error) {
 	path, err := Clean(path)
 	if err != nil {
@@ -56,8 +56,8 @@ func hexID(what, id string) (string, error) {
 	return "", invalid("%s %q: is not a uuid", what, id)
 }
 
-// FolderPath is where a folder lies below the volume's root. Two levels of
-// prefixes keep directories small.
+// FolderPath returns the path of a folder below the volume's root. Two levels of prefixes keep
+// directories small.
 func FolderPath(scope, folder string) (string, error) {
 	s, err := hexID("scope", scope)
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// promises are the rooms in scopes that writers were given, as far as no measurement of
-// the scope's usage counts them. A product that is measured now and then knows nothing of
-// what was written since, so all of it counts as taken until a newer measurement. Promises
-// are lost with the process, as the precision of a cooperative limit allows.
+// promises are the reservations of writers in scopes, as far as the last measurement of the
+// scope's usage does not include them. A product that is measured at intervals does not know
+// of recent writes, so these count as used until the next measurement. Reservations are lost
+// when the process ends; a cooperative limit is only that precise.
 type promises struct {
 	mu     sync.Mutex
-	scopes map[string]map[string]*promise // scope in hex → writer
+	scopes map[string]map[string]*promise // scope in hex → writer → reservation
 }
 
-// promise is the room of one writer.
+// promise is the reservation of one writer.
 type promise struct {
-	size    int64 // all that it may write, with what was there before
-	over    bool  // no more is coming
+	size    int64 // total size when the writer is done, including existing bytes
+	over    bool  // the writer has finished
 	samples []sample
 }
 
-// sample is how much a writer had written at a moment.
+// sample is the number of bytes written at a time.
 type sample struct {
 	at    time.Time
 	bytes int64
@@ -36,14 +36,14 @@ const (
 	maxSamples  = 128
 )
 
-// wrote notes that so many bytes are there by now.
+// wrote records the number of bytes written so far.
 func (p *promise) wrote(bytes int64, now time.Time) {
 	n := len(p.samples)
 	if n > 0 && bytes == p.samples[n-1].bytes {
 		return
 	}
 	if n > 0 && !p.over && bytes > p.samples[n-1].bytes && now.Sub(p.samples[n-1].at) < sampleEvery {
-		return // they count as not measured yet, until the next sample
+		return // these bytes count as not measured until the next sample
 	}
 	if n >= maxSamples {
 		thin := p.samples[:0]
@@ -57,7 +57,8 @@ func (p *promise) wrote(bytes int64, now time.Time) {
 	p.samples = append(p.samples, sample{now, bytes})
 }
 
-// open is how much of the promise a measurement of that time does not count.
+// open returns the part of the reservation that a measurement at the given time does not
+// include.
 func (p *promise) open(asOf time.Time) int64 {
 	last := -1
 	for i, s := range p.samples {
@@ -66,15 +67,15 @@ func (p *promise) open(asOf time.Time) int64 {
 		}
 		last = i
 	}
-	if last < 0 { // the measurement is older than one before
+	if last < 0 { // the measurement is older than all samples
 		return p.size
 	}
 	p.samples = slices.Delete(p.samples, 0, last)
 	return max(0, p.size-p.samples[0].bytes)
 }
 
-// outstanding is what is promised in a scope and not counted by a measurement of that
-// time. The caller holds mu.
+// outstanding returns the reservations in a scope that a measurement at the given time does
+// not include. The caller holds mu.
 func (l *promises) outstanding(scope string, asOf time.Time) int64 {
 	var sum int64
 	for id, p := range l.scopes[scope] {
@@ -87,11 +88,11 @@ func (l *promises) outstanding(scope string, asOf time.Time) int64 {
 	return sum
 }
 
-// Room is what a writer asks for.
+// Room is the reservation that a writer requests.
 type Room struct {
-	Writer string // one that has a promise already is given more
-	Size   int64  // of all that it writes, with what is there
-	There  int64  // of it, measured with the scope
+	Writer string // a second request of a writer extends its reservation
+	Size   int64  // total bytes, including existing ones
+	There  int64  // existing bytes, which the scope's usage includes
 }
 
 // Reserve promises room in a scope to a writer unless the scope's limit is in its way.
@@ -136,7 +137,7 @@ func (l *promises) put(scope, writer string, p *promise) {
 	l.scopes[scope][writer] = p
 }
 
-// Expect promises room to a writer that was admitted before, by an earlier process.
+// Expect restores the reservation of a writer that an earlier process accepted.
 func (v *Volume) Expect(scope string, r Room) {
 	hex := scopeKey(scope)
 	v.promises.mu.Lock()
@@ -146,7 +147,7 @@ func (v *Volume) Expect(scope string, r Room) {
 	}
 }
 
-// Wrote notes how much a writer has written by now.
+// Wrote records the number of bytes that a writer has written so far.
 func (v *Volume) Wrote(scope, writer string, bytes int64) {
 	v.promises.mu.Lock()
 	defer v.promises.mu.Unlock()
@@ -155,7 +156,7 @@ func (v *Volume) Wrote(scope, writer string, bytes int64) {
 	}
 }
 
-// Stays ends a promise whose writer leaves so many bytes on the volume.
+// Stays ends a reservation; the given number of bytes stays on the volume.
 func (v *Volume) Stays(scope, writer string, bytes int64) {
 	v.promises.mu.Lock()
 	defer v.promises.mu.Unlock()
@@ -165,14 +166,14 @@ func (v *Volume) Stays(scope, writer string, bytes int64) {
 	}
 }
 
-// Withdraw ends a promise whose writer leaves nothing.
+// Withdraw ends a reservation; no bytes stay on the volume.
 func (v *Volume) Withdraw(scope, writer string) {
 	v.promises.mu.Lock()
 	defer v.promises.mu.Unlock()
 	delete(v.promises.scopes[scopeKey(scope)], writer)
 }
 
-// promised is what writers were promised beside a scope's usage.
+// promised returns the reservations that a scope's usage does not include.
 func (v *Volume) promised(scope string, s *volumepb.Scope) int64 {
 	v.promises.mu.Lock()
 	defer v.promises.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/scopemount"
 )
 
-// listed is a volume in an operator's file.
+// listed is a volume in a configuration file.
 type listed struct {
 	Name    string         `yaml:"name"`
 	Mount   string         `yaml:"mount"`
@@ -27,8 +27,8 @@ type listed struct {
 	} `yaml:"scope_mount"`
 }
 
-// Read reads an operator's file of volumes. A plugin that is named without a
-// directory is one of those in plugins.
+// Read reads a configuration file of volumes. A plugin without a directory is looked up in
+// plugins.
 func Read(file, plugins string) ([]Config, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -38,7 +38,7 @@ func Read(file, plugins string) ([]Config, error) {
 		Volumes []listed `yaml:"volumes"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &all, yaml.Strict()); err != nil {
-		// Without the line itself: it may hold an option that no one else is to read.
+		// The message leaves out the line itself, which can contain a secret option.
 		return nil, fmt.Errorf("%s: %s: %w", file, yaml.FormatError(err, false, false), errdefs.ErrInvalidArgument)
 	}
 	var list []Config
@@ -70,7 +70,7 @@ func (e listed) config(plugins string) (Config, error) {
 		return cfg, invalid("plugin: %s is no program", cfg.Backend)
 	}
 	if m := e.ScopeMount; m != nil {
-		// The directory is a plain one: what is mounted lies below it.
+		// The directory is a plain one; the file systems are mounted below it.
 		cfg.ScopeMount, cfg.Create = &scopemount.Rule{Type: m.Type, Source: m.Source, Options: m.Options}, true
 	}
 	if len(e.Options) == 0 {

@@ -16,12 +16,12 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// deletedDir, in a scope, holds folders on their way out. Moving a folder
-// there takes it away at once and makes deletion resumable.
+// deletedDir, in a scope, contains folders that are being deleted. Moving a folder there makes
+// it disappear at once, and makes its deletion resumable.
 const deletedDir = ".deleted"
 
-// Remove deletes what is at a path, a directory with all it holds where that
-// is asked for. What is absent is done. Links are removed, not followed.
+// Remove deletes the entry at a path; a directory with its contents if recursive. An absent
+// entry is not an error. Links are removed, not followed.
 func (f *Folder) Remove(ctx context.Context, path string, recursive bool, m *Meter) error {
 	path, err := Clean(path)
 	if err != nil {
@@ -67,8 +67,8 @@ func (f *Folder) RemoveDirectory(path string) error {
 	return classify("remove directory", path, unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR))
 }
 
-// expectEntries counts what is to be removed; where that fails, the total grows
-// with what is done.
+// expectEntries counts the entries to remove. If that fails, the total grows with the
+// progress.
 func expectEntries(ctx context.Context, dir *os.File, name string, m *Meter) {
 	c := counter{ctx: ctx}
 	if c.count(dir, name) == nil {
@@ -76,9 +76,8 @@ func expectEntries(ctx context.Context, dir *os.File, name string, m *Meter) {
 	}
 }
 
-// DeleteFolder removes a folder and its tree, and what an unfinished copy to its
-// place has left. An absent folder is done at once;
-// after an interruption it continues.
+// DeleteFolder removes a folder and its tree, and the remains of an unfinished copy to its
+// place. An absent folder is not an error. A repeated call continues an interrupted deletion.
 func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, m *Meter) error {
 	path, err := FolderPath(scope, folder)
 	if err != nil {
@@ -101,7 +100,7 @@ func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, m *Mete
 		return classify("delete folder", folder, err)
 	}
 	defer bin.Close()
-	// A remainder of an interrupted deletion first, then the folder itself.
+	// First the remains of an interrupted deletion, then the folder itself.
 	for range 2 {
 		if err := v.empty(ctx, bin, path[:32], name, m); err != nil {
 			return classify("delete folder", folder, err)
@@ -118,7 +117,7 @@ func (v *Volume) DeleteFolder(ctx context.Context, scope, folder string, m *Mete
 	return classify("delete folder", folder, v.empty(ctx, bin, path[:32], name, m))
 }
 
-// empty removes one tree of the bin, by the product where it can.
+// empty removes one tree from the directory of deleted folders, with the product if it can.
 func (v *Volume) empty(ctx context.Context, bin *os.File, scope, name string, m *Meter) error {
 	if there(bin, name) && v.can(volumepb.Capability_DELETE) {
 		err := v.call(ctx, func(c *plugin.Client) error {
@@ -139,8 +138,7 @@ func (v *Volume) empty(ctx context.Context, bin *os.File, scope, name string, m 
 	return (&remover{ctx: ctx, resolve: plain, meter: m}).tree(bin, name)
 }
 
-// prune removes the prefixes "ab/cd" of a folder that is gone when nothing
-// else is in them.
+// prune removes the prefixes "ab/cd" of a deleted folder if they are empty.
 func prune(scope *os.File, prefixes string) {
 	for _, p := range []string{prefixes, prefixes[:2]} {
 		if unix.Unlinkat(int(scope.Fd()), p, unix.AT_REMOVEDIR) != nil {
@@ -149,8 +147,8 @@ func prune(scope *os.File, prefixes string) {
 	}
 }
 
-// remover removes a tree. Its descriptors are bounded: what lies deeper than
-// deepest is moved up to the tree's top first.
+// remover removes a tree with a limited number of open descriptors: directories below the
+// level deepest are first moved up to the tree's top.
 type remover struct {
 	ctx     context.Context
 	top     *os.File
@@ -162,7 +160,7 @@ type remover struct {
 
 const (
 	deepest = 200
-	passes  = 1000 // over one directory that someone keeps filling
+	passes  = 1000 // over a directory that another process keeps filling
 )
 
 // tree removes a tree, or a single file.
@@ -190,7 +188,7 @@ func (r *remover) remove(parent *os.File, name string, depth int) error {
 		return err
 	}
 	if depth > deepest && r.top != nil {
-		// The next pass over the top finds it there.
+		// The next pass over the top removes it there.
 		r.deep++
 		up := ".deep-" + strconv.Itoa(r.deep) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 		return unix.Renameat(int(parent.Fd()), name, int(r.top.Fd()), up)
@@ -210,7 +208,7 @@ func (r *remover) remove(parent *os.File, name string, depth int) error {
 	return fmt.Errorf("somebody keeps writing to it: %w", errdefs.ErrFailedPrecondition)
 }
 
-// clear removes what is in a directory at this moment.
+// clear removes the current contents of a directory.
 func (r *remover) clear(parent *os.File, name string, depth int) error {
 	d, err := openDir(parent, name, r.resolve)
 	if errors.Is(err, unix.ENOENT) {

@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// CreateScope makes a scope or finds it.
+// CreateScope creates a scope, or returns the existing one.
 func (v *Volume) CreateScope(ctx context.Context, scope string, limit *volumepb.Limit) (*volumepb.Scope, error) {
 	s, err := v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
 		return c.CreateScope(ctx, &volumepb.ScopeRequest{Volume: v.cfg.Name, Scope: hex, Limit: limit})
@@ -24,35 +24,36 @@ func (v *Volume) CreateScope(ctx context.Context, scope string, limit *volumepb.
 	if err != nil {
 		return nil, err
 	}
-	// The plugin may have given the directory its own mode again.
+	// The plugin may have reset the mode of the directory.
 	v.mu.Lock()
 	delete(v.shut, s.Path)
 	v.mu.Unlock()
 	if v.mounts != nil {
-		return s, nil // closed when it is mounted
+		return s, nil // the mode is set when it is mounted
 	}
-	// Where others mount the scope, it may not be there yet: it is closed when it is used.
+	// If the scope is mounted by others, the directory may not exist yet; its mode is then set
+	// on first use.
 	if dir, err := v.openScope(s.Path); err == nil {
 		dir.Close()
 	}
 	return s, nil
 }
 
-// SetScopeLimit replaces a scope's limits; what is nil is removed.
+// SetScopeLimit replaces a scope's limits; nil removes a limit.
 func (v *Volume) SetScopeLimit(ctx context.Context, scope string, limit *volumepb.Limit) (*volumepb.Scope, error) {
 	return v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
 		return c.SetScopeLimit(ctx, &volumepb.ScopeRequest{Volume: v.cfg.Name, Scope: hex, Limit: limit})
 	})
 }
 
-// GetScope returns a scope as the product knows it.
+// GetScope returns a scope with the product's values.
 func (v *Volume) GetScope(ctx context.Context, scope string) (*volumepb.Scope, error) {
 	return v.scope(ctx, scope, func(c *plugin.Client, hex string) (*volumepb.Scope, error) {
 		return c.GetScope(ctx, &volumepb.ScopeRef{Volume: v.cfg.Name, Scope: hex})
 	})
 }
 
-// scope makes one scope call and keeps the answer after checking it.
+// scope makes one scope call, checks the answer and stores it.
 func (v *Volume) scope(ctx context.Context, scope string, f func(*plugin.Client, string) (*volumepb.Scope, error)) (*volumepb.Scope, error) {
 	hex, err := hexID("scope", scope)
 	if err != nil {
@@ -78,7 +79,7 @@ func (v *Volume) scope(ctx context.Context, scope string, f func(*plugin.Client,
 	return out, nil
 }
 
-// LastScope is the last answer about a scope, nil when there was none.
+// LastScope returns the last answer about a scope, or nil.
 func (v *Volume) LastScope(scope string) *volumepb.Scope {
 	hex, err := hexID("scope", scope)
 	if err != nil {
@@ -89,7 +90,7 @@ func (v *Volume) LastScope(scope string) *volumepb.Scope {
 	return v.limits[hex]
 }
 
-// DeleteScope removes a scope that holds no folder. An absent one is done.
+// DeleteScope removes a scope without folders. An absent scope is not an error.
 func (v *Volume) DeleteScope(ctx context.Context, scope string) error {
 	hex, err := hexID("scope", scope)
 	if err != nil {
@@ -103,8 +104,8 @@ func (v *Volume) DeleteScope(ctx context.Context, scope string) error {
 		if err != nil || v.mounts == nil {
 			return err
 		}
-		// Its file system had to be there to be seen empty. Once that is gone, the
-		// product can take the mount point away too.
+		// The file system had to be mounted to check that it is empty. After unmounting, the
+		// product can remove the mount point too.
 		if err := v.mounts.Unmount(hex); err != nil {
 			return err
 		}
@@ -121,11 +122,11 @@ func (v *Volume) DeleteScope(ctx context.Context, scope string) error {
 	return nil
 }
 
-// ours are the directories in a scope that hold no folders.
+// ours are the directories in a scope that contain no folders.
 var ours = []string{stagingDir, deletedDir, arrivingDir}
 
-// sweepScope takes our own directories out of a scope without folders, so
-// that the product finds it empty.
+// sweepScope removes the proxy's own directories from a scope without folders, so that it is
+// empty for the product.
 func (v *Volume) sweepScope(ctx context.Context, hex string) error {
 	s, err := v.openScope(hex)
 	if errdefs.IsNotFound(err) {
@@ -145,7 +146,7 @@ func (v *Volume) sweepScope(ctx context.Context, hex string) error {
 		return classify("delete scope", hex, err)
 	}
 	for _, p := range prefixes {
-		// A prefix goes only when nothing is in it: rmdir decides.
+		// rmdir removes a prefix only if it is empty.
 		if err := rmdirTwice(s, p); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("scope %s holds folders: %w", hex, errdefs.ErrFailedPrecondition)
 		}
@@ -176,7 +177,7 @@ func rmdirTwice(s *os.File, prefix string) error {
 	return unix.Unlinkat(int(s.Fd()), prefix, unix.AT_REMOVEDIR)
 }
 
-// Enforcement is how limits are kept, in words of the storage contract.
+// Enforcement returns how limits are enforced, in terms of the storage contract.
 func (v *Volume) Enforcement() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -190,7 +191,7 @@ func enforcementName(e volumepb.Enforcement) string {
 	return strings.ToLower(e.String())
 }
 
-// capabilityName is a capability as the storage contract spells it.
+// capabilityName returns the name of a capability in the storage contract.
 func capabilityName(c volumepb.Capability) string {
 	return strings.ReplaceAll(strings.ToLower(c.String()), "_", "-")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// mountScopes has the volume's scopes mounted, where the operator says how: what the
-// plugin wants mounted must be that.
+// mountScopes prepares the mounts of the volume's scopes if the configuration has a rule for
+// them. The mounts that the plugin requests must match the rule.
 func (v *Volume) mountScopes() {
 	if v.cfg.ScopeMount == nil {
 		return
@@ -37,7 +37,7 @@ func (v *Volume) plan(ctx context.Context, hex string) (scopemount.Spec, error) 
 	return scopemount.Spec{Type: plan.GetFsType(), Source: plan.GetSource(), Options: plan.GetOptions()}, err
 }
 
-// scopeIn opens the directory of a scope below the volume's root, mounted where it is a
+// scopeIn opens the directory of a scope below the volume's root, and mounts it if it is a
 // file system of its own.
 func (v *Volume) scopeIn(ctx context.Context, root *os.File, hex string) (*os.File, error) {
 	if v.mounts != nil {
@@ -56,11 +56,11 @@ func (v *Volume) scopeIn(ctx context.Context, root *os.File, hex string) (*os.Fi
 	return s, nil
 }
 
-// shutScope closes the directory of a scope to everyone but root, and takes set-uid and
-// device files their effect where someone else has mounted the scope: what is in folders
-// comes from containers, where people are root. A directory that is not root's is left
-// open: a server maps root to another user there, so agents need the permissions of
-// others, and containers cannot make files of root.
+// shutScope closes the directory of a scope to everyone but root, and disables set-uid and
+// device files if another process has mounted the scope: files in folders come from
+// containers, whose users can be root. A directory that root does not own stays open: its
+// server maps root to another user, so agents need the permissions of others, and containers
+// cannot create files as root.
 func (v *Volume) shutScope(s *os.File, hex string) {
 	v.mu.Lock()
 	done := v.shut[hex]
@@ -74,7 +74,7 @@ func (v *Volume) shutScope(s *os.File, hex string) {
 	if err == nil && st.Uid == 0 {
 		err = confine.Limit(s, closed)
 	}
-	if rerr := confine.Restrict(s); !errors.Is(rerr, unix.EINVAL) { // EINVAL: no mount of its own
+	if rerr := confine.Restrict(s); !errors.Is(rerr, unix.EINVAL) { // EINVAL: it is not a mount point
 		err = errors.Join(err, rerr)
 	}
 	if err != nil {
@@ -82,7 +82,7 @@ func (v *Volume) shutScope(s *os.File, hex string) {
 	}
 }
 
-// shutScopes closes the directories of all scopes that the volume has.
+// shutScopes closes the directories of all scopes of the volume.
 func (v *Volume) shutScopes() error {
 	names, err := v.Scopes()
 	for _, hex := range names {
@@ -96,8 +96,8 @@ func (v *Volume) shutScopes() error {
 	return err
 }
 
-// eachMounted calls f for every scope, mounted for that: the product knows which there
-// are, and the volume's root does not.
+// eachMounted mounts every scope and calls f for it. The list of scopes comes from the
+// product, because the volume's root does not have it.
 func (v *Volume) eachMounted(ctx context.Context, root *os.File, f func(s *os.File, hex string) error) error {
 	var all []string
 	err := v.EachScope(ctx, func(s *volumepb.Scope) error {
@@ -111,14 +111,14 @@ func (v *Volume) eachMounted(ctx context.Context, root *os.File, f func(s *os.Fi
 		var s *os.File
 		if s, err = v.scopeIn(ctx, root, hex); err == nil {
 			err = errors.Join(f(s, hex), s.Close())
-		} else if errdefs.IsNotFound(err) { // it was removed meanwhile
+		} else if errdefs.IsNotFound(err) { // deleted in the meantime
 			err = nil
 		}
 	}
 	return err
 }
 
-// tellMounts says who mounts the scopes, and what keeps them from being mounted.
+// tellMounts adds to the state who mounts the scopes, and the errors of mounts.
 func (v *Volume) tellMounts(s *State, caps *volumepb.OpenVolumeResponse) {
 	able := has(caps, volumepb.Capability_PER_SCOPE_MOUNT)
 	if v.mounts == nil && !able {

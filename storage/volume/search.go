@@ -13,14 +13,13 @@ import (
 	"github.com/berthhq/berth/internal/folderpath"
 )
 
-// searchTime is how long one Search looks.
+// searchTime is the duration of one Search.
 const searchTime = time.Second
 
-// Search returns what lies below a directory and has a text in its name, in
-// whatever case, directories before what is in them and each in the order of the
-// names' bytes. It ends after a while, or with a full page, and then returns a
-// cursor: the path it came to. Links are found and not followed, other mounts
-// not entered.
+// Search returns the entries below a directory whose names contain a text, ignoring case,
+// directories before their contents and each in the order of the names' bytes. It ends after
+// searchTime or with a full page, and returns a cursor: the path that it has reached. It finds
+// links but does not follow them, and does not enter other mounts.
 func (f *Folder) Search(ctx context.Context, path, text string, limit int, cursor string) ([]Entry, string, error) {
 	path, err := Clean(path)
 	if err != nil {
@@ -51,7 +50,7 @@ func (f *Folder) Search(ctx context.Context, path, text string, limit int, curso
 	return s.found, base64.RawURLEncoding.EncodeToString([]byte(s.at)), nil
 }
 
-// errPause ends a search that continues with the next call.
+// errPause ends a search that the next call continues.
 var errPause = errors.New("pause")
 
 type search struct {
@@ -62,22 +61,22 @@ type search struct {
 	found []Entry
 	seen  int
 	size  int    // bytes of the paths found
-	at    string // where it paused; "" = it saw all
+	at    string // path of the pause; "" = the search is complete
 }
 
-// batch is how many names of a directory are held at a time: a larger one is
-// read again for each batch.
+// batch is the number of names of a directory in memory. A larger directory is read again for
+// each batch.
 const batch = 100_000
 
-// dir looks through what comes after a path, "" for all. path is that of the
-// directory, below where the search began.
+// dir searches the entries after a path, or all for "". path is the directory's path, relative
+// to where the search began.
 func (s *search) dir(d *os.File, path, after string, depth int) error {
 	if depth > walkDepth {
 		return nil
 	}
 	first, rest, _ := strings.Cut(after, "/")
 	if after != "" {
-		// The entry at the cursor was seen, what is in it perhaps not.
+		// The entry at the cursor was already returned, but not all of its contents.
 		if err := s.descend(d, first, join(path, first), rest, depth); err != nil {
 			return err
 		}
@@ -98,7 +97,7 @@ func (s *search) dir(d *os.File, path, after string, depth int) error {
 	return nil
 }
 
-// look looks at one entry and what is in it.
+// look checks one entry and searches its contents.
 func (s *search) look(d *os.File, n entryName, path string, depth int) error {
 	if strings.Contains(strings.ToLower(n.name), s.text) {
 		var st unix.Stat_t

@@ -19,29 +19,30 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// lookEvery is the pause between two looks at every volume; a plugin that
-// comes or goes causes one at once.
-const lookEvery = 2 * time.Second
+// checkEvery is the pause between two checks of every volume. A plugin that starts or stops
+// triggers a check at once.
+const checkEvery = 2 * time.Second
 
-// longestSockets leaves room for two names in the 107 bytes of a socket's path.
+// longestSockets leaves space for two names in the 107 bytes of a socket's path.
 const longestSockets = 64
 
-// Set is the volumes of one proxy and the plugin processes behind them, one
-// for each program. Make it with NewSet.
+// Set is the volumes of one proxy and their plugin processes, one for each program. NewSet
+// creates one.
 type Set struct {
 	volumes []*Volume
 	hosts   []*pluginhost.Host[*plugin.Client]
-	sockets string // directory of the plugins' sockets; "" = the system's
+	sockets string // directory of the plugins' sockets; "": the system's default
 	wake    chan struct{}
 
 	mu      sync.Mutex
-	changed chan struct{} // closed at the next change of a state
+	changed chan struct{} // closed and replaced at every change of a state
 }
 
-// NewSet checks the configuration; dir keeps which file system each volume is.
+// NewSet checks the configuration. dir stores the identity of each volume.
 func NewSet(dir string, configs []Config, log *slog.Logger) (*Set, error) {
 	s := &Set{wake: make(chan struct{}, 1), changed: make(chan struct{})}
-	// Of our own, so that what a killed proxy left is found and removed.
+	// The directory is the proxy's own, so that a restart after a crash finds and removes old
+	// sockets.
 	if own := filepath.Join(dir, "run"); len(own) <= longestSockets {
 		s.sockets = own
 	}
@@ -98,8 +99,8 @@ func (s *Set) host(c Config, log *slog.Logger) *pluginhost.Host[*plugin.Client] 
 	return h
 }
 
-// Run keeps the plugins running and the states current until the context
-// ends. It leaves no process behind.
+// Run keeps the plugins running and the states current until the context ends. It leaves no
+// plugin process behind.
 func (s *Set) Run(ctx context.Context) error {
 	if s.sockets != "" {
 		if err := errors.Join(os.RemoveAll(s.sockets), os.MkdirAll(s.sockets, 0o700)); err != nil {
@@ -108,7 +109,7 @@ func (s *Set) Run(ctx context.Context) error {
 	}
 	var wg sync.WaitGroup
 	for _, h := range s.hosts {
-		wg.Go(func() { _ = h.Run(ctx) }) // a disabled plugin shows in the state
+		wg.Go(func() { _ = h.Run(ctx) }) // the state shows a disabled plugin
 	}
 	wg.Go(func() { s.watch(ctx) })
 	for _, v := range s.volumes {
@@ -120,8 +121,8 @@ func (s *Set) Run(ctx context.Context) error {
 	return nil
 }
 
-// Release takes away what restricts the volumes, once nothing works on them any more:
-// work restricts a volume again, and an open file keeps a mount where it is.
+// Release removes the restrictions of the volumes' mounts when no operation runs any more: an
+// operation would restrict a volume again, and an open file would keep its mount busy.
 func (s *Set) Release() {
 	for _, v := range s.volumes {
 		v.identity.guard.Release()
@@ -129,7 +130,7 @@ func (s *Set) Release() {
 }
 
 func (s *Set) watch(ctx context.Context) {
-	ticks := time.NewTicker(lookEvery)
+	ticks := time.NewTicker(checkEvery)
 	defer ticks.Stop()
 	for {
 		var wg sync.WaitGroup
@@ -164,7 +165,7 @@ func (s *Set) tell() {
 	s.changed = make(chan struct{})
 }
 
-// Changed is closed at the next change of a volume's state.
+// Changed returns a channel that is closed at the next change of a volume's state.
 func (s *Set) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

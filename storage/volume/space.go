@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Space is what there is of bytes and files for a folder: of its scope's limit, and of the
-// file system where that has less.
+// Space is the space of a folder in bytes and files: that of its scope's limit, or that of the
+// file system if less.
 type Space struct {
 	Total, Left, Used int64  // bytes
-	Files, FilesLeft  uint64 // 0 where the file system does not count
+	Files, FilesLeft  uint64 // 0 if the file system does not count files
 }
 
-// Space returns the folder's space. What writers were promised is not left.
+// Space returns the folder's space. Reservations of writers are not part of the free space.
 func (f *Folder) Space(ctx context.Context) (Space, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.dir.Fd()), &st); err != nil {

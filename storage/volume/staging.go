@@ -12,21 +12,20 @@ import (
 	"github.com/berthhq/berth/internal/foldergroup"
 )
 
-// stagingDir, in a scope, holds uploads until they are complete. It counts
-// against the scope's limit, lies on the folders' file system, and no
-// container can reach it: they mount folders.
+// stagingDir, in a scope, contains uploads until they are complete. It counts against the
+// scope's limit, is on the file system of the folders, and cannot be reached by containers,
+// which mount only folders.
 const stagingDir = ".upload"
 
 // Staging is the open staging directory of a scope.
 type Staging struct{ dir *os.File }
 
-// Staging opens the scope's staging directory, making it if needed. The
-// caller closes it.
+// Staging opens the scope's staging directory and creates it if needed. The caller closes it.
 func (v *Volume) Staging(scope string) (*Staging, error) {
 	return v.staging(scope, func(s *os.File) (*os.File, error) { return mkdir(s, stagingDir, 0o700, plain) })
 }
 
-// Staged is Staging that answers NotFound instead of making the directory.
+// Staged opens the scope's staging directory, or returns NotFound if it does not exist.
 func (v *Volume) Staged(scope string) (*Staging, error) {
 	return v.staging(scope, func(s *os.File) (*os.File, error) { return openDir(s, stagingDir, plain) })
 }
@@ -60,7 +59,7 @@ func (s *Staging) Open(name string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// WriteFile writes a small file so that it is there in full or not at all.
+// WriteFile writes a small file atomically.
 func (s *Staging) WriteFile(name string, raw []byte) error {
 	f, err := s.Open(name+".new", unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
 	if err != nil {
@@ -73,12 +72,12 @@ func (s *Staging) WriteFile(name string, raw []byte) error {
 	return s.Rename(name+".new", name)
 }
 
-// Rename puts a file in the place of another.
+// Rename replaces one file by another.
 func (s *Staging) Rename(from, to string) error {
 	return classify("staging", to, unix.Renameat(int(s.dir.Fd()), from, int(s.dir.Fd()), to))
 }
 
-// Remove removes a file; an absent one is done.
+// Remove removes a file. An absent file is not an error.
 func (s *Staging) Remove(name string) error {
 	if err := unix.Unlinkat(int(s.dir.Fd()), name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return classify("staging", name, err)
@@ -86,7 +85,7 @@ func (s *Staging) Remove(name string) error {
 	return nil
 }
 
-// Each calls f with the name of every file and when it was last changed.
+// Each calls f with the name and the modification time of every file.
 func (s *Staging) Each(f func(name string, modified time.Time)) error {
 	d, err := openDir(s.dir, "", plain)
 	if err != nil {
@@ -101,10 +100,10 @@ func (s *Staging) Each(f func(name string, modified time.Time)) error {
 	}))
 }
 
-// Placing is how a file comes to its place.
+// Placing are the options of Publish.
 type Placing struct {
-	Replace bool // a file or link that is there
-	Parents bool // missing directories are made; else they are NotFound
+	Replace bool // replace a file or link at the target
+	Parents bool // create missing directories; without it they are NotFound
 }
 
 // Publish moves a complete staging file to its place in a folder, in one step.
@@ -136,8 +135,8 @@ func (f *Folder) Publish(s *Staging, name, path string, how Placing) error {
 	return classify("publish", path, parent.Sync())
 }
 
-// inherit gives a file the owner of the one that it replaces, or else the group of the
-// directory that it comes to, as if it had been made there.
+// inherit sets the owner of a file to that of the file that it replaces, or else its group to
+// that of its directory, as if the file had been created there.
 func inherit(from *os.File, name string, to *os.File, last string) error {
 	var dir, file unix.Stat_t
 	if err := unix.Fstat(int(to.Fd()), &dir); err != nil {
@@ -152,14 +151,14 @@ func inherit(from *os.File, name string, to *os.File, last string) error {
 		uid, gid = int(file.Uid), int(file.Gid)
 	}
 	err = unix.Fchownat(int(from.Fd()), name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) { // a proxy that is not root, or a server that knows no numbers
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) { // the proxy is not root, or the server does not support numeric ids
 		return nil
 	}
 	return err
 }
 
-// Scopes lists the scopes that have a directory, in hex; where scopes are mounts of ours,
-// those that are mounted.
+// Scopes returns the scopes that have a directory, in hex; if the proxy mounts scopes, those
+// that are mounted.
 func (v *Volume) Scopes() ([]string, error) {
 	if v.mounts != nil {
 		return v.mounts.Mounted()

@@ -13,10 +13,10 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// How old an answer of the product may be: however many managers and scrapers
-// look, the vendor is asked once in that time.
+// The maximum age of an answer of the product. The product is called once within this time,
+// however many managers and scrapers read the state.
 const (
-	healthAge   = 10 * time.Second // and rates
+	healthAge   = 10 * time.Second // also for performance
 	capacityAge = 30 * time.Second
 	askTimeout  = 10 * time.Second
 )
@@ -31,12 +31,12 @@ type State struct {
 	Message       string
 	Details       map[string]string
 	Capabilities  []string
-	Enforcement   string                      // "" = not known yet
+	Enforcement   string                      // "" = unknown
 	Capacity      *volumepb.CapacityReport    // nil = unknown
-	Performance   *volumepb.PerformanceSample // nil = the product does not tell
+	Performance   *volumepb.PerformanceSample // nil = the product does not report it
 }
 
-// answers are what the plugin said last, and when.
+// answers are the plugin's latest answers and their times.
 type answers struct {
 	from                              *plugin.Client
 	health                            *volumepb.HealthReport
@@ -45,14 +45,14 @@ type answers struct {
 	healthAt, capacityAt, performedAt time.Time
 }
 
-// State is the result of the last look.
+// State returns the state as of the last check.
 func (v *Volume) State() State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.state
 }
 
-// look brings the state up to date and reports whether it changed. One at a time.
+// look updates the state and reports whether it changed. It must not run concurrently.
 func (v *Volume) look(ctx context.Context) bool {
 	s := State{Name: v.cfg.Name, Health: volumepb.HealthReport_HEALTHY}
 	root, err := v.identity.root()
@@ -64,7 +64,7 @@ func (v *Volume) look(ctx context.Context) bool {
 	}
 	if err == nil {
 		if err := v.ask(ctx, &s); err != nil {
-			// Folders still work; scopes do not.
+			// Operations on folders still work; those on scopes do not.
 			s.Health, s.Message = volumepb.HealthReport_DEGRADED, err.Error()
 		}
 	}
@@ -86,8 +86,7 @@ func (v *Volume) look(ctx context.Context) bool {
 		old.Enforcement != s.Enforcement || !slices.Equal(old.Capabilities, s.Capabilities)
 }
 
-// shutOnce closes the scopes that were there before this process, once their volume is
-// mounted.
+// shutOnce closes the scopes that existed before this process, once their volume is mounted.
 func (v *Volume) shutOnce() {
 	if v.swept {
 		return
@@ -99,7 +98,7 @@ func (v *Volume) shutOnce() {
 	v.swept = err == nil
 }
 
-// ask fills in what the plugin knows.
+// ask adds the plugin's values to the state.
 func (v *Volume) ask(ctx context.Context, s *State) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -123,7 +122,7 @@ func (v *Volume) ask(ctx context.Context, s *State) error {
 	})
 }
 
-// refresh asks for what is too old.
+// refresh calls the plugin for values that are too old.
 func (v *Volume) refresh(ctx context.Context, c *plugin.Client, caps *volumepb.OpenVolumeResponse) error {
 	if v.told.from != c {
 		v.told = answers{from: c}
@@ -151,7 +150,7 @@ func (v *Volume) refresh(ctx context.Context, c *plugin.Client, caps *volumepb.O
 		if err == nil {
 			err = checkRates(p)
 		}
-		if err != nil { // nice to have: the volume works without
+		if err != nil { // optional: the volume works without it
 			v.log.Debug("performance", "error", err)
 			p = nil
 		}
@@ -160,7 +159,7 @@ func (v *Volume) refresh(ctx context.Context, c *plugin.Client, caps *volumepb.O
 	return nil
 }
 
-// checkRates refuses what cannot be a rate.
+// checkRates rejects values that cannot be rates.
 func checkRates(p *volumepb.PerformanceSample) error {
 	for _, rate := range []*float64{
 		p.ReadOpsPerSecond, p.WriteOpsPerSecond, p.ReadBytesPerSecond, p.WriteBytesPerSecond, p.ReadLatencyUs, p.WriteLatencyUs,

@@ -18,29 +18,29 @@ import (
 	"github.com/berthhq/berth/internal/folderpath"
 )
 
-// Pair is a path of a folder and its new path, perhaps in another one.
+// Pair is a path in a folder and its new path, which can be in another folder.
 type Pair struct{ From, To string }
 
 // Transfer copies or moves files, directories and links between folders.
 type Transfer struct {
 	From, To  *Folder
 	Pairs     []Pair
-	Move      bool // of one volume; renames where the file system does
-	Overwrite bool // replace a file or link that is at a target
+	Move      bool // both folders on one volume; renames if the file system can
+	Overwrite bool // replace a file or link at a target
 	Meter     *Meter
-	// Settled is told what became of every pair, once and in no order.
+	// Settled is called once with the result of every pair, in no order.
 	Settled func(i int, e Entry, err error)
 }
 
-// Run does what can be done and fails as a whole only when it was ended. The copies
-// are made beside the folder and appear together when all are on disk; after an
-// interruption they continue.
+// Run processes all pairs, and returns an error only if it was cancelled. Copies are created
+// outside of the folder and appear together when all are on disk. A repeated call continues an
+// interrupted one.
 func (t *Transfer) Run(ctx context.Context) error {
 	if t.Move && t.From.vol != t.To.vol {
 		return invalid("from volume %q to %q: only copies go to another volume", t.From.vol.Name(), t.To.vol.Name())
 	}
 	pairs := make([]Pair, len(t.Pairs))
-	var left []int // to be copied
+	var left []int // pairs to copy
 	for i := range t.Pairs {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (t *Transfer) check(p Pair) (Pair, error) {
 
 func (t *Transfer) same() bool { return t.From.vol == t.To.vol && t.From.Path == t.To.Path }
 
-// settle tells how it went with a pair.
+// settle reports the result of a pair.
 func (t *Transfer) settle(i int, p Pair, err error) {
 	var e Entry
 	if err == nil {
@@ -97,7 +97,7 @@ func (t *Transfer) settle(i int, p Pair, err error) {
 	t.Settled(i, e, err)
 }
 
-// into opens the directory that something goes to.
+// into opens the target directory of a pair.
 func (t *Transfer) into(p Pair) (*os.File, string, error) {
 	d, name, err := t.To.parent(p.To)
 	if errors.Is(err, unix.ENOENT) {
@@ -107,8 +107,8 @@ func (t *Transfer) into(p Pair) (*os.File, string, error) {
 	return d, name, err
 }
 
-// rehome is rename that keeps the limit of another scope to which something moves, where
-// the proxy has to keep it.
+// rehome renames a pair into another scope if that scope's limit, which the proxy must
+// enforce, allows it.
 func (t *Transfer) rehome(ctx context.Context, p Pair) error {
 	scope, vol := t.To.Path[:32], t.To.vol
 	if t.From.Path[:32] == scope || vol.Enforcement() != "cooperative" {
@@ -136,7 +136,7 @@ func (t *Transfer) rehome(ctx context.Context, p Pair) error {
 	return nil
 }
 
-// rename moves without copying; EXDEV where that cannot be.
+// rename moves a pair without copying; EXDEV if that is not possible.
 func (t *Transfer) rename(p Pair) error {
 	source, fromName, err := t.From.parent(p.From)
 	if err != nil {
@@ -161,7 +161,7 @@ func (t *Transfer) rename(p Pair) error {
 	return classify("move to", p.To, err)
 }
 
-// carry makes copies and puts them to their places.
+// carry copies pairs and moves the copies to their targets.
 func (t *Transfer) carry(ctx context.Context, pairs []Pair, left []int) (err error) {
 	a, err := openArrival(t.To.scope, t.name())
 	if err != nil {
@@ -203,23 +203,23 @@ func (t *Transfer) carry(ctx context.Context, pairs []Pair, left []int) (err err
 	return classify("copy", "", a.remove())
 }
 
-// name is the same for the same call.
+// name returns the same name for the same call.
 func (t *Transfer) name() string {
 	raw, err := json.Marshal([]any{t.From.vol.Name(), t.From.Path, t.To.Path, t.Pairs, t.Move, t.Overwrite})
 	if err != nil {
-		panic(err) // strings and booleans only
+		panic(err) // cannot happen: only strings and booleans
 	}
 	sum := sha256.Sum256(raw)
 	return "files-" + hex.EncodeToString(sum[:16])
 }
 
-// room counts what is to be copied and refuses what the scope has no room for.
+// room counts the bytes to copy and returns an error if the scope has no space for them.
 func (t *Transfer) room(ctx context.Context, a *arrival, pairs []Pair, left []int) error {
 	c := counter{ctx: ctx, sizes: true}
 	for _, i := range left {
 		dir, name, err := t.From.parent(pairs[i].From)
 		if err != nil {
-			continue // it is told when its turn comes
+			continue // reported when its turn comes
 		}
 		err = c.count(dir, name)
 		dir.Close()
@@ -231,8 +231,8 @@ func (t *Transfer) room(ctx context.Context, a *arrival, pairs []Pair, left []in
 	return a.admit(ctx, t.To.vol, t.To.Path[:32], c.bytes, t.Meter)
 }
 
-// one makes the copy of one pair in the arrival, unless an earlier call came to
-// put it to its place.
+// one copies one pair into the arrival directory, unless an earlier call has already moved the
+// copy to its target.
 func (t *Transfer) one(ctx context.Context, c *copier, a *arrival, j *journal, i int, p Pair) (arrived bool, err error) {
 	target, toName, err := t.into(p)
 	if err != nil {
@@ -265,14 +265,14 @@ func (t *Transfer) one(ctx context.Context, c *copier, a *arrival, j *journal, i
 		err = classify("copy", p.From, notRegular{})
 	}
 	if err != nil && ctx.Err() == nil {
-		// What does not fit gives its space back, and the next one its own try.
+		// A pair that does not fit frees its space, and the next one is tried.
 		c.restart(ctx)
 		err = errors.Join(err, (&remover{ctx: ctx, resolve: plain, meter: NewMeter()}).tree(a.dir, name))
 	}
 	return false, err
 }
 
-// place puts a copy to its place, and takes the original away where it moves.
+// place moves a copy to its target, and for a move removes the original.
 func (t *Transfer) place(ctx context.Context, a *arrival, j *journal, i int, p Pair) error {
 	target, toName, err := t.into(p)
 	if err != nil {
@@ -291,7 +291,7 @@ func (t *Transfer) place(ctx context.Context, a *arrival, j *journal, i int, p P
 	return t.leave(ctx, p)
 }
 
-// leave removes the original of what has arrived by a move.
+// leave removes the original of a moved pair.
 func (t *Transfer) leave(ctx context.Context, p Pair) error {
 	if !t.Move {
 		return nil
@@ -302,8 +302,8 @@ func (t *Transfer) leave(ctx context.Context, p Pair) error {
 	return nil
 }
 
-// journal tells, after a crash, which copies were put to their places: by the
-// inode, since another file of the same name may have come there.
+// journal records which copies were moved to their targets, for a repeated call after a crash.
+// It uses inodes, since another file with the same name may be at the target.
 type journal struct {
 	file   *os.File
 	placed map[int]uint64
@@ -319,13 +319,13 @@ func openJournal(dir *os.File) (*journal, error) {
 		var i int
 		var ino uint64
 		if _, err := fmt.Fscanf(f, "%d %d\n", &i, &ino); err != nil {
-			return j, nil // the end, or a line that was cut off with its proxy
+			return j, nil // the end, or an incomplete line of a killed proxy
 		}
 		j.placed[i] = ino
 	}
 }
 
-// note writes that a copy is about to be put to its place.
+// note records that a copy is about to be moved to its target.
 func (j *journal) note(dir *os.File, i int) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(dir.Fd()), strconv.Itoa(i), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree returns a page of the regular files below a directory, or the one file that is
-// at the path, in the order of their paths' parts, and whether there are more. It goes
-// on after a file of the page before. Links and what else is not a file are left out.
+// Tree returns a page of the regular files below a directory, or the one file at the path,
+// ordered by the parts of their paths, and whether there are more. It continues after a file
+// of the previous page. Links and other entries that are not files are left out.
 func (f *Folder) Tree(ctx context.Context, path string, limit int, after string) (files []Entry, more bool, err error) {
 	path, err = Clean(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *Folder) Tree(ctx context.Context, path string, limit int, after string)
 	return w.files, false, err
 }
 
-// errFull ends a walk that has a page.
+// errFull ends a walk when the page is full.
 var errFull = errors.New("the page is full")
 
 type treeWalk struct {
@@ -63,13 +63,13 @@ type treeWalk struct {
 	files  []Entry
 }
 
-// directory adds the files below a directory, from after the path whose parts are given.
+// directory adds the files below a directory that come after a path, given in parts.
 func (w *treeWalk) directory(path string, after []string) error {
 	cursor := ""
 	if len(after) > 0 {
 		if len(after) > 1 {
 			err := w.directory(join(path, after[0]), after[1:])
-			if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsInvalidArgument(err) { // it is not a directory any more
+			if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsInvalidArgument(err) { // no longer a directory
 				return err
 			}
 		}
@@ -87,7 +87,7 @@ func (w *treeWalk) directory(path string, after []string) error {
 			switch e.Mode & unix.S_IFMT {
 			case unix.S_IFDIR:
 				err = w.directory(e.Path, nil)
-				if errdefs.IsNotFound(err) { // gone since
+				if errdefs.IsNotFound(err) { // deleted since
 					err = nil
 				}
 			case unix.S_IFREG:

@@ -1,7 +1,6 @@
-// Package volume is the data side of the volumes a storage proxy serves:
-// which file system must be mounted where, folders and the files in them, and
-// the plugin that knows the product below. All work on users' paths in the
-// proxy goes through its Folder.
+// Package volume is the data side of the volumes of a storage proxy: the check that the right
+// file system is mounted, folders and their files, and the plugin of the storage product. All
+// access of the proxy to users' paths goes through its Folder.
 package volume
 
 import (
@@ -26,17 +25,17 @@ import (
 
 // Config describes one volume.
 type Config struct {
-	Name      string // as people see it
+	Name      string // as users see it
 	Backend   string // path of the plugin's program
 	SHA256    string // of that program, hex; "" = not checked
 	MountPath string // absolute
-	// OptionsJSON goes to the plugin as it is.
+	// OptionsJSON is passed to the plugin unchanged.
 	OptionsJSON string
-	// Create makes the directory when it is absent and takes it though it is
-	// not a mount point: for a single machine with its data on its own disk.
+	// Create creates the directory if it is absent, and accepts one that is not a mount point:
+	// for a single machine with its data on its own disk.
 	Create bool
-	// ScopeMount is how the scopes are mounted where each is a file system of its own;
-	// nil = nothing is mounted for them here.
+	// ScopeMount is the rule for mounting scopes that are file systems of their own; nil: the
+	// proxy mounts no scopes.
 	ScopeMount *scopemount.Rule
 }
 
@@ -61,7 +60,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// inFlight bounds the calls under way to a plugin for one volume.
+// inFlight limits the concurrent calls to a plugin for one volume.
 const inFlight = 16
 
 // Volume is one volume. Folder calls need only the mounted file system; scope
@@ -69,30 +68,30 @@ const inFlight = 16
 type Volume struct {
 	cfg      Config
 	identity identity
-	mounts   *scopemount.Mounts // nil where scopes are no mounts of ours
+	mounts   *scopemount.Mounts // nil if the proxy does not mount scopes
 	host     *pluginhost.Host[*plugin.Client]
 	log      *slog.Logger
 	slots    chan struct{}
 
-	opening  sync.Mutex // held while a process opens the volume
+	opening  sync.Mutex // held while the volume is opened in a process
 	promises promises
-	told     answers // of look alone, as swept
-	swept    bool    // scopes of an earlier process were closed
+	told     answers // used only by look, as is swept
+	swept    bool    // the scopes of an earlier process were closed
 
-	mu     sync.Mutex     // never held across a call to the plugin: it may hang
+	mu     sync.Mutex     // never held across a call to the plugin, which may hang
 	opened *plugin.Client // the process in which the volume is open
 	caps   *volumepb.OpenVolumeResponse
 	state  State
-	limits map[string]*volumepb.Scope // last answer by scope, for when the plugin is away
-	on     uint64                     // the mount on which the volume was opened
-	shut   map[string]bool            // scopes whose directories were closed to everyone but root
+	limits map[string]*volumepb.Scope // last answer by scope, for use while the plugin does not answer
+	on     uint64                     // id of the mount at the time of opening
+	shut   map[string]bool            // scopes whose directories are closed to everyone but root
 }
 
-// Name is the volume's name.
+// Name returns the volume's name.
 func (v *Volume) Name() string { return v.cfg.Name }
 
-// call runs f with the plugin, with the volume mounted and open in it, and
-// turns gRPC codes into error classes.
+// call runs f with the plugin after it has made sure that the volume is mounted and open, and
+// converts gRPC codes to error classes.
 func (v *Volume) call(ctx context.Context, f func(*plugin.Client) error) error {
 	select {
 	case v.slots <- struct{}{}:
@@ -115,7 +114,7 @@ func (v *Volume) open(ctx context.Context) (*plugin.Client, error) {
 	root, err := v.identity.root()
 	if err != nil {
 		v.mu.Lock()
-		v.opened = nil // what is mounted next is opened again
+		v.opened = nil // another mount must be opened again
 		v.mu.Unlock()
 		return nil, err
 	}
@@ -164,7 +163,7 @@ func has(r *volumepb.OpenVolumeResponse, want volumepb.Capability) bool {
 	return false
 }
 
-// Room refuses what the file system has no space for right now.
+// Room returns an error if the file system has too little free space right now.
 func (v *Volume) Room(size int64) error {
 	root, err := v.identity.root()
 	if err != nil {

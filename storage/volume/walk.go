@@ -13,22 +13,22 @@ import (
 	"github.com/berthhq/berth/internal/folderpath"
 )
 
-// Node is a directory or regular file that Walk has come to.
+// Node is a directory or regular file of a Walk.
 type Node struct {
-	Path string // below the directory that is walked
+	Path string // relative to the walked directory
 	Info fs.FileInfo
 	File *os.File // open for reading; nil for a directory
 }
 
-// Walk calls f for every directory and regular file below dir, which it
-// closes. Links are never followed; they, FIFOs, sockets, devices and what
-// vanishes meanwhile are left out. Memory does not grow with the tree. What is in
-// directories that are too deep is left out, too, and deep is called with their paths.
+// Walk calls f for every directory and regular file below dir, and closes dir. It never
+// follows links, and leaves out links, FIFOs, sockets, devices and entries that vanish
+// meanwhile. Its memory does not grow with the tree. It leaves out the contents of directories
+// that are too deep, and calls deep with their paths.
 func Walk(ctx context.Context, dir *os.File, f func(Node) error, deep func(path string)) error {
 	return (&walker{ctx, f, deep}).walk(dir, "", 0)
 }
 
-// walkDepth bounds the open descriptors of one walk.
+// walkDepth limits the open descriptors of one walk.
 const walkDepth = folderpath.MaxDepth
 
 type walker struct {
@@ -93,7 +93,7 @@ func (w *walker) descend(dir *os.File, name, path string, depth int) error {
 	return w.walk(sub, path, depth+1)
 }
 
-// skipped turns what a walk leaves out into nil.
+// skipped returns nil for the errors of entries that a walk leaves out.
 func skipped(path string, err error) error {
 	var special notRegular
 	for _, e := range []error{unix.ENOENT, unix.ELOOP, unix.EXDEV, unix.ENOTDIR} {

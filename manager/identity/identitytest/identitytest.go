@@ -1,6 +1,6 @@
-// Package identitytest gives tests of the manager's services a database with
-// the schema in it, and people: two domains, each with an admin, a project, its
-// project admin and a member. Only tests import it.
+// Package identitytest provides tests of the manager's services with a database and users: two
+// domains, each with an admin, a project, its project admin and a member. Only tests import
+// it.
 package identitytest
 
 import (
@@ -22,22 +22,22 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// Password is that of everyone in a World.
+// Password is the password of every user of a World.
 const Password = "a good password"
 
-// Hasher is too cheap for anything but tests.
+// Hasher is a fast hasher, only for tests.
 func Hasher() *password.Hasher {
 	return password.NewHasher(password.Cost{Memory: 64, Time: 1, Threads: 1})
 }
 
-// Client opens an empty database with the schema, gone after the test.
+// Client opens an empty database with the schema, which is dropped after the test.
 func Client(t testing.TB) *ent.Client {
 	t.Helper()
 	client, _ := Store(t)
 	return client
 }
 
-// Store is Client with the database below it.
+// Store is Client, plus the database connection.
 func Store(t testing.TB) (*ent.Client, *sql.DB) {
 	t.Helper()
 	dsn := testenv.PostgresFrom(t, "schema", func(ctx context.Context, dsn string) error {
@@ -57,7 +57,7 @@ func Store(t testing.TB) (*ent.Client, *sql.DB) {
 	return client, db
 }
 
-// World is a superadmin, a monitor and two domains that know nothing of each other.
+// World is a superadmin, a monitor and two domains that cannot see each other.
 type World struct {
 	Client     *ent.Client
 	Superadmin *ent.User
@@ -65,7 +65,7 @@ type World struct {
 	A, B       Domain
 }
 
-// Domain is a domain with people.
+// Domain is a domain with users.
 type Domain struct {
 	*ent.Domain
 	Project *ent.Project
@@ -75,13 +75,13 @@ type Domain struct {
 	Loner   *ent.User // member of no project
 }
 
-// New fills a fresh database.
+// New fills a new database.
 func New(t testing.TB) *World {
 	t.Helper()
 	return Fill(t, Client(t))
 }
 
-// Fill puts the people into an empty database.
+// Fill creates the users in an empty database.
 func Fill(t testing.TB, client *ent.Client) *World {
 	t.Helper()
 	w := &World{Client: client}
@@ -121,13 +121,13 @@ func (m maker) user(d *ent.Domain, name string, role user.Role) *ent.User {
 		SaveX(m.ctx)
 }
 
-// As returns a context in which u asks.
+// As returns a context with u as the viewer.
 func (w *World) As(t testing.TB, u *ent.User) context.Context {
 	t.Helper()
 	return viewer.With(t.Context(), w.Viewer(t, u))
 }
 
-// Viewer returns u as the one who asks, with the memberships of now.
+// Viewer returns u as a viewer with their current memberships.
 func (w *World) Viewer(t testing.TB, u *ent.User) *viewer.Viewer {
 	t.Helper()
 	system := viewer.SystemContext(t.Context())

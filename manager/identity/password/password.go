@@ -1,5 +1,5 @@
-// Package password hashes and checks passwords with argon2id, kept as PHC
-// strings, so that the cost can grow while old hashes still work.
+// Package password hashes and checks passwords with argon2id, stored as PHC strings, so that
+// the cost can grow while old hashes stay valid.
 package password
 
 import (
@@ -23,25 +23,26 @@ const (
 	MaxLength = 128
 )
 
-// Cost is what one hash takes.
+// Cost is the cost of one hash.
 type Cost struct {
 	Memory  uint32 // KiB
 	Time    uint32 // passes
 	Threads uint8
 }
 
-// DefaultCost is OWASP's smallest memory with a pass more than it asks for:
-// 19 MiB, so that a burst of logins does not push out everything else.
+// DefaultCost is OWASP's configuration with the least memory, plus one pass: 19 MiB, so that
+// many concurrent logins do not exhaust the memory.
 func DefaultCost() Cost { return Cost{Memory: 19 * 1024, Time: 3, Threads: 1} }
 
-// most any stored hash may cost: a row must not be able to stop the manager.
+// most is the highest cost of a stored hash that is accepted, so that a row cannot block the
+// manager.
 var most = Cost{Memory: 256 * 1024, Time: 16, Threads: 16}
 
-// parallel bounds hashing, and with it the memory it needs.
+// parallel limits concurrent hashing, and so the memory that it needs.
 const parallel = 4
 
-// giveBackAfter is how long the memory of a hash is kept for others. Go itself keeps it
-// for minutes: a manager with nothing to do would hold on to twice what it needs.
+// giveBackAfter is how long the memory of a hash is kept for the next one. Go keeps freed
+// memory for minutes, so an idle manager would use twice the memory that it needs.
 const giveBackAfter = 2 * time.Second
 
 const (
@@ -49,16 +50,16 @@ const (
 	keyLength  = 32
 )
 
-// Hasher makes and checks hashes; at most a few at once.
+// Hasher creates and checks hashes, a few concurrently.
 type Hasher struct {
 	cost  Cost
 	slots *semaphore.Weighted
 	dummy string
-	// giving is true while memory is to be given back.
+	// giving is true while memory is scheduled to be returned.
 	giving atomic.Bool
 }
 
-// NewHasher returns a Hasher that makes hashes of the cost.
+// NewHasher returns a Hasher with a cost for new hashes.
 func NewHasher(cost Cost) *Hasher {
 	h := &Hasher{cost: cost, slots: semaphore.NewWeighted(parallel)}
 	h.dummy = h.encode(make([]byte, saltLength), make([]byte, keyLength))
@@ -76,9 +77,9 @@ func (h *Hasher) Hash(ctx context.Context, p string) (string, error) {
 	return h.encode(salt, argon2.IDKey([]byte(p), salt, h.cost.Time, h.cost.Memory, h.cost.Threads, keyLength)), nil
 }
 
-// Check reports whether p is the password of hash, and whether the hash is of
-// another cost than new ones and should be made again. An empty hash, of a user
-// that does not exist, takes as long and never matches.
+// Check reports whether p is the password of hash, and whether the hash has another cost than
+// new ones and should be replaced. An empty hash, of a user that does not exist, takes the
+// same time and never matches.
 func (h *Hasher) Check(ctx context.Context, hash, p string) (ok, stale bool, err error) {
 	exists := hash != ""
 	if !exists {
@@ -100,8 +101,8 @@ func (h *Hasher) Check(ctx context.Context, hash, p string) (ok, stale bool, err
 	return ok, ok && (cost != h.cost || len(want) != keyLength), nil
 }
 
-// release lets the next hash begin, and has the memory given back to the system, at most
-// once in giveBackAfter.
+// release lets the next hash begin, and schedules the return of memory to the system, at most
+// once within giveBackAfter.
 func (h *Hasher) release() {
 	h.slots.Release(1)
 	if h.giving.CompareAndSwap(false, true) {
@@ -142,12 +143,12 @@ func decode(hash string) (c Cost, salt, key []byte, err error) {
 	return c, salt, key, nil
 }
 
-// alphabet leaves out what people mistake for something else.
+// alphabet leaves out characters that are easily confused.
 const alphabet = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 // Generate returns a random password of n characters.
 func Generate(n int) string {
-	const fair = 256 - 256%len(alphabet) // bytes beyond would favour the first letters
+	const fair = 256 - 256%len(alphabet) // larger bytes would make the first letters more likely
 	out := make([]byte, 0, n)
 	for b := make([]byte, n); len(out) < n; {
 		rand.Read(b)

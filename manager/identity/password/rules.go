@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// Rules are what a domain asks of passwords.
+// Rules are a domain's requirements for passwords.
 type Rules struct {
 	MinLength int // characters; 0 is MinLength
 }
@@ -19,8 +19,8 @@ type Rules struct {
 // RulesOf returns the rules of a domain.
 func RulesOf(d *ent.Domain) Rules { return Rules{MinLength: d.PasswordMinLength} }
 
-// Check reports whether p can be a password of someone who is known by some
-// names, such as their e-mail.
+// Check reports whether p can be the password of a user with the given names, such as their
+// e-mail address.
 func (r Rules) Check(field, p string, names ...string) error {
 	least := r.MinLength
 	if least <= 0 {
@@ -50,7 +50,7 @@ func (r Rules) Check(field, p string, names ...string) error {
 	return nil
 }
 
-// leastKinds is how many different characters a password must have at least.
+// leastKinds is the minimum number of different characters of a password.
 const leastKinds = 3
 
 func kinds(p string) int {
@@ -61,7 +61,7 @@ func kinds(p string) int {
 	return len(seen)
 }
 
-// common are the passwords that people choose most, in lower case.
+// common are the most frequent passwords, in lower case.
 //
 //go:embed common.txt
 var common string

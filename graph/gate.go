@@ -15,9 +15,9 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// door is in front of the transports: it reads the body, refuses what no transport
-// takes, and tells no one without a login how the schema looks.
-func door(next http.Handler) http.Handler {
+// gate runs before the transports: it reads the body, rejects requests that no transport
+// accepts, and hides the schema from clients that are not logged in.
+func gate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if r.Header.Get("Upgrade") != "" {
@@ -47,8 +47,9 @@ func door(next http.Handler) http.Handler {
 	})
 }
 
-// readable returns why a request is no GraphQL request. It leaves the body to be read
-// once more, and to post what it has read. Bodies that are too large are refused by their status, unread.
+// readable returns the reason why a request is not a GraphQL request. It stores the decoded
+// body for the post transport, and keeps the body readable. Bodies that are too large are
+// rejected by their status, without reading them.
 func readable(w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	switch {
@@ -58,7 +59,7 @@ func readable(w http.ResponseWriter, r *http.Request) error {
 		return problem.Invalid("", "the body is shorter than its Content-Length").Because(err)
 	}
 	in := json.NewDecoder(bytes.NewReader(body))
-	in.UseNumber() // what is too large for its type is said by its place
+	in.UseNumber() // numbers that are too large for their type get an error with their path
 	params := &graphql.RawParams{}
 	if err := in.Decode(params); err != nil {
 		return problem.Invalid("", "the body is not a JSON object with the text query and the object variables").Because(err)
@@ -72,13 +73,13 @@ func tooLarge(err error) bool {
 	return errors.As(err, &big)
 }
 
-// refuseStranger is the one answer to those who are not logged in, whatever they
-// asked for and however wrong it was.
+// refuseStranger sends the same answer to all clients that are not logged in, whatever they
+// requested.
 func refuseStranger(w http.ResponseWriter, r *http.Request) {
 	writeError(w, r, http.StatusOK, problem.CodeUnauthenticated, "log in first")
 }
 
-// writeError answers with one error as GraphQL has it.
+// writeError answers with one GraphQL error.
 func writeError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	ext := map[string]any{"code": code}
 	if id := requestid.From(r.Context()); id != "" {
@@ -87,17 +88,17 @@ func writeError(w http.ResponseWriter, r *http.Request, status int, code, messag
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Del("Content-Length")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may have disconnected
 		"data":   nil,
 		"errors": []any{map[string]any{"message": message, "extensions": ext}},
 	})
 }
 
-// asStranger answers what is open to everyone. An error that is not of a field that
-// ran comes of the text of the operation, and would tell about the schema.
+// asStranger answers requests for public fields. Other errors than those of a resolver come
+// from the text of the operation, and would reveal the schema.
 func asStranger(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	kept := &keptAnswer{header: http.Header{}, status: http.StatusOK}
-	r.Header.Del("Accept") // no stream is open to strangers
+	r.Header.Del("Accept") // clients that are not logged in get no stream
 	next.ServeHTTP(kept, r)
 	var answer struct {
 		Errors []struct{ Path []any }
@@ -113,7 +114,7 @@ func asStranger(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	_, _ = w.Write(kept.body.Bytes())
 }
 
-// keptAnswer keeps an answer until it is known whether it may be sent.
+// keptAnswer buffers an answer until it is decided whether it can be sent.
 type keptAnswer struct {
 	header http.Header
 	status int
