@@ -1875,7 +1875,7 @@ type OccupancyDrift struct {
 // OrphanFolder is a directory among the folders that the database does not know. If no storage
 // proxy created it, it has no ids.
 type OrphanFolder struct {
-	// present: a complete folder. arriving or deleting: partly created or partly deleted. stray: not created by a storage proxy.
+	// present: a complete folder. arriving or deleting: partly created or partly deleted. unknown: not created by a storage proxy.
 	State  string `json:"state"`
 	Scope  string `json:"scope"`
 	Folder string `json:"folder"`
