@@ -81,24 +81,37 @@ export class Authenticator {
   }
 }
 
-const hash = (text: string) => createHash("sha256").update(text).digest("hex");
-
 /** A request that is signed as docs/signing.md says. */
 export function signed(url: string, { access, secret: key }: { access: string; secret: string }, query: string) {
   secret(`the secret of keypair ${access}`, key);
   const body = JSON.stringify({ query });
-  const date = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
-  const nonce = randomUUID();
-  const text = ["BERTH-HMAC-SHA256", date, nonce, "POST", new URL(url).host, "/graphql", "", hash(body)].join("\n");
-  return send(
-    `${url}/graphql`,
-    {
-      "Content-Type": "application/json",
-      "X-Berth-Date": date,
-      "X-Berth-Nonce": nonce,
-      "X-Berth-Content-SHA256": hash(body),
-      Authorization: `BERTH-HMAC-SHA256 Credential=${access}, Signature=${createHmac("sha256", key).update(text).digest("hex")}`,
-    },
-    body,
-  );
+  const headers = signature(url, body, { access, key, created: Math.floor(Date.now() / 1000), nonce: randomUUID() });
+  return send(`${url}/graphql`, { "Content-Type": "application/json", ...headers }, body);
+}
+
+interface Signing {
+  access: string;
+  key: string;
+  created: number;
+  nonce: string;
+}
+
+/** The headers of a signed POST to /graphql. */
+function signature(url: string, body: string, { access, key, created, nonce }: Signing): Record<string, string> {
+  const digest = `sha-256=:${createHash("sha256").update(body).digest("base64")}:`;
+  const values = {
+    "@method": "POST",
+    "@authority": new URL(url).host,
+    "@path": "/graphql",
+    "@query": "?",
+    "content-digest": digest,
+  };
+  const names = Object.keys(values)
+    .map((name) => `"${name}"`)
+    .join(" ");
+  const params = `(${names});created=${created};nonce="${nonce}";keyid="${access}";alg="hmac-sha256";tag="berth"`;
+  const lines = Object.entries(values).map(([name, value]) => `"${name}": ${value}`);
+  const base = [...lines, `"@signature-params": ${params}`].join("\n");
+  const mac = createHmac("sha256", key).update(base).digest("base64");
+  return { "Content-Digest": digest, "Signature-Input": `berth=${params}`, Signature: `berth=:${mac}:` };
 }
