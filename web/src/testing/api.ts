@@ -73,7 +73,7 @@ export class FakeApi {
       schema,
       document: operation.query,
       rootValue,
-      variableValues: operation.variables,
+      variableValues: operation.variables ?? {},
       fieldResolver: resolve,
     });
   }
