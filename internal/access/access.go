@@ -1,7 +1,7 @@
-// Package access says who may do what to which kind of object: the built-in
-// roles as one table, custom roles as grants, tokens as scopes that narrow
-// both. The viewer decides with it, ent's row rules and the manager's services
-// ask the viewer. What the table does not allow is refused.
+// Package access defines who can do which operation on which kind of object: the built-in
+// roles as one table, custom roles as grants, and token scopes, which restrict both. The
+// viewer decides with it; ent's row rules and the manager's services call the viewer. An
+// operation that the table does not allow is denied.
 package access
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Entity is a kind of object that permissions are about.
+// Entity is a kind of object with permissions.
 type Entity string
 
-// The entities. Rows that belong to an object (a session's kernels, a
-// project's memberships) go with it.
+// The entities. Rows that belong to an object (a session's kernels, a project's memberships)
+// have its permissions.
 const (
 	Domain         Entity = "domain"
 	Project        Entity = "project"
@@ -35,10 +35,10 @@ const (
 	Vfolder        Entity = "vfolder"
 	Task           Entity = "task"
 	Audit          Entity = "audit"
-	System         Entity = "system" // retention and other settings of the whole
+	System         Entity = "system" // retention and other settings of the cluster
 )
 
-// Operation is what may be done to an object.
+// Operation is an operation on an object.
 type Operation string
 
 // The operations. Special is, for a session, to enter it; for a folder, to read
@@ -55,11 +55,11 @@ const (
 	Write   Operation = "write"
 )
 
-// Operations lists all, in the order in which they are shown.
+// Operations lists all, in the order of the page.
 func Operations() []Operation { return []Operation{Read, Create, Update, Delete, Special, Write} }
 
-// acts are the operations that there are on each kind of object by itself; what
-// is not in the table is read only. To start a session is its project's matter.
+// acts are the operations that exist on each kind of object itself; objects that are not in
+// the table can only be read. Starting a session is an operation on its project.
 var acts = map[Entity][]Operation{
 	Domain: ops(Read, Create, Update, Delete), Project: allButWrite, User: allButWrite, Role: allButWrite,
 	ResourcePolicy: ops(Read, Create, Update, Delete), ResourceGroup: allButWrite, ResourcePreset: ops(Read, Create, Update, Delete),
@@ -69,10 +69,10 @@ var acts = map[Entity][]Operation{
 
 var allButWrite = ops(Read, Create, Update, Delete, Special)
 
-// Acts reports whether an operation on a kind of object comes to anything.
+// Acts reports whether an operation exists on a kind of object.
 func Acts(op Operation, e Entity) bool { return op == Read || slices.Contains(acts[e], op) }
 
-// Entities lists all, in the order in which they are shown.
+// Entities lists all, in the order of the page.
 func Entities() []Entity {
 	return []Entity{
 		Domain, Project, User, Credential, Invitation, Provider, Role, ResourcePolicy, ResourceGroup, ResourcePreset,
@@ -83,7 +83,7 @@ func Entities() []Entity {
 // Permissions are the operations of a custom role, per entity.
 type Permissions map[Entity][]Operation
 
-// Scope is where a role is granted.
+// Scope is the kind of object on which a role is granted.
 type Scope string
 
 // The scopes.
@@ -94,19 +94,18 @@ const (
 	OnObject  Scope = "object"
 )
 
-// Grant is a custom role on a scope, as its holder carries it.
+// Grant is a custom role on a scope.
 type Grant struct {
 	Scope       Scope       `json:"scope"`
 	ID          uuid.UUID   `json:"id"`
 	Permissions Permissions `json:"permissions"`
 }
 
-// Object is where an object stands: its id, and whom it belongs to. What does
-// not apply is all zero.
+// Object is an object's id and the scopes that it belongs to. Fields that do not apply are
+// zero.
 type Object struct {
 	ID, Domain, Project, Owner uuid.UUID
-	// Members is what the members of the project may do with the folder; "" for
-	// what is not a folder of a project.
+	// Members is the permission of the project's members on a folder; "" for other objects.
 	Members FolderPermission
 }
 
@@ -115,7 +114,7 @@ func (g Grant) Covers(op Operation, e Entity, on Object) bool {
 	if !slices.Contains(g.Permissions[e], op) {
 		return false
 	}
-	if op == Create && g.Scope != OnSystem && g.ID == on.ID { // what is there is not made in itself
+	if op == Create && g.Scope != OnSystem && g.ID == on.ID { // an object is not created in itself
 		return false
 	}
 	switch g.Scope {
@@ -131,13 +130,13 @@ func (g Grant) Covers(op Operation, e Entity, on Object) bool {
 	return false
 }
 
-// Relation is how a user stands to an object by the built-in roles.
+// Relation is the relation of a user to an object, by the built-in roles.
 type Relation string
 
 // The relations of the table.
 const (
 	Anyone      Relation = "anyone" // logged in
-	Owner       Relation = "owner"  // it is theirs, or they themselves
+	Owner       Relation = "owner"  // it is theirs, or it is the user
 	Reader      Relation = "reader" // of a folder, as FolderPermission has it
 	Writer      Relation = "writer"
 	Keeper      Relation = "keeper"
@@ -149,15 +148,15 @@ const (
 
 func ops(list ...Operation) []Operation { return list }
 
-// Private tells what rank alone does not open: the inside of a session, a folder or
-// an object storage. Superadmins, too, enter it as its owner, by a custom role, or by acting
-// as someone who may, which the audit trail shows.
+// Private reports whether a role alone does not allow an operation: access to the inside of a
+// session, a folder or an object storage. Superadmins, too, need to be its owner, to have a
+// custom role, or to act as a user who can, which the audit log records.
 func Private(op Operation, e Entity) bool {
 	return op == Special && (e == Session || e == Vfolder || e == ObjectStorage) || op == Write
 }
 
-// builtin is the whole of what the built-in roles allow, besides: superadmins
-// do everything but what is Private, monitors read everything.
+// builtin are the permissions of the built-in roles. In addition, superadmins can do
+// everything that is not Private, and monitors can read everything.
 var builtin = map[Entity]map[Relation][]Operation{
 	Domain:         {Belongs: ops(Read)},
 	Project:        {Member: ops(Read), Lead: ops(Read, Update, Special), DomainAdmin: allButWrite},
@@ -170,7 +169,7 @@ var builtin = map[Entity]map[Relation][]Operation{
 	Registry:       {Anyone: ops(Read)},
 	Image:          {Anyone: ops(Read)},
 	Volume:         {Anyone: ops(Read)},
-	// One of a user stands in no domain: it is theirs alone.
+	// A user's own storage belongs to no domain.
 	ObjectStorage: {Owner: allButWrite, Belongs: ops(Read, Special), DomainAdmin: allButWrite},
 	Session:       {Owner: allButWrite, Lead: ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete)},
 	Vfolder: {

@@ -7,28 +7,28 @@ import (
 	"strconv"
 )
 
-// FolderPermission is what a folder is shared for: with one user, or with the
-// members of the project that it belongs to.
+// FolderPermission is the permission of a share: for one user, or for the members of the
+// folder's project.
 type FolderPermission string
 
-// The permissions on folders. Each has those before it.
+// The permissions on folders. Each includes the previous ones.
 const (
 	ReadOnly        FolderPermission = "read_only"         // see and read its files
-	ReadWrite       FolderPermission = "read_write"        // make, change and delete files
-	ReadWriteDelete FolderPermission = "read_write_delete" // and put the folder itself into the trash
+	ReadWrite       FolderPermission = "read_write"        // create, change and delete files
+	ReadWriteDelete FolderPermission = "read_write_delete" // also move the folder itself to the trash
 )
 
-// FolderPermissions lists all, the least first.
+// FolderPermissions lists all, the weakest first.
 func FolderPermissions() []FolderPermission {
 	return []FolderPermission{ReadOnly, ReadWrite, ReadWriteDelete}
 }
 
-// Values are those of the column, for ent.
+// Values are the values of the column, for ent.
 func (FolderPermission) Values() []string {
 	return []string{string(ReadOnly), string(ReadWrite), string(ReadWriteDelete)}
 }
 
-// Relation is how who has a permission stands to the folder; Anyone for none.
+// Relation returns the relation of a user with the permission to the folder; Anyone for none.
 func (p FolderPermission) Relation() Relation {
 	switch p {
 	case ReadOnly:
@@ -41,10 +41,10 @@ func (p FolderPermission) Relation() Relation {
 	return Anyone
 }
 
-// MarshalGQL writes the permission as GraphQL has it.
+// MarshalGQL implements graphql.Marshaler.
 func (p FolderPermission) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(p))) }
 
-// UnmarshalGQL reads a permission.
+// UnmarshalGQL implements graphql.Unmarshaler.
 func (p *FolderPermission) UnmarshalGQL(v any) error {
 	s, _ := v.(string)
 	if !slices.Contains(FolderPermissions(), FolderPermission(s)) {

@@ -2,11 +2,11 @@ package access
 
 import "slices"
 
-// TokenScope narrows an access token. Every token reads what its user sees.
+// TokenScope restricts an access token. Every token can read what its user can read.
 type TokenScope string
 
-// The scopes of tokens. Without TokenAdmin a token has the rights of a plain
-// user, anyone who its user is.
+// The scopes of tokens. Without TokenAdmin, a token has at most the permissions of a plain
+// user.
 const (
 	TokenRead     TokenScope = "read"
 	TokenSessions TokenScope = "sessions" // start, change, enter and end sessions
@@ -20,7 +20,7 @@ func TokenScopes() []TokenScope {
 	return []TokenScope{TokenRead, TokenSessions, TokenFolders, TokenAccount, TokenAdmin}
 }
 
-// Needs is the scope that a token must have for op on an entity.
+// Needs returns the token scope that op on an entity requires.
 func Needs(op Operation, e Entity) TokenScope {
 	switch {
 	case e == Session && op != Read:
@@ -35,13 +35,13 @@ func Needs(op Operation, e Entity) TokenScope {
 	return TokenAdmin
 }
 
-// TokenAllows reports whether a list of scopes has what is needed; nil is no
-// token but a person, who may all.
+// TokenAllows reports whether a list of scopes includes the required one; nil is not a token,
+// and allows all.
 func TokenAllows(scopes []TokenScope, need TokenScope) bool {
 	return scopes == nil || need == TokenRead || slices.Contains(scopes, need)
 }
 
-// VolumePermission is one thing that a volume's folders may be used for.
+// VolumePermission is an operation on the folders of a volume.
 type VolumePermission string
 
 // The permissions on volumes.

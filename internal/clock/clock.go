@@ -1,8 +1,9 @@
-// Package clock tells the time as rows keep it. The manager's services import it.
+// Package clock returns the time with the precision of the database. The manager's services
+// import it.
 package clock
 
 import "time"
 
-// Now is in microseconds and UTC, which is what PostgreSQL keeps: what is written
-// is equal to what is read.
+// Now is in UTC with microseconds, the precision of PostgreSQL, so that a stored time equals
+// the original.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -26,26 +26,25 @@ const (
 
 const (
 	roleManager = "manager"
-	// serverName is in every manager's certificate: a node trusts the
-	// authority and the role, whatever address it dialled.
+	// serverName is in every manager's certificate: a node trusts the CA and the role,
+	// independent of the address.
 	serverName = "manager.berth.internal"
 
 	authorityLife = 10 * 365 * 24 * time.Hour
-	// NodeLife is how long a node's certificate lasts; it is renewed when a
-	// third is left.
+	// NodeLife is the validity of a node's certificate, which is renewed when a third is left.
 	NodeLife = 365 * 24 * time.Hour
-	// clockSkew is how far a node's clock may be behind ours.
+	// clockSkew is how far a node's clock can be behind the manager's.
 	clockSkew = time.Hour
 )
 
-// CA is the cluster's certificate authority. All managers share one.
+// CA is the cluster's certificate authority, which all managers share.
 type CA struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// LoadOrCreateCA reads the authority kept in dir, or makes it. Managers that
-// start at once in the same directory agree on one.
+// LoadOrCreateCA reads the CA from dir, or creates it. Managers that start at the same time
+// with the same directory end up with the same CA.
 func LoadOrCreateCA(dir string) (*CA, error) {
 	path := filepath.Join(dir, "ca.pem")
 	ca, err := loadCA(path)
@@ -98,8 +97,8 @@ func newCA() (*CA, error) {
 	return &CA{cert: cert, key: key}, nil
 }
 
-// Fingerprint is the SHA-256 of the authority's certificate in hex: what a
-// join command carries, so that a node knows the cluster it was meant for.
+// Fingerprint is the SHA-256 of the CA's certificate in hex. A join command contains it, so
+// that a node can verify the cluster.
 func (ca *CA) Fingerprint() string { return fingerprint(ca.cert) }
 
 func fingerprint(c *x509.Certificate) string {
@@ -107,9 +106,8 @@ func fingerprint(c *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Issue signs a node's certificate request (PKCS#10, DER). Only the key is
-// taken from the request; who the node is, the caller says, and enrolment names the join
-// that the certificate goes back to.
+// Issue signs a node's certificate request (PKCS#10, DER). It takes only the key from the
+// request; the caller provides role and name, and enrolment identifies the join.
 func (ca *CA) Issue(csr []byte, role, name, enrolment string, validity time.Duration) ([]byte, error) {
 	if err := checkIdentity(role, name); err != nil {
 		return nil, err
@@ -126,8 +124,8 @@ func (ca *CA) Issue(csr []byte, role, name, enrolment string, validity time.Dura
 	return cert.Raw, nil
 }
 
-// server makes the certificate of one manager's listener. instance tells this
-// manager from the others.
+// server creates the certificate of one manager's listener. instance distinguishes the
+// managers.
 func (ca *CA) server(instance string) (*tls.Certificate, error) {
 	key, err := newKey()
 	if err != nil {
@@ -139,7 +137,7 @@ func (ca *CA) server(instance string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("issue the manager's certificate: %w", err)
 	}
-	// The authority goes along for nodes that know only its fingerprint.
+	// The CA's certificate is included for nodes that know only its fingerprint.
 	return &tls.Certificate{
 		Certificate: [][]byte{cert.Raw, ca.cert.Raw}, PrivateKey: key, Leaf: cert,
 	}, nil
@@ -178,7 +176,7 @@ func sign(t, parent *x509.Certificate, key any, with *ecdsa.PrivateKey) (*x509.C
 
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
-// newSerial is 127 random bits: positive and never twice.
+// newSerial returns 127 random bits: positive and unique.
 func newSerial() *big.Int {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // never fails
@@ -186,12 +184,12 @@ func newSerial() *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// newRequest is a certificate request for key; the subject is the manager's to say.
+// newRequest creates a certificate request for key; the manager chooses the subject.
 func newRequest(key *ecdsa.PrivateKey) ([]byte, error) {
 	return x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
 }
 
-// requestedKey checks that the sender of a request holds its key.
+// requestedKey checks that the sender of a request has its private key.
 func requestedKey(csr []byte) (*ecdsa.PublicKey, error) {
 	req, err := x509.ParseCertificateRequest(csr)
 	if err == nil {
@@ -207,7 +205,7 @@ func requestedKey(csr []byte) (*ecdsa.PublicKey, error) {
 	return key, nil
 }
 
-// A name is also a file name, a label and a word in logs.
+// A name is also used as a file name, a label and a word in logs.
 var validName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$`)
 
 func checkIdentity(role, name string) error {
@@ -220,7 +218,7 @@ func checkIdentity(role, name string) error {
 	return nil
 }
 
-// identityOf reads whom Issue made a certificate for.
+// identityOf returns the role and the name in a certificate.
 func identityOf(c *x509.Certificate) (role, name string, err error) {
 	if len(c.Subject.OrganizationalUnit) == 1 {
 		role = c.Subject.OrganizationalUnit[0]
@@ -228,12 +226,12 @@ func identityOf(c *x509.Certificate) (role, name string, err error) {
 	return role, c.Subject.CommonName, checkIdentity(role, c.Subject.CommonName)
 }
 
-// EnrolmentOf names the join with a token in every certificate that goes back to it.
+// EnrolmentOf identifies the join with a token, in every certificate that was issued for it.
 func EnrolmentOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
 
-// enrolmentOf reads the join that a certificate goes back to, "" in certificates of
-// versions that noted none.
+// enrolmentOf returns the join of a certificate, or "" for certificates of versions that did
+// not record it.
 func enrolmentOf(c *x509.Certificate) string { return c.Subject.SerialNumber }

@@ -14,16 +14,15 @@ import (
 	"google.golang.org/grpc"
 )
 
-// A tunnel that lived this long was good: the next one may follow at once.
+// A tunnel that lasted this long was good: the next attempt follows at once.
 const goodTunnel = 5 * time.Second
 
-// askAfter is the pause before a further try from which on a node wants to know why its
-// tunnels end: the manager just closes them.
+// askAfter is the length of the pause from which on a node asks why its tunnels end, because
+// the manager only closes them.
 const askAfter = 4 * firstWait
 
-// askWhy finds out whether a manager refuses the node, which it says where
-// certificates are renewed. A node that was started with another join token than the one
-// that its certificate goes back to joins with that; others say so in the log.
+// askWhy finds out whether a manager rejects the node, from the answer to a renewal of its
+// certificate. A node with a new join token then joins with it; other nodes log the reason.
 func (n *Node) askWhy(ctx context.Context, addr string) {
 	err := n.renew(ctx, addr)
 	if !errdefs.IsPermissionDenied(err) {
@@ -37,14 +36,14 @@ func (n *Node) askWhy(ctx context.Context, addr string) {
 	n.log.Error("refused: ask for a new join token", "error", err)
 }
 
-// aliasError says that an address leads to a manager we have a tunnel to
-// already. Two tunnels to one manager would replace each other forever.
+// aliasError reports that an address belongs to a manager with an existing tunnel. Two tunnels
+// to one manager would replace each other forever.
 type aliasError struct{ until <-chan struct{} }
 
 func (aliasError) Error() string { return "another address of the same manager" }
 
-// keepTunnel serves srv to the manager at addr until ctx ends. It reports
-// whether srv was stopped.
+// keepTunnel serves srv to the manager at addr until ctx ends. It reports whether srv was
+// stopped.
 func (n *Node) keepTunnel(ctx context.Context, addr string, srv *grpc.Server) bool {
 	log := n.log.With("manager", addr)
 	retry := backoff{}
@@ -113,7 +112,7 @@ func (n *Node) serveTunnel(ctx context.Context, addr string, srv *grpc.Server) e
 	return err
 }
 
-// reachable lets the node call the manager at the other end of a tunnel.
+// reachable makes the manager at the other end of a tunnel available for calls.
 func (n *Node) reachable(addr string, mux *yamux.Session) (leave func(), err error) {
 	client, err := clientOver(addr, func(context.Context) (net.Conn, error) { return mux.Open() })
 	if err != nil {
@@ -130,7 +129,7 @@ func (n *Node) reachable(addr string, mux *yamux.Session) (leave func(), err err
 	}, nil
 }
 
-// Clients call the Services of the managers to whom there is a tunnel now.
+// Clients returns connections to the Services of the managers with a tunnel now.
 func (n *Node) Clients() []*grpc.ClientConn {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -22,8 +22,7 @@ const (
 	renewLeft   = 1.0 / 3
 )
 
-// enroll makes sure that the node has a certificate. It tries until a manager
-// answers.
+// enroll makes sure that the node has a certificate. It retries until a manager answers.
 func (n *Node) enroll(ctx context.Context) error {
 	if id := n.id.Load(); id != nil && time.Now().Before(id.cert.NotAfter) {
 		return nil
@@ -45,8 +44,7 @@ func (n *Node) enroll(ctx context.Context) error {
 	}
 }
 
-// joinAny asks one manager after the other until one gives an answer that
-// another could not better.
+// joinAny calls one manager after the other until one gives a final answer.
 func (n *Node) joinAny(ctx context.Context) error {
 	addrs := n.addrs()
 	if len(addrs) == 0 {
@@ -63,13 +61,13 @@ func (n *Node) joinAny(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// final tells the answers that asking again does not change.
+// final reports whether an answer would not change with a retry.
 func final(err error) bool {
 	return errdefs.IsPermissionDenied(err) || errdefs.IsAlreadyExists(err) || errdefs.IsInvalidArgument(err) ||
 		errdefs.IsUnauthorized(err)
 }
 
-// join exchanges the one-time token for a certificate, and keeps that.
+// join exchanges the one-time token for a certificate, and stores it.
 func (n *Node) join(ctx context.Context, addr string) error {
 	var res *clusterpb.JoinResponse
 	print := plainPrint(n.cfg.CAFingerprint)
@@ -91,7 +89,7 @@ func (n *Node) join(ctx context.Context, addr string) error {
 	return nil
 }
 
-// renew exchanges the certificate for a fresh one with a fresh key.
+// renew exchanges the certificate for a new one with a new key.
 func (n *Node) renew(ctx context.Context, addr string) error {
 	old := n.id.Load()
 	next, err := n.certified(ctx, addr, old.clientTLS(protoJoin), fingerprint(old.ca), func(ctx context.Context, c clusterpb.ClusterClient, csr []byte) ([]byte, error) {
@@ -104,8 +102,8 @@ func (n *Node) renew(ctx context.Context, addr string) error {
 	return n.become(next)
 }
 
-// certified makes a key, has a manager sign it through call, and checks what
-// comes back.
+// certified creates a key, has it signed by a manager through call, and checks the
+// certificate.
 func (n *Node) certified(ctx context.Context, addr string, cfg *tls.Config, print string,
 	call func(context.Context, clusterpb.ClusterClient, []byte) ([]byte, error)) (*identity, error) {
 	key, err := newKey()
@@ -139,7 +137,7 @@ func (n *Node) certified(ctx context.Context, addr string, cfg *tls.Config, prin
 	return n.accept(key, der, ca)
 }
 
-// accept checks that der is a certificate for key and for us.
+// accept checks that der is a certificate for key and for this node.
 func (n *Node) accept(key *ecdsa.PrivateKey, der []byte, ca *x509.Certificate) (*identity, error) {
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -155,7 +153,7 @@ func (n *Node) accept(key *ecdsa.PrivateKey, der []byte, ca *x509.Certificate) (
 	return id, nil
 }
 
-// become makes id the node's identity, on disk first.
+// become replaces the node's identity, first on disk.
 func (n *Node) become(id *identity) error {
 	if err := id.save(n.path(identityFile)); err != nil {
 		return fmt.Errorf("keep certificate: %w", err)
@@ -191,7 +189,7 @@ func (n *Node) renewAny(ctx context.Context) {
 	}
 }
 
-// once dials a connection that exists: gRPC gets it the first time it asks.
+// once returns a dialer for an existing connection, which works once.
 func once(conn net.Conn) func(context.Context) (net.Conn, error) {
 	c := make(chan net.Conn, 1)
 	c <- conn

@@ -19,8 +19,7 @@ const (
 	typeCert = "CERTIFICATE"
 )
 
-// encodePEM puts a key and its chain into one file, so that they are never
-// found apart.
+// encodePEM puts a key and its chain into one file, so that they always match.
 func encodePEM(key *ecdsa.PrivateKey, certs ...*x509.Certificate) []byte {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -78,7 +77,7 @@ func decodePEM(data []byte) (key *ecdsa.PrivateKey, certs []*x509.Certificate, e
 	}
 }
 
-// createFile makes a file that must not exist yet, complete or not at all.
+// createFile creates a file atomically; it must not exist yet.
 func createFile(path string, data []byte) error {
 	err := writeTemp(path, data, os.Link)
 	if errors.Is(err, fs.ErrExist) {
@@ -87,7 +86,7 @@ func createFile(path string, data []byte) error {
 	return err
 }
 
-// replaceFile changes a file, completely or not at all.
+// replaceFile replaces a file atomically.
 func replaceFile(path string, data []byte) error { return writeTemp(path, data, os.Rename) }
 
 func writeTemp(path string, data []byte, place func(from, to string) error) error {
@@ -113,7 +112,7 @@ func writeTemp(path string, data []byte, place func(from, to string) error) erro
 	return syncDir(dir)
 }
 
-// syncDir makes a new name in dir survive a power failure.
+// syncDir makes changes of names in dir survive a power failure.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

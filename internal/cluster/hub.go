@@ -19,28 +19,26 @@ import (
 	"github.com/berthhq/berth/internal/cluster/clusterpb"
 )
 
-// maxStrangers bounds the connections that have not shown who they are.
+// maxStrangers limits the connections that are not authenticated yet.
 const maxStrangers = 512
 
-// HubConfig is what the manager's side of the tunnels needs.
+// HubConfig configures the manager's side of the tunnels.
 type HubConfig struct {
 	CA *CA
-	// Join checks and uses up a one-time token. Its error's class reaches the
-	// node: permission denied for a token that is unknown, used, expired or of
-	// another role, already exists for a name that is taken.
+	// Join redeems a one-time token. The class of its error reaches the node: permission
+	// denied for a token that is unknown, used, expired or of another role, already exists for
+	// a name that is taken.
 	Join func(ctx context.Context, token, role, name string) error
-	// Admit may refuse a node that has a valid certificate, such as one that
-	// was removed from the cluster. enrolment names the join that the certificate goes
-	// back to, see EnrolmentOf. Nil admits all.
+	// Admit can reject a node with a valid certificate, such as one that was removed from the
+	// cluster. enrolment identifies the join of the certificate, see EnrolmentOf. Nil accepts
+	// all.
 	Admit func(ctx context.Context, role, name, enrolment string) error
-	// Managers lists the addresses of all live managers, for a joining node.
+	// Managers returns the addresses of all live managers, for a joining node.
 	Managers func() []string
-	// OnPeer is called for every tunnel, and should return soon after ctx has
-	// ended, which is when the tunnel has. Calls for one role and name never
-	// overlap.
+	// OnPeer is called for every tunnel. Its ctx ends with the tunnel, and it must then return
+	// soon. Calls for one role and name never overlap.
 	OnPeer func(ctx context.Context, p *Peer)
-	// Services are what nodes of a role may call through their tunnels, by role.
-	// Anyone who made them stops them.
+	// Services are the gRPC services for nodes, by role. The caller stops them.
 	Services map[string]*grpc.Server
 	Logger   *slog.Logger
 }
@@ -79,8 +77,8 @@ func NewHub(cfg HubConfig) *Hub {
 	return h
 }
 
-// Serve accepts nodes until ctx ends, and then closes every tunnel and waits
-// for the OnPeer calls. A hub serves once.
+// Serve accepts nodes until ctx ends, then closes every tunnel and waits for the OnPeer calls.
+// It can be called once.
 func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 	if _, err := h.certificate(nil); err != nil {
 		return err
@@ -114,8 +112,8 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// accept returns the next connection, or nil when ctx has ended. It outlasts
-// errors that pass, such as a lack of file descriptors.
+// accept returns the next connection, or nil when ctx has ended. It retries after temporary
+// errors, such as a lack of file descriptors.
 func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	for {
 		conn, err := l.Accept()
@@ -135,7 +133,7 @@ func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 	}
 }
 
-// welcome finds out who connects and leads the connection to its place.
+// welcome authenticates a connection and passes it to the service of its protocol.
 func (h *Hub) welcome(ctx context.Context, raw net.Conn, joins *connListener) {
 	known := sync.OnceFunc(func() { <-h.strangers })
 	conn := tls.Server(raw, h.tlsConfig())
@@ -157,8 +155,8 @@ func (h *Hub) welcome(ctx context.Context, raw net.Conn, joins *connListener) {
 	}
 }
 
-// tlsConfig asks for a certificate and checks the one it gets; whether one is
-// needed depends on the protocol.
+// tlsConfig requests a client certificate and verifies it; the protocol decides whether it is
+// required.
 func (h *Hub) tlsConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -179,8 +177,7 @@ func (h *Hub) tlsConfig() *tls.Config {
 	}
 }
 
-// certificate returns this manager's certificate, a fresh one when half of its
-// life is over.
+// certificate returns this manager's certificate, and replaces it after half of its validity.
 func (h *Hub) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,8 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// identity is what a node keeps to be known by: its key, its certificate and
-// the authority it joined. It does not change; a renewal makes a new one.
+// identity is a node's key, certificate and CA. It is immutable; a renewal creates a new one.
 type identity struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
@@ -37,7 +36,7 @@ func (id *identity) save(path string) error {
 	return replaceFile(path, encodePEM(id.key, id.cert, id.ca))
 }
 
-// check reports whether the three parts belong together.
+// check returns an error if the three parts do not match.
 func (id *identity) check() error {
 	if !id.key.PublicKey.Equal(id.cert.PublicKey) {
 		return fmt.Errorf("certificate is for another key: %w", errdefs.ErrDataLoss)
@@ -53,12 +52,12 @@ func (id *identity) is(role, name string) bool {
 	return err == nil && r == role && n == name
 }
 
-// left is the part of its life that the certificate still has.
+// left returns the remaining fraction of the certificate's validity.
 func (id *identity) left(now time.Time) float64 {
 	return float64(id.cert.NotAfter.Sub(now)) / float64(id.cert.NotAfter.Sub(id.cert.NotBefore))
 }
 
-// clientTLS is the configuration of a connection to a manager.
+// clientTLS returns the configuration of a connection to a manager.
 func (id *identity) clientTLS(proto string) *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AddCert(id.ca)
@@ -71,14 +70,13 @@ func (id *identity) clientTLS(proto string) *tls.Config {
 	}
 }
 
-// strangerTLS is the configuration of a node that knows of its cluster only
-// the fingerprint.
+// strangerTLS returns the configuration of a node that knows only the fingerprint of the CA.
 func strangerTLS(print string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		NextProtos: []string{protoJoin},
 		ServerName: serverName,
-		// The authority arrives with the handshake and is known by its hash.
+		// The CA arrives with the handshake and is verified by its hash.
 		InsecureSkipVerify: true,
 		VerifyConnection:   func(s tls.ConnectionState) error { return verifyByPrint(s, print) },
 	}
@@ -100,8 +98,7 @@ func verifyByPrint(s tls.ConnectionState, print string) error {
 	return nil
 }
 
-// authority finds, in what the manager sent, the certificate with the
-// fingerprint.
+// authority returns the certificate with the fingerprint from those that the manager sent.
 func authority(s tls.ConnectionState, print string) (*x509.Certificate, error) {
 	for _, c := range s.PeerCertificates {
 		if fingerprint(c) == print {
@@ -111,7 +108,7 @@ func authority(s tls.ConnectionState, print string) (*x509.Certificate, error) {
 	return nil, fmt.Errorf("manager is not of the cluster with fingerprint %s: %w", print, errdefs.ErrUnauthenticated)
 }
 
-// plainPrint accepts a fingerprint as people copy it: AB:CD…
+// plainPrint normalizes a fingerprint: AB:CD… is accepted.
 func plainPrint(s string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), ":", ""))
 }

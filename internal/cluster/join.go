@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/cluster/clusterpb"
 )
 
-// joinService is all that a node without a tunnel can reach.
+// joinService is the only service for nodes without a tunnel.
 type joinService struct {
 	clusterpb.UnimplementedClusterServer
 	hub *Hub
@@ -37,8 +37,8 @@ func newJoinServer() *grpc.Server {
 	)
 }
 
-// Join gives a certificate for a one-time token. All that can be wrong with
-// the request is looked at before the token is used up.
+// Join issues a certificate for a one-time token. It validates the request before it redeems
+// the token.
 func (s *joinService) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.JoinResponse, error) {
 	h := s.hub
 	cert, err := s.admit(ctx, req)
@@ -63,7 +63,7 @@ func (s *joinService) admit(ctx context.Context, req *clusterpb.JoinRequest) ([]
 	return cert, h.cfg.Join(ctx, req.Token, req.Role, req.Name)
 }
 
-// Renew gives a fresh certificate for one that is still good.
+// Renew issues a new certificate for a valid one.
 func (s *joinService) Renew(ctx context.Context, req *clusterpb.RenewRequest) (*clusterpb.RenewResponse, error) {
 	h := s.hub
 	state := shownState(ctx)
@@ -85,7 +85,7 @@ func (s *joinService) Renew(ctx context.Context, req *clusterpb.RenewRequest) (*
 	return &clusterpb.RenewResponse{Certificate: cert}, nil
 }
 
-// refusal is the error that the node may see.
+// refusal returns the error that the node receives.
 func (h *Hub) refusal(what, role, name string, err error) error {
 	h.log.Warn("refused a node", "call", what, "role", role, "name", name, "error", err)
 	for _, told := range []func(error) bool{
@@ -98,8 +98,8 @@ func (h *Hub) refusal(what, role, name string, err error) error {
 	return errgrpc.ToGRPC(fmt.Errorf("%s: internal error: %w", what, errdefs.ErrInternal))
 }
 
-// doneCreds are the server's credentials for connections whose handshake is
-// over; handlers find its result in the peer.
+// doneCreds are credentials for connections whose handshake is complete; handlers find the
+// result in the peer.
 type doneCreds struct{}
 
 func (doneCreds) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -131,7 +131,7 @@ func shownState(ctx context.Context) tls.ConnectionState {
 	return tls.ConnectionState{}
 }
 
-// strangerConn tells when it is closed.
+// strangerConn reports when it is closed.
 type strangerConn struct {
 	*tls.Conn
 	closed func()
@@ -142,7 +142,7 @@ func (c *strangerConn) Close() error {
 	return c.Conn.Close()
 }
 
-// connListener hands connections that were accepted elsewhere to a server.
+// connListener passes accepted connections to a server.
 type connListener struct {
 	addr  net.Addr
 	conns chan net.Conn

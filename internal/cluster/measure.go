@@ -7,10 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Expires returns when the certificate of the authority does.
+// Expires returns the expiry of the CA's certificate.
 func (ca *CA) Expires() time.Time { return ca.cert.NotAfter }
 
-// Expires returns when the node's certificate does, and the zero time before it joined.
+// Expires returns the expiry of the node's certificate, or the zero time before it joined.
 func (n *Node) Expires() time.Time {
 	if id := n.id.Load(); id != nil {
 		return id.cert.NotAfter
@@ -18,7 +18,7 @@ func (n *Node) Expires() time.Time {
 	return time.Time{}
 }
 
-// MeasureCertificate registers a metric of when a certificate of a role expires.
+// MeasureCertificate registers a metric of the expiry of a role's certificate.
 func MeasureCertificate(to prometheus.Registerer, role, certificate string, expires func() time.Time) {
 	promauto.With(to).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "berth_certificate_expiry_timestamp_seconds", Help: "When a certificate of the cluster expires; 0 while there is none yet.",

@@ -22,18 +22,18 @@ import (
 const (
 	identityFile = "node.pem"
 	managersFile = "managers"
-	// maxManagers bounds what a node can be told.
+	// maxManagers limits the addresses that a node accepts.
 	maxManagers = 64
 )
 
-// NodeConfig is what a node needs to find its cluster.
+// NodeConfig configures a node.
 type NodeConfig struct {
 	Role string // RoleAgent or RoleStorage
 	Name string // unique in the cluster for the role
-	Dir  string // keeps the certificate and the managers' addresses
-	// Managers are addresses to start from; one is enough.
+	Dir  string // stores the certificate and the managers' addresses
+	// Managers are addresses for the first connection; one is enough.
 	Managers []string
-	// JoinToken and CAFingerprint are needed until the node has a certificate.
+	// JoinToken and CAFingerprint are required until the node has a certificate.
 	JoinToken     string
 	CAFingerprint string
 	Logger        *slog.Logger
@@ -49,12 +49,12 @@ type Node struct {
 
 	mu       sync.Mutex
 	managers []string
-	kept     int                      // so many of them are on disk
-	tunnels  map[string]chan struct{} // closed with the tunnel; by manager instance
-	clients  []*grpc.ClientConn       // one a tunnel
+	kept     int                      // number of addresses on disk
+	tunnels  map[string]chan struct{} // by manager instance; closed with the tunnel
+	clients  []*grpc.ClientConn       // one per tunnel
 }
 
-// NewNode reads what the directory knows. Serve starts the node.
+// NewNode reads the state in the directory. Serve starts the node.
 func NewNode(cfg NodeConfig) (*Node, error) {
 	if err := checkIdentity(cfg.Role, cfg.Name); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 
 func (n *Node) path(name string) string { return filepath.Join(n.cfg.Dir, name) }
 
-// Learn adds addresses of managers, and keeps them for the next start.
+// Learn adds addresses of managers, and stores them for the next start.
 func (n *Node) Learn(addrs ...string) {
 	n.add(addrs)
 	select {
@@ -109,7 +109,7 @@ func (n *Node) Learn(addrs ...string) {
 	n.kept = len(n.managers)
 }
 
-// add takes in the addresses that are new. They only ever become more.
+// add adds new addresses. Addresses are never removed.
 func (n *Node) add(addrs []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -130,9 +130,9 @@ func (n *Node) addrs() []string {
 	return slices.Clone(n.managers)
 }
 
-// Serve joins the cluster when the node has no certificate yet, and then
-// serves srv to every known manager until ctx ends or srv is stopped. It does
-// not stop srv. It returns at once when the join is refused.
+// Serve joins the cluster if the node has no certificate yet, and then serves srv to every
+// known manager until ctx ends or srv is stopped. It does not stop srv. It returns at once if
+// the join is rejected.
 func (n *Node) Serve(ctx context.Context, srv *grpc.Server) error {
 	if err := n.enroll(ctx); err != nil {
 		return err
@@ -162,9 +162,8 @@ func (n *Node) Serve(ctx context.Context, srv *grpc.Server) error {
 	}
 }
 
-// backoff waits a little longer every time: 0.1 s at first, 10 s in the end,
-// each within half and all of that, so that a cluster's nodes do not come back
-// as one.
+// backoff waits longer each time: from 0.1 s to 10 s, each with a random factor of 0.5 to 1,
+// so that the nodes of a cluster do not reconnect at the same time.
 type backoff struct{ last time.Duration }
 
 const (
@@ -172,7 +171,7 @@ const (
 	lastWait  = 10 * time.Second
 )
 
-// wait reports whether the time is over; if not, ctx is.
+// wait reports whether the time has passed; if not, ctx has ended.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.last = min(max(2*b.last, firstWait), lastWait)
 	t := time.NewTimer(b.last/2 + rand.N(b.last/2))

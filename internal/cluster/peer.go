@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Peer is a node as a manager sees it, for the life of one tunnel.
+// Peer is a connected node, for the life of one tunnel.
 type Peer struct {
 	Role       string
 	Name       string
 	CertSerial string           // hex
-	Enrolment  string           // the join that its certificate goes back to, see EnrolmentOf
-	Remote     string           // address it dialled from
+	Enrolment  string           // identifies the join of its certificate, see EnrolmentOf
+	Remote     string           // remote address of the connection
 	Conn       *grpc.ClientConn // calls the node's services
 	Done       <-chan struct{}  // closed when the tunnel has ended
 
@@ -24,14 +24,13 @@ type Peer struct {
 	finished chan struct{} // closed when OnPeer has returned
 }
 
-// Close ends the tunnel. The node will dial again.
+// Close ends the tunnel. The node will reconnect.
 func (p *Peer) Close() { _ = p.mux.Close() }
 
 func (p *Peer) key() peerKey { return peerKey{p.Role, p.Name} }
 
-// tunnel turns a connection with a certificate into a peer and stays with it
-// to its end. known is called once the node is admitted; hctx bounds the wait
-// until then.
+// tunnel serves a connection with a certificate as a peer until it ends. known is called after
+// the node is accepted; hctx limits the time until then.
 func (h *Hub) tunnel(ctx, hctx context.Context, conn *tls.Conn, known func()) error {
 	p, err := h.newPeer(hctx, conn)
 	if err != nil {
@@ -99,7 +98,7 @@ func (h *Hub) newPeer(ctx context.Context, conn *tls.Conn) (*Peer, error) {
 	}, nil
 }
 
-// add makes p the tunnel of its node and returns the one it replaces.
+// add registers p as the tunnel of its node and returns the one that it replaces.
 func (h *Hub) add(p *Peer) (old *Peer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -22,13 +22,13 @@ const (
 
 const (
 	handshakeTimeout = 5 * time.Second
-	// A silent peer is noticed after at most one interval and one write
-	// timeout: 3 s + 5 s, below the 10 s that the platform promises.
+	// An unresponsive peer is detected after at most one interval and one write timeout: 3 s +
+	// 5 s, less than the promised 10 s.
 	keepAlive    = 3 * time.Second
 	writeTimeout = 5 * time.Second
 	// streamWindow lets one log or terminal stream fill a 100 ms link at 80 Mbit/s.
 	streamWindow = 1 << 20
-	// maxMessage holds the report of a node with thousands of kernels.
+	// maxMessage is enough for the report of a node with thousands of kernels.
 	maxMessage = 16 << 20
 )
 
@@ -43,8 +43,7 @@ func muxConfig(log *slog.Logger) *yamux.Config {
 	return c
 }
 
-// clientOver returns a gRPC client whose connections come from dial. They are
-// encrypted already.
+// clientOver returns a gRPC client whose connections come from dial, which encrypts them.
 func clientOver(name string, dial func(context.Context) (net.Conn, error)) (*grpc.ClientConn, error) {
 	c, err := grpc.NewClient("passthrough:///"+name,
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }),

@@ -1,7 +1,7 @@
-// Package confine keeps files that containers write from acting on the machine that holds
-// them. Root in a container is root of the machine, so a set-uid program in a folder would
-// run as root there: directories on the way to folders are closed to everyone else, and
-// volumes are mounted with nosuid and nodev. Agents, storage proxies and berthd import it.
+// Package confine prevents files that containers write from affecting the host. Root in a
+// container is root of the host, so a set-uid program in a folder would run as root there:
+// directories above folders are closed to everyone else, and volumes are mounted with nosuid
+// and nodev. Agents, storage proxies and berthd import it.
 package confine
 
 import (
@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Directory makes a directory with a mode, or takes the permissions beyond that mode from
-// the directory that exists.
+// Directory creates a directory with a mode, or removes further permissions from an existing
+// one.
 func Directory(path string, mode fs.FileMode) error {
 	if err := os.MkdirAll(path, mode); err != nil {
 		return err
@@ -31,7 +31,7 @@ func Directory(path string, mode fs.FileMode) error {
 	return Limit(d, mode)
 }
 
-// Limit takes the permissions beyond a mode from an open directory.
+// Limit removes the permissions beyond a mode from an open directory.
 func Limit(dir *os.File, mode fs.FileMode) error {
 	st, err := dir.Stat()
 	if err != nil {
@@ -46,23 +46,23 @@ func Limit(dir *os.File, mode fs.FileMode) error {
 	return nil
 }
 
-// restricted are the attributes that the mount of a volume gets.
+// restricted are the attributes of a volume's mount.
 var restricted = unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
 
-// Restrict gives nosuid and nodev to the mount whose root is open. It returns EINVAL where
-// the file is not the root of a mount.
+// Restrict sets nosuid and nodev on the mount whose root is open. It returns EINVAL if the
+// file is not the root of a mount.
 func Restrict(root *os.File) error {
 	return unix.MountSetattr(int(root.Fd()), "", unix.AT_EMPTY_PATH, &restricted)
 }
 
-// MountID returns a number for the mount that an open file belongs to, and 0 where the
-// kernel has none. Since Linux 6.8 no other mount ever has the same number.
+// MountID returns the id of an open file's mount, or 0 if the kernel does not report it. Since
+// Linux 6.8, the id is unique and never reused.
 func MountID(f *os.File) (uint64, error) {
 	const unique = 0x4000 // STATX_MNT_ID_UNIQUE
 	return mountID(f, unix.STATX_MNT_ID|unique)
 }
 
-// tableID returns the number of a file's mount as /proc/self/mountinfo has it.
+// tableID returns the id of a file's mount in /proc/self/mountinfo.
 func tableID(f *os.File) (uint64, error) { return mountID(f, unix.STATX_MNT_ID) }
 
 func mountID(f *os.File, mask int) (uint64, error) {
@@ -73,23 +73,23 @@ func mountID(f *os.File, mask int) (uint64, error) {
 	return st.Mnt_id, nil
 }
 
-// Mount is the directory of one volume, whatever is mounted there. Several processes may
-// work on one directory. Make it with NewMount.
+// Mount is the directory of one volume, whatever is mounted there. Several processes can use
+// one directory. NewMount creates one.
 type Mount struct {
 	path string
 	log  *slog.Logger
 
 	mu    sync.Mutex
-	seen  uint64 // the mount that Apply looked at last
-	bound uint64 // the mount that Apply made, or one before that was killed
+	seen  uint64 // the mount that Apply has checked last
+	bound uint64 // the mount that Apply, or an earlier killed process, created
 }
 
 // NewMount returns the mount at a path.
 func NewMount(path string, log *slog.Logger) *Mount { return &Mount{path: path, log: log} }
 
-// Apply restricts the mount that the open root of the volume belongs to. A plain directory
-// is bound on itself for that. It returns the root to use, opened again where a new mount
-// covers the old one, and leaves root to the caller where it fails.
+// Apply restricts the mount of the volume's open root. A plain directory is bind-mounted on
+// itself for that. It returns the root to use, which it opens again if a new mount covers the
+// old one. If it fails, the caller keeps root.
 func (m *Mount) Apply(root *os.File) (*os.File, error) {
 	id, err := MountID(root)
 	if err != nil {
@@ -129,7 +129,7 @@ func (m *Mount) apply(root *os.File) (*os.File, error) {
 		return nil, err
 	}
 	defer lock.Close()
-	_ = unix.Flock(int(lock.Fd()), unix.LOCK_EX) // a server may have no locks for directories
+	_ = unix.Flock(int(lock.Fd()), unix.LOCK_EX) // file servers may not support locks on directories
 	covered, err := m.open()
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (m *Mount) apply(root *os.File) (*os.File, error) {
 	return m.bind(root)
 }
 
-// bind mounts a plain directory on itself, unless that would hide what is mounted below.
+// bind mounts a plain directory on itself, unless that would hide a mount below it.
 func (m *Mount) bind(root *os.File) (covered *os.File, err error) {
 	real, err := filepath.EvalSymlinks(m.path)
 	if err != nil {
@@ -172,8 +172,7 @@ func (m *Mount) bind(root *os.File) (covered *os.File, err error) {
 	return nil, errors.Join(err, unix.Unmount(m.path, unix.MNT_DETACH))
 }
 
-// boundOnItself reports whether the mount of an open file shows the directory that it
-// covers.
+// boundOnItself reports whether the mount of an open file shows the directory that it covers.
 func boundOnItself(f *os.File) (bool, error) {
 	id, err := tableID(f)
 	if err != nil {
@@ -207,7 +206,7 @@ func (m *Mount) open() (*os.File, error) {
 	return os.NewFile(uintptr(fd), m.path), nil
 }
 
-// Release takes away the directory's mount on itself, unless someone uses it.
+// Release unmounts the directory's mount on itself, unless it is in use.
 func (m *Mount) Release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

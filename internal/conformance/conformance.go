@@ -1,6 +1,6 @@
-// Package conformance is what the commands of the conformance suites share: flags,
-// one line a check, a table of all plugins, exit codes. Each suite's own package
-// has the checks.
+// Package conformance is the common part of the commands of the conformance suites: flags, one
+// line per check, a table of all plugins, exit codes. The checks are in each suite's own
+// package.
 package conformance
 
 import (
@@ -21,34 +21,34 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// Exit codes: all that ran is well, a check failed, it could not be run.
+// Exit codes: all checks passed, a check failed, the checks could not be run.
 const (
 	exitKept = iota
 	exitBroken
 	exitNotRun
 )
 
-// Environment is a plugin in one of the circumstances that it is checked in: on a machine,
-// with some settings.
+// Environment is one situation in which a plugin is checked: a machine with some settings.
 type Environment struct {
-	Name string // "" = there is nothing special about it
-	// Run runs the checks named, or all, and reports each. Its error says that they
+	Name string // "": the default
+	// Run runs the named checks, or all, and reports each result. It returns an error if they
 	// could not be run.
 	Run func(ctx context.Context, only []string, report func(suite.Result)) error
 }
 
-// Suite is one contract's.
+// Suite is the suite of one contract.
 type Suite struct {
-	Usage  string        // what is printed above the flags
-	Flags  *flag.FlagSet // the suite's own; named as the command
+	Usage  string        // printed above the flags
+	Flags  *flag.FlagSet // the suite's own flags, with the name of the command
 	Checks []suite.Check
-	// Environments says how the binary is checked, with variables added to its environment.
+	// Environments returns the environments of the binary; env is added to its environment
+	// variables.
 	Environments func(binary string, env []string) ([]Environment, error)
-	// Columns says the same of all plugins in a directory. Optional.
+	// Columns returns the environments of all plugins in a directory. Optional.
 	Columns func(dir string) ([]Column, error)
 }
 
-// Main is the main of a suite's command.
+// Main is the main function of a suite's command.
 func Main(s Suite) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := Run(ctx, s, os.Args[1:], os.Stdout, os.Stderr)
@@ -56,7 +56,7 @@ func Main(s Suite) {
 	os.Exit(code)
 }
 
-// Run is the command with its arguments. It returns the exit code.
+// Run runs the command with its arguments. It returns the exit code.
 func Run(ctx context.Context, s Suite, args []string, stdout, stderr io.Writer) int {
 	var own []string
 	s.Flags.VisitAll(func(f *flag.Flag) { own = append(own, f.Name) })
@@ -74,7 +74,7 @@ func Run(ctx context.Context, s Suite, args []string, stdout, stderr io.Writer) 
 	}
 	binary, err := parse(s.Flags, args)
 	if err != nil {
-		return exitNotRun // parse has said why
+		return exitNotRun // parse has printed the error
 	}
 	failed := false
 	switch {
@@ -121,13 +121,13 @@ func parse(fs *flag.FlagSet, args []string) (binary string, err error) {
 	}
 }
 
-// given reports whether one of the flags was.
+// given reports whether one of the flags was set.
 func given(fs *flag.FlagSet, names []string) (yes bool) {
 	fs.Visit(func(f *flag.Flag) { yes = yes || slices.Contains(names, f.Name) })
 	return yes
 }
 
-// lines runs the checks in each environment, prints a line for each and the sums.
+// lines runs the checks in each environment, and prints a line for each and the totals.
 func lines(ctx context.Context, environments []Environment, only []string, verbose bool, w io.Writer) (failed bool, err error) {
 	sums := sums{}
 	for _, l := range environments {
@@ -161,9 +161,8 @@ func (s sums) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", s[suite.Passed], s[suite.Failed], s[suite.Skipped])
 }
 
-// Object is what a flag says that takes an object: the object itself, in braces, or
-// the name of a file that holds it, each in YAML or JSON. It returns JSON; nothing is
-// nothing.
+// Object parses the value of a flag that takes an object: the object in braces, or the name of
+// a file, in YAML or JSON. It returns JSON, or nil for an empty value.
 func Object(flag string) ([]byte, error) {
 	if flag == "" {
 		return nil, nil
@@ -186,7 +185,7 @@ func Object(flag string) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// List is a flag that may be given again.
+// List is a flag that can be repeated.
 type List []string
 
 func (l *List) String() string     { return strings.Join(*l, ",") }

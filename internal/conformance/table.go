@@ -13,14 +13,14 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// Column is a plugin in a table, in all its environments.
+// Column is one plugin in a table, with all its environments.
 type Column struct {
 	Plugin       string
 	Environments []Environment
 }
 
-// Programs lists the plugins of a directory. Beside them lies what they need, such
-// as libraries.
+// Programs returns the plugins in a directory, which can also contain other files, such as
+// libraries.
 func Programs(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -42,8 +42,8 @@ func Programs(dir string) ([]string, error) {
 	return out, nil
 }
 
-// table runs every plugin of a directory in all its environments: a line for each environment when
-// it has ended, the table at last.
+// table runs every plugin of a directory in all its environments. It prints a line for each
+// finished environment, and the table at the end.
 func table(ctx context.Context, s Suite, dir string, only []string, w io.Writer) (failed bool, err error) {
 	columns, err := s.Columns(dir)
 	if err != nil {
@@ -72,14 +72,14 @@ func table(ctx context.Context, s Suite, dir string, only []string, w io.Writer)
 	return all[suite.Failed] > 0, nil
 }
 
-// findings are a plugin's, a column of the table.
+// findings are the results of one plugin, a column of the table.
 type findings struct {
 	plugin   string
 	cells    map[string]suite.Outcome // by check
 	failures []string
 }
 
-// add takes a result in: one failure fails the cell, one pass outweighs skips.
+// add adds a result: one failure fails the cell, one pass outweighs skips.
 func (f *findings) add(environment string, r suite.Result) {
 	was := f.cells[r.Name]
 	if r.Outcome == suite.Failed || was == "" || was == suite.Skipped {
@@ -94,7 +94,7 @@ func (f *findings) add(environment string, r suite.Result) {
 	}
 }
 
-// draw prints checks as rows and plugins as columns, then what failed.
+// draw prints checks as rows and plugins as columns, then the failures.
 func draw(w io.Writer, checks []suite.Check, found []*findings) {
 	row := func(name string, cell func(*findings) string) {
 		fmt.Fprintf(w, "%-18s", name)

@@ -8,17 +8,18 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Term is an election that was won.
+// Term is the leadership after a won election.
 type Term struct {
-	// Revision is the place in etcd's history at which the winner stood for election.
-	// It grows from one leader to the next for as long as etcd keeps its data.
+	// Revision is the revision of etcd at which the winner entered the election. It grows from
+	// leader to leader as long as etcd keeps its data.
 	Revision int64
 
 	lease       *lease
 	prefix, key string
 }
 
-// Confirm returns nil if etcd says that the term lasts, and Aborted if someone else may lead.
+// Confirm returns nil if etcd confirms the leadership, and Aborted if another process may
+// lead.
 func (t *Term) Confirm(ctx context.Context) error {
 	first, err := t.lease.client.Get(ctx, t.prefix, clientv3.WithFirstCreate()...)
 	if err != nil {
@@ -30,7 +31,7 @@ func (t *Term) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// Announce replaces the value that Leader returns for as long as the term lasts.
+// Announce replaces the value that Leader returns, until the leadership ends.
 func (t *Term) Announce(ctx context.Context, value string) error {
 	_, err := t.lease.client.Put(ctx, t.key, value, clientv3.WithLease(t.lease.id))
 	if err != nil {
@@ -55,7 +56,8 @@ func Campaign(ctx context.Context, client *clientv3.Client, name, value string, 
 	}
 }
 
-// campaignOnce spends one lease. again reports whether it was lost or never had.
+// campaignOnce uses one lease. again reports whether the lease was lost or could not be
+// created.
 func campaignOnce(ctx context.Context, client *clientv3.Client, name, value string, lead func(context.Context, *Term) error) (again bool, err error) {
 	l, err := grant(ctx, client)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package report holds the structured findings that are kept as JSON on rows and
-// shown as they are: why a session waits, what an attempt did, samples of a
-// moment, what an agent says of itself. Nothing is ever summed from them.
+// Package report defines structured reports that are stored as JSON on rows and shown
+// unchanged: why a session waits, the steps of an attempt, samples, the state of an agent.
+// Nothing is summed from them.
 package report
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// The stages that a waiting session goes through, in this order. What it waits
-// for is in the first that it does not pass.
+// The stages of a waiting session, in this order. It waits at the first stage that it
+// does not pass.
 const (
-	StageGroup  = "group"  // its resource group is gone or shut
-	StageHeld   = "held"   // a time or other sessions have to come first
+	StageGroup  = "group"  // its resource group is deleted or not active
+	StageHeld   = "held"   // it waits for a time or for other sessions
 	StageLimits = "limits" // a limit of a policy
-	StageRoom   = "room"   // no agent has room
-	StageOrder  = "order"  // there is room, and it is held for a session before it
+	StageRoom   = "room"   // no agent has enough free capacity
+	StageOrder  = "order"  // agents are reserved for a session ahead of it
 )
 
-// Pending says why a session waits, as of the last decision.
+// Pending is the reason why a session waits, as of the last decision.
 type Pending struct {
 	Stage     string          `json:"stage"`
 	Position  int             `json:"position"`
@@ -34,23 +34,23 @@ type Pending struct {
 	Limits    []LimitReached  `json:"limits"`
 	Nearest   *NearestFit     `json:"nearest,omitempty"`
 	Order     *Ordering       `json:"order,omitempty"`
-	Until     *time.Time      `json:"until,omitempty"` // it waits for a time: this
-	Holds     int             `json:"holds,omitempty"` // agents that are held for it
-	// EstimatedStart is when it starts at the latest if nothing goes before it:
-	// what is in its way has ended by then. Nil where lifetimes do not tell.
+	Until     *time.Time      `json:"until,omitempty"` // the time that it waits for, if any
+	Holds     int             `json:"holds,omitempty"` // number of agents that are reserved for it
+	// EstimatedStart is the latest start if no other session is placed before it, by
+	// the known ends of running sessions. Nil if these are unknown.
 	EstimatedStart *time.Time `json:"estimated_start,omitempty"`
-	// Room is what ends so that it can start.
+	// Room is set while sessions are being ended for it.
 	Room *Room `json:"room,omitempty"`
 }
 
-// Room is made for a session by ending others of a lower priority.
+// Room is the devices that are freed for a session by ending others of a lower priority.
 type Room struct {
 	Since    time.Time   `json:"since"`
-	Sessions []uuid.UUID `json:"sessions"` // that are ended for it; those that wait must not be told
-	Parts    []Part      `json:"parts"`    // that it is to get
+	Sessions []uuid.UUID `json:"sessions"` // that are ended for it; not shown to users
+	Parts    []Part      `json:"parts"`    // that it will get
 }
 
-// Part is what a kernel is to get of a device.
+// Part is an amount of a device that a kernel will get.
 type Part struct {
 	Kernel uuid.UUID `json:"kernel"`
 	Device uuid.UUID `json:"device"`
@@ -58,28 +58,28 @@ type Part struct {
 	Amount int64     `json:"amount"`
 }
 
-// Ordering says why a session has its place among those of its priority, where
-// that is not its age.
+// Ordering explains the position of a session among those of its priority, if its age
+// alone does not decide.
 type Ordering struct {
 	Order  string     `json:"order"`            // lifo, drf or fair_share
-	Levels []Standing `json:"levels,omitempty"` // from the outermost holder in; none for lifo
+	Levels []Standing `json:"levels,omitempty"` // outermost holder first; none for lifo
 }
 
-// Standing is how one of those that a session counts for stands among its like:
-// the highest factor, which is 2^(-usage/weight), goes first.
+// Standing is the position of a domain, project or user among its siblings: the one with
+// the highest factor, 2^(-usage/weight), goes first.
 type Standing struct {
 	Scope  string  `json:"scope"`
-	Usage  float64 `json:"usage"` // 1: all there is
+	Usage  float64 `json:"usage"` // 1: the whole capacity
 	Weight float64 `json:"weight"`
 	Factor float64 `json:"factor"`
 }
 
-// DroppedAgents counts the agents that one check dropped.
+// DroppedAgents is the number of agents that one check ruled out.
 type DroppedAgents struct {
 	Check string `json:"check"`
 	Slot  string `json:"slot"`
 	Count int    `json:"count"`
-	// Why says more of it to people, where someone gave reasons.
+	// Why has the reasons that administrators gave, or details, for users.
 	Why []string `json:"why,omitempty"`
 }
 
@@ -87,8 +87,8 @@ type DroppedAgents struct {
 type LimitReached struct {
 	Scope         string `json:"scope"`
 	Holder        string `json:"holder"`         // name of the domain, project, user or keypair
-	ResourceGroup string `json:"resource_group"` // that it is narrowed to, if any
-	WithinProject string `json:"within_project"` // that it is narrowed to, if any
+	ResourceGroup string `json:"resource_group"` // that it is restricted to, if any
+	WithinProject string `json:"within_project"` // that it is restricted to, if any
 	Policy        string `json:"policy"`
 	What          string `json:"what"`
 	Used          string `json:"used"`
@@ -96,7 +96,7 @@ type LimitReached struct {
 	Limit         string `json:"limit"`
 }
 
-// String is a clause for people.
+// String returns a clause for users.
 func (l LimitReached) String() string {
 	where := "the " + l.Scope + "'s policy " + l.Policy
 	if l.Holder != "" {
@@ -111,7 +111,7 @@ func (l LimitReached) String() string {
 	return fmt.Sprintf("%s allows %s %s; %s in use and %s requested", where, l.forPeople(l.Limit), l.What, l.forPeople(l.Used), l.forPeople(l.Requested))
 }
 
-// forPeople prints an amount of what is limited.
+// forPeople formats an amount of the limited quantity.
 func (l LimitReached) forPeople(amount string) string {
 	slot := strings.TrimPrefix(l.What, "pending ")
 	if n, err := resource.Parse(slot, amount); err == nil {
@@ -120,7 +120,7 @@ func (l LimitReached) forPeople(amount string) string {
 	return amount
 }
 
-// NearestFit is what the agent that lacks least lacks.
+// NearestFit is the slot that the agent nearest to a fit lacks.
 type NearestFit struct {
 	Agent     string `json:"agent"`
 	Slot      string `json:"slot"`
@@ -160,11 +160,11 @@ type Plugin struct {
 	State    string `json:"state"`
 	Message  string `json:"message"`
 	Restarts int    `json:"restarts"`
-	// Checks are what its preflight found last.
+	// Checks are the results of its last preflight.
 	Checks []PluginCheck `json:"checks"`
 }
 
-// PluginCheck is one thing that a plugin needs of its host, and how it is.
+// PluginCheck is the result of one check of a plugin's requirements on its host.
 type PluginCheck struct {
 	Name  string           `json:"name"`
 	Level PluginCheckLevel `json:"level"`
@@ -181,7 +181,7 @@ const (
 	CheckError   PluginCheckLevel = "error"
 )
 
-// Probe is one ability that an agent looked for on its host.
+// Probe is the result of an agent's check for one feature of its host.
 type Probe struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`

@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// spill is the part of what is wanted of cpu and memory that the NUMA nodes of
-// some devices do not have.
+// spill returns the fraction of the requested cpu and memory that the NUMA nodes of some
+// devices do not have.
 func (p *arrangement) spill(devices []int) (sum float64) {
 	for _, n := range p.host {
 		left := n.amount
@@ -17,7 +17,7 @@ func (p *arrangement) spill(devices []int) (sum float64) {
 	return sum
 }
 
-// roomy is the first NUMA node that has all that is wanted of cpu and memory.
+// roomy returns the first NUMA node that has all of the requested cpu and memory.
 func (p *arrangement) roomy() []int {
 	for i, node := range p.near.node {
 		if node >= 0 && p.spill([]int{i}) == 0 {
@@ -27,8 +27,8 @@ func (p *arrangement) roomy() []int {
 	return nil
 }
 
-// takeNear is takePooled from some NUMA nodes first. It returns them, or where
-// there are none those that it took from.
+// takeNear is takePooled that prefers some NUMA nodes. It returns them or, without preference,
+// the nodes that it took from.
 func (c *cluster) takeNear(a int, st *step, nodes []int) []int {
 	devices, near := c.agents[a].devices, c.topologyOf(&c.agents[a])
 	left, from := st.amount, nodes

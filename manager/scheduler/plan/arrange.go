@@ -6,30 +6,29 @@ import (
 	"slices"
 )
 
-// How many sets of devices are compared one by one: all sets of 4 of 16 devices.
-// Beyond that, those are compared that grow around each of the first maxSeeds
-// devices by the nearest one at a time.
+// Limits of the search for sets of devices. Up to maxSets, all sets are compared: this covers
+// all sets of 4 of 16 devices. Beyond that, the search grows a set around each of the first
+// maxSeeds devices by adding the nearest device.
 const (
 	maxArrangements = 2000
 	maxSeeds        = 64
 )
 
-// arrangement looks for the devices that a kernel had better take instead of
-// others in the same state.
+// arrangement chooses the best devices for a kernel among devices in the same state.
 type arrangement struct {
 	c      *cluster
 	agent  *agent
 	near   *topology
-	host   []need // what the kernel wants of cpu and memory
-	chosen []int  // the accelerators that it took
+	host   []need // requested cpu and memory
+	chosen []int  // accelerators that the kernel took
 	groups []alike
 	idle   []int
-	picked []int // of the groups in turn
-	best   []int // the same, of the best set so far; nil: none
+	picked []int // by group
+	best   []int // the best set so far; nil: none
 	cost   cost
 }
 
-// alike are devices in one state, of which some are to be picked.
+// alike is a group of devices in the same state, of which some are to be picked.
 type alike struct {
 	devices []int
 	pick    int
@@ -37,21 +36,20 @@ type alike struct {
 
 // cost orders sets of devices.
 type cost struct {
-	far   int64   // between them
-	spill float64 // the part of cpu and memory that their NUMA nodes lack
-	torn  int64   // how near they are to what stays idle
+	far   int64   // sum of distances between them
+	spill float64 // fraction of cpu and memory that their NUMA nodes lack
+	torn  int64   // nearness to the devices that stay idle
 }
 
 func (x cost) compare(y cost) int {
 	return cmp.Or(cmp.Compare(x.far, y.far), cmp.Compare(x.spill, y.spill), cmp.Compare(x.torn, y.torn))
 }
 
-// arrange gives a kernel, of the devices in the same state as those that it took
-// since mark, the ones that are nearest to each other; of equally near ones those
-// whose NUMA nodes have the most of the cpu and memory that it wants, then those
-// that are farthest from what stays idle. Its cpu and memory come from these
-// nodes as far as they have it. It tells how far the devices are from the nearest
-// that as many could be.
+// arrange replaces the devices that a kernel took since mark by the best ones in the same
+// states: those nearest to each other; among equally near ones, those whose NUMA nodes have
+// the most of the requested cpu and memory, then those farthest from the devices that stay
+// idle. It takes cpu and memory from these nodes if they have enough. It returns the
+// difference between the distance of the chosen devices and the smallest possible one.
 func (c *cluster) arrange(a int, steps []step, mark int) int64 {
 	taken := slices.Clone(c.taken[mark:])
 	c.rollback(mark)
@@ -83,7 +81,7 @@ func (c *cluster) arrange(a int, steps []step, mark int) int64 {
 	return p.cost.far - n*(n-1)/2*int64(p.near.nearest)
 }
 
-// search finds the best devices instead of those taken, by these.
+// search returns the best replacement for each taken device.
 func (p *arrangement) search(taken []taking) map[int]int {
 	for _, t := range taken {
 		if p.c.slots[t.slot].family != "" && !slices.Contains(p.chosen, t.device) {
@@ -108,8 +106,8 @@ func (p *arrangement) search(taken []taking) map[int]int {
 	return place
 }
 
-// group sorts what was taken by state, and finds what is in the same. Where
-// devices share hardware, only one of each such set can take another's place.
+// group groups the taken devices by state, and finds the other devices in the same state.
+// Devices that share hardware can only replace each other one per set.
 func (p *arrangement) group() {
 	type state struct{ device, pool uint64 }
 	of := func(d *device) state {
@@ -155,8 +153,8 @@ func (p *arrangement) group() {
 	p.chosen = chosen
 }
 
-// entangled reports whether the devices that share hardware stay as they are:
-// unless all that were taken are alike and each is of a set of its own.
+// entangled reports whether devices that share hardware cannot be replaced: unless all taken
+// devices are alike and belong to different sets.
 func (p *arrangement) entangled() bool {
 	var pools []*pool
 	var key uint64
@@ -173,7 +171,7 @@ func (p *arrangement) entangled() bool {
 	return false
 }
 
-// ways counts the sets, up to more than are compared one by one.
+// ways returns the number of sets, counted up to the limit for comparing all.
 func (p *arrangement) ways() int {
 	n := 1
 	for _, g := range p.groups {
@@ -190,8 +188,8 @@ func (p *arrangement) ways() int {
 	return n
 }
 
-// each tries all sets that have what is picked, and k of group g so far, and no
-// device of it before from.
+// each tries all sets that extend the picked devices, which include k devices of group g, with
+// devices of it from index from.
 func (p *arrangement) each(g, k, from int, far int64) {
 	for g < len(p.groups) && k == p.groups[g].pick {
 		g, k, from = g+1, 0, 0
@@ -212,11 +210,11 @@ func (p *arrangement) each(g, k, from int, far int64) {
 	}
 }
 
-// tooFar outweighs all that devices can be from each other.
+// tooFar is larger than any sum of distances.
 const tooFar = 1 << 40
 
-// between is how far two devices are from each other, and more where that is more
-// than the group allows.
+// between returns the distance of two devices, or more than tooFar if the group does not allow
+// it.
 func (p *arrangement) between(x, y int) int64 {
 	far := int64(p.near.between(x, y))
 	if limit := p.agent.limit; limit > 0 && far > int64(limit) {
@@ -225,7 +223,7 @@ func (p *arrangement) between(x, y int) int64 {
 	return far
 }
 
-// toPicked is how far a device is from all that are picked.
+// toPicked returns the sum of the distances from a device to all picked ones.
 func (p *arrangement) toPicked(d int) (sum int64) {
 	for _, x := range p.picked {
 		sum += p.between(x, d)
@@ -233,7 +231,7 @@ func (p *arrangement) toPicked(d int) (sum int64) {
 	return sum
 }
 
-// weigh compares what is picked with the best so far.
+// weigh compares the picked set with the best so far.
 func (p *arrangement) weigh(far int64) {
 	c := cost{far: far, spill: p.spill(p.picked)}
 	for _, x := range p.picked {
@@ -251,7 +249,7 @@ func (p *arrangement) weigh(far int64) {
 	}
 }
 
-// grow compares sets that begin with one device and continue with the nearest.
+// grow compares sets that begin with one device and are extended by the nearest devices.
 func (p *arrangement) grow() {
 	seeds := 0
 	for g := range p.groups {

@@ -8,11 +8,11 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// Agents whose devices are in the same state, of the same group, architecture
-// and volumes, are one class: what is true of one of them for a request is true
-// of all. A state is known by a sum of 64-bit mixes of what its devices are and
-// hold, which take keeps up to date; two states among a million share a sum
-// with probability 3e-8, and then only a choice is worse, as fit looks again.
+// Agents of the same group, architecture and volumes whose devices are in the same state form
+// a class: a result for one of them applies to all. A state is identified by a sum of 64-bit
+// mixes of its devices and their usage, which take keeps up to date. Among a million states,
+// two have the same sum with a probability of 3e-8; the effect is only a worse choice, because
+// fit checks again.
 
 // mix scatters the bits of x (the finaliser of splitmix64).
 func mix(x uint64) uint64 {
@@ -31,7 +31,7 @@ func mixText(texts ...string) uint64 {
 	return mix(h.Sum64())
 }
 
-// hostOf is what an agent is apart from its devices.
+// hostOf returns the key of an agent without its devices.
 func hostOf(a *Agent) uint64 {
 	on := "off"
 	if a.Schedulable {
@@ -48,7 +48,7 @@ func hostOf(a *Agent) uint64 {
 	return mixText(append(texts, volumes...)...)
 }
 
-// identify gives devices and agent the keys of their state.
+// identify sets the state keys of an agent and its devices.
 func (c *cluster) identify(a *agent) {
 	a.host = hostOf(a.src)
 	a.key = a.host
@@ -82,7 +82,7 @@ func (c *cluster) identify(a *agent) {
 	}
 }
 
-// charge changes what of a device is used, and the keys with it.
+// charge changes the used amount of a device, and its keys.
 func (c *cluster) charge(a *agent, d *device, s int, amount int64) {
 	if d.pool != nil {
 		a.drop(d)
@@ -95,7 +95,7 @@ func (c *cluster) charge(a *agent, d *device, s int, amount int64) {
 	d.key += uint64(amount) * c.slots[s].weight
 }
 
-// swap exchanges all that is used of a device.
+// swap exchanges all used amounts of a device.
 func (c *cluster) swap(a *agent, d *device, used []int64) {
 	a.drop(d)
 	d.used, d.key = used, d.kind
@@ -105,8 +105,8 @@ func (c *cluster) swap(a *agent, d *device, used []int64) {
 	a.add(d)
 }
 
-// drop takes a device out of its agent's key, and add puts it back in. Devices
-// that share hardware go in together, so that it counts which of them are in use.
+// drop removes a device from its agent's key, and add adds it again. The key includes which
+// devices that share hardware are in use.
 func (a *agent) drop(d *device) {
 	if d.pool == nil {
 		a.key -= mix(d.key + d.salt)
@@ -127,8 +127,8 @@ func (a *agent) add(d *device) {
 	a.key += mix(d.pool.key)
 }
 
-// classes are the agents of one resource group by state. Only those of live
-// have members; a class that lost all is found again by its key.
+// classes are the agents of one resource group by state. Only the classes in live have
+// members; an empty class is found again by its key.
 type classes struct {
 	number map[uint64]int32
 	all    []class
@@ -138,11 +138,11 @@ type classes struct {
 type class struct {
 	key     uint64
 	members []int32
-	at      int32 // in live
+	at      int32 // index in live
 }
 
-// settle moves an agent to the class of its state. Agents that are held for
-// the head of the queue are in none.
+// settle moves an agent to the class of its state. Agents that are reserved for the head of
+// the queue are in no class.
 func (c *cluster) settle(a *agent) {
 	if a.classes == nil || a.class >= 0 && !a.held && a.classes.all[a.class].key == a.key {
 		return

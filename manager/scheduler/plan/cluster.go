@@ -13,16 +13,16 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// rule is how a slot is taken from devices.
+// rule is the way in which a slot is taken from devices.
 type rule int
 
 const (
-	pooled rule = iota // any amounts of any devices
+	pooled rule = iota // any amounts of several devices
 	whole              // entirely free devices
-	part               // one device, or free ones and one remainder
+	part               // one device, or idle ones and a remainder on one
 )
 
-// ruleOf follows from the name, as its scale does.
+// ruleOf derives the rule from the slot's name.
 func ruleOf(slot string) rule {
 	_, unit, onDevice := strings.Cut(slot, ".")
 	if !onDevice {
@@ -37,8 +37,8 @@ func ruleOf(slot string) rule {
 	return pooled
 }
 
-// cluster is a snapshot with slots as small numbers: amounts per slot are
-// dense slices, so that the inner loops touch no map.
+// cluster is a snapshot whose slots have small numbers: amounts are in dense slices, so that
+// the inner loops use no maps.
 type cluster struct {
 	slots  []slot
 	number map[string]int
@@ -51,11 +51,11 @@ type cluster struct {
 type slot struct {
 	name    string
 	rule    rule
-	exclude []bool // by slot number: not on one device; itself where at most one may hold it
-	unified bool   // one amount with the other unified slots of its device
+	exclude []bool // by slot number: cannot be used on the same device; the slot itself if it allows one consumer per device
+	unified bool   // one of several names for the same capacity of a device
 	quantum int64
-	family  string // of accelerators, "" for cpu and mem
-	weight  uint64 // in the key of a state
+	family  string // of accelerators; "" for cpu and mem
+	weight  uint64 // its factor in the key of a state
 	most    int64  // capacity of the largest device
 }
 
@@ -64,34 +64,34 @@ type agent struct {
 	number   int32
 	devices  []device
 	families []string  // of its accelerators
-	held     bool      // for the head of the queue
-	split    Split     // as its group says
-	limit    int32     // how far apart a kernel's devices may be, 0: as they like
-	flat     bool      // nothing is known of how its devices lie
-	near     *topology // made when it is first needed
-	pools    []*pool   // of what its devices share
-	last     time.Time // when it got a kernel
+	held     bool      // reserved for the head of the queue
+	split    Split     // split of its group
+	limit    int32     // largest distance between a kernel's devices; 0: no limit
+	flat     bool      // the topology of its devices is unknown
+	near     *topology // created on first use
+	pools    []*pool   // hardware that its devices share
+	last     time.Time // when a kernel was last placed on it
 
-	host, key   uint64 // what it is, and the state it is in
+	host, key   uint64 // key without and with the state
 	classes     *classes
 	class, seat int32
-	// Per slot, over usable devices; refresh keeps free and best.
+	// Per slot, over usable devices; refresh updates free and best.
 	offer []int64 // capacity
 	most  []int64 // capacity of the largest device
-	free  []int64 // what can still be taken
-	best  []int64 // of that, on the best single device
+	free  []int64 // free amount
+	best  []int64 // free amount of the best single device
 }
 
 type device struct {
 	src      *Device
 	family   string
-	kind     uint64 // what it is
-	key      uint64 // and the state it is in
-	salt     uint64 // tells it from others in this state, where that matters
+	kind     uint64 // key without state
+	key      uint64 // key with state
+	salt     uint64 // makes devices in equal states different where that matters
 	usable   bool
 	capacity []int64
 	used     []int64
-	pool     *pool // that it draws on, nil for most
+	pool     *pool // shared hardware; nil for most devices
 	draws    []draw
 }
 
@@ -145,7 +145,7 @@ func newCluster(s *Snapshot) *cluster {
 	return c
 }
 
-// numberSlots gives every name that occurs a number, in alphabetical order.
+// numberSlots numbers all slot names in alphabetical order.
 func (c *cluster) numberSlots(s *Snapshot) {
 	c.number = map[string]int{}
 	for i := range s.Agents {
@@ -174,8 +174,8 @@ func (c *cluster) note(slots resource.Slots) {
 	}
 }
 
-// typeSlots spreads what the types declare, exclusion to both sides. A whole
-// device excludes everything anyway: it must be entirely free.
+// typeSlots sets the properties of slots, with exclusion in both directions. A whole device
+// excludes everything anyway, because it must be entirely free.
 func (c *cluster) typeSlots(types []SlotType) {
 	for i := range c.slots {
 		c.slots[i].exclude = make([]bool, len(c.slots))
@@ -213,7 +213,7 @@ func (c *cluster) device(src *Device, capacity, used []int64) device {
 	return d
 }
 
-// sum fills what never changes.
+// sum computes the values that never change.
 func (c *cluster) sum(a *agent) {
 	for i := range a.devices {
 		d := &a.devices[i]
@@ -231,7 +231,7 @@ func (c *cluster) sum(a *agent) {
 	}
 }
 
-// refresh recounts what can be taken after devices changed.
+// refresh updates the free amounts after devices changed.
 func (c *cluster) refresh(a *agent) {
 	clear(a.free)
 	clear(a.best)
@@ -250,7 +250,7 @@ func (c *cluster) refresh(a *agent) {
 	c.settle(a)
 }
 
-// available is how much of a slot a device can still give.
+// available returns the free amount of a slot on a device.
 func (c *cluster) available(d *device, s int) int64 {
 	free := d.capacity[s] - d.used[s]
 	if !d.usable || free <= 0 || d.pool != nil && d.blocked() {
@@ -267,7 +267,7 @@ func (c *cluster) available(d *device, s int) int64 {
 	return free
 }
 
-// busy reports whether anything of the device is in use.
+// busy reports whether any amount of the device is in use.
 func (d *device) busy() bool {
 	for _, used := range d.used {
 		if used > 0 {
@@ -277,7 +277,7 @@ func (d *device) busy() bool {
 	return false
 }
 
-// idle reports whether all of the device can be taken.
+// idle reports whether the whole device can be taken.
 func (d *device) idle() bool {
 	return d.usable && !d.busy() && (d.pool == nil || d.pool.has(d.draws, 1))
 }

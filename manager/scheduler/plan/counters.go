@@ -7,39 +7,38 @@ import (
 	"strings"
 )
 
-// Partitions of a device are devices of their own that draw on the same
-// hardware, and so do the partitions and the device that they are cut from. Each
-// draws on counters, once, while any of it is in use; what would draw more than
-// there is cannot be taken. A device and what is cut from it, on any level, are
-// never in use together: besides what its plugin counts, a device draws all of a
-// counter of which each of its partitions draws one.
+// Partitions of a device are separate devices that share its hardware with each other and with
+// the device itself. Each uses amounts of shared counters, once, while any of it is in use; a
+// device cannot be taken if a counter would be exceeded. A device and its partitions, on any
+// level, are never in use together: in addition to the counters of the plugin, a device uses
+// all of a counter of which each of its partitions uses one.
 
-// pool is hardware that some devices of an agent share: those that are connected
-// by what they draw on.
+// pool is hardware that some devices of an agent share: devices that are connected by common
+// counters.
 type pool struct {
 	counters []counter
 	devices  []*device
-	key      uint64 // of the state that its devices are in
-	off      bool   // for the question whether anything else is in the way
+	key      uint64 // key of the state of its devices
+	off      bool   // ignored, to find out whether anything else prevents a placement
 }
 
 type counter struct {
 	name     counterName
-	rank     int // of its set among those of the pool
+	rank     int // order of its set in the pool
 	capacity int64
 	drawn    int64
 }
 
 type counterName struct{ set, name string }
 
-// draw is what a device takes of a counter of its pool.
+// draw is the amount of a counter that a device uses.
 type draw struct {
 	counter int
 	amount  int64
 }
 
-// has reports whether the pool can stand the draws so many times besides those that
-// it stands.
+// has reports whether the pool's counters allow the draws, this many times, in addition to
+// those in use.
 func (p *pool) has(draws []draw, times int64) bool {
 	for _, w := range draws {
 		if n := &p.counters[w.counter]; times*w.amount > n.capacity-n.drawn {
@@ -49,7 +48,7 @@ func (p *pool) has(draws []draw, times int64) bool {
 	return true
 }
 
-// charge adds what a device draws if it is in use, or takes it off.
+// charge adds or subtracts the draws of a device in use.
 func (p *pool) charge(d *device, sign int64) {
 	if d.busy() {
 		p.draw(d.draws, sign)
@@ -62,8 +61,8 @@ func (p *pool) draw(draws []draw, sign int64) {
 	}
 }
 
-// blocked reports whether what others draw keeps a device from being used, or from
-// being used more where more is drawn than there is.
+// blocked reports whether the use of other devices prevents the use of a device, or its
+// further use if a counter is exceeded.
 func (d *device) blocked() bool {
 	if d.busy() {
 		return !d.pool.has(d.draws, 0)
@@ -71,8 +70,8 @@ func (d *device) blocked() bool {
 	return !d.pool.has(d.draws, 1)
 }
 
-// role is what of its draws tells a device from others of its kind: the names of
-// sets differ between devices that are alike, and only their order counts.
+// role returns the part of a device's draws that distinguishes it from others of its kind: the
+// names of sets differ between equal devices, so only their order counts.
 func (d *device) role() (sum uint64) {
 	for _, w := range d.draws {
 		n := &d.pool.counters[w.counter]
@@ -81,8 +80,8 @@ func (d *device) role() (sum uint64) {
 	return sum
 }
 
-// lost sums what the other devices of the pool that can be taken now, and could
-// not be beside this one, stand for: thousandths of the counters that they draw.
+// lost returns the capacity of other devices in the pool that can be taken now, but could not
+// beside this one: thousandths of the counters that they use.
 func (d *device) lost() (sum int64) {
 	if d.busy() {
 		return 0
@@ -104,7 +103,7 @@ func (d *device) lost() (sum int64) {
 	return sum
 }
 
-// share finds the pools of an agent. Most have none.
+// share finds the pools of an agent. Most agents have none.
 func (a *agent) share() {
 	if !slices.ContainsFunc(a.src.Devices, func(d Device) bool { return len(d.Consumes) > 0 || d.Parent != "" }) {
 		return
@@ -143,7 +142,7 @@ func (a *agent) share() {
 	}
 }
 
-// unite makes two pools one.
+// unite merges two pools.
 func unite(in []int, a, b int) {
 	for i := range in {
 		if in[i] == b {
@@ -152,14 +151,14 @@ func unite(in []int, a, b int) {
 	}
 }
 
-// above begins the names of the sets that keep devices and their partitions
-// apart: one for every device that has some, with one counter.
+// above is the prefix of the sets that keep devices and their partitions apart: one set, with
+// one counter, for every device with partitions.
 const above = "\x00"
 
 // apart reports whether the counter is one of those.
 func (n *counter) apart() bool { return strings.HasPrefix(n.name.set, above) }
 
-// drawn sums what a device draws of counters that its plugin counts.
+// drawn returns the sum of a device's draws from counters of its plugin.
 func (d *device) drawn() (sum int64) {
 	for _, w := range d.draws {
 		if !d.pool.counters[w.counter].apart() {
@@ -169,7 +168,7 @@ func (d *device) drawn() (sum int64) {
 	return sum
 }
 
-// drawn is what each device draws, by the names of the counters.
+// drawn returns the draws of each device, by name of the counter.
 func (a *agent) drawn() []map[counterName]int64 {
 	src := a.src.Devices
 	at := map[string]int{}
@@ -201,7 +200,7 @@ func (a *agent) drawn() []map[counterName]int64 {
 	return draws
 }
 
-// count fills the pool's counters, in one order for agents that are alike.
+// count creates the pool's counters, in the same order for equal agents.
 func (p *pool) count(a *agent, draws []map[counterName]int64) {
 	capacity := map[counterName]int64{}
 	for i := range a.devices {
@@ -242,7 +241,7 @@ func (n counterName) compare(o counterName) int {
 	return cmp.Or(cmp.Compare(n.set, o.set), cmp.Compare(n.name, o.name))
 }
 
-// apart does what it is told to as if nothing was shared on an agent.
+// apart runs do as if no hardware of an agent was shared.
 func (c *cluster) apart(a int, do func() bool) bool {
 	for _, p := range c.agents[a].pools {
 		p.off = true
@@ -251,8 +250,8 @@ func (c *cluster) apart(a int, do func() bool) bool {
 	return do()
 }
 
-// crowded reports whether a kernel has no room on an agent only because devices
-// share hardware, and the slot that this concerns; -1: it is not so.
+// crowded returns the slot of a kernel that does not fit on an agent only because devices
+// share hardware, or -1.
 func (c *cluster) crowded(a int, s *shape) int {
 	if c.agents[a].pools == nil {
 		return -1

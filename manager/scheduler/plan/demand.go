@@ -9,38 +9,38 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Demand is a shape of kernels that a resource group is asked for, and how
-// often. Packing keeps room for what is asked for most.
+// Demand is a frequently requested shape of kernels of a resource group, with its frequency.
+// StrategyPack keeps space for the most frequent shapes.
 type Demand struct {
 	Group        uuid.UUID
 	Slots        resource.Slots
-	Architecture string   // empty when any will do
+	Architecture string   // empty: any
 	Volumes      []string // must be mounted on the agent
 	Weight       float64  // any unit, above 0
 }
 
 const (
-	// maxDemands bounds the shapes that a score looks at: the heaviest.
+	// maxDemands limits the shapes in a score to those with the largest weights.
 	maxDemands = 256
-	// wholePrior is the weight, beside that of the pending requests for parts,
-	// of one for a whole device: a queue says little about what will come.
+	// wholePrior is the weight of a demand for a whole device in addition to the pending
+	// requests: a queue says little about future requests.
 	wholePrior = 0.25
 )
 
-// The weights of the score, fitted on the list `default` of openb alone (seeds
-// other than those reported) and rounded.
+// The weights of the score, fitted on the list `default` of openb (with seeds that are not in
+// the reported results) and rounded.
 const (
 	weightCapacity  = 1.0    // of stranded capacity
 	weightThreshold = 0.65   // of FGD's measure of it
 	weightPrice     = 10.0   // of the packing value of devices
-	weightShare     = 18.0   // of requests for a part of a device, in the mixture
-	tieLeft         = 0.0014 // per device left: fuller agents first
+	weightShare     = 18.0   // of requests for a part of a device
+	tieLeft         = 0.0014 // per remaining device: prefers fuller agents
 )
 
-// mixture is the demand of a group, ready for scoring.
+// mixture is the demand of a group, prepared for scoring.
 type mixture struct {
 	kinds   []kind
-	pooled  []int // slots that kinds ask for beside devices
+	pooled  []int // slots that are requested in addition to devices
 	hosts   map[uint64][]bool
 	fits    map[uint64]*fit // by state of a device
 	values  map[uint64][]float64
@@ -50,19 +50,18 @@ type mixture struct {
 	free    []int64
 }
 
-// kind is one shape of demand. Its copies take units, which sit on one device
-// each, and per units make a copy.
+// kind is one shape of demand. A copy of it needs `per` units, each on one device.
 type kind struct {
 	demand *Demand
-	rate   float64 // how often it comes
+	rate   float64 // frequency
 	weight float64 // in the score; all sum to 1
-	unit   []need  // of one device
-	whole  bool    // the unit is an idle device
+	unit   []need  // needs on one device
+	whole  bool    // the unit is a whole device
 	per    float64
 	pooled []need
 }
 
-// mixtureOf compiles the demand of a group when it is first needed.
+// mixtureOf prepares the demand of a group on first use.
 func (q *queue) mixtureOf(g *group) *mixture {
 	if g.mixture == nil {
 		g.mixture = q.c.mixture(q.demandOf(g))
@@ -70,7 +69,7 @@ func (q *queue) mixtureOf(g *group) *mixture {
 	return g.mixture
 }
 
-// demandOf is what the snapshot says of a group, else what is pending there.
+// demandOf returns the demand of a group in the snapshot, or else its pending requests.
 func (q *queue) demandOf(g *group) []Demand {
 	var list []Demand
 	for i := range q.src.Demand {
@@ -100,7 +99,7 @@ func (q *queue) demandOf(g *group) []Demand {
 	return list
 }
 
-// largest is the most that one device of the group has of a slot.
+// largest returns the largest capacity of a slot on one device of the group.
 func (q *queue) largest(g *group, slot int) (most int64) {
 	for _, a := range g.agents {
 		most = max(most, q.c.agents[a].most[slot])
@@ -108,8 +107,8 @@ func (q *queue) largest(g *group, slot int) (most int64) {
 	return most
 }
 
-// mixture merges equal shapes and gives every slot its part in them. Shapes
-// without accelerators change no score: what they leave is not an accelerator's.
+// mixture merges equal shapes and computes the fraction of every slot. It ignores shapes
+// without accelerators, because they do not change a score.
 func (c *cluster) mixture(list []Demand) *mixture {
 	m := &mixture{
 		hosts: map[uint64][]bool{}, fits: map[uint64]*fit{}, values: map[uint64][]float64{},
@@ -154,7 +153,7 @@ func (c *cluster) mixture(list []Demand) *mixture {
 	return m
 }
 
-// kindOf splits a shape; false when it asks for no accelerator.
+// kindOf converts a shape; false if it requests no accelerator.
 func (c *cluster) kindOf(d *Demand) (kind, bool) {
 	k := kind{demand: d, rate: d.Weight, per: 1}
 	for _, name := range d.Slots.Names() {
@@ -170,7 +169,7 @@ func (c *cluster) kindOf(d *Demand) (kind, bool) {
 		switch s := &c.slots[st.slot]; {
 		case s.family == "":
 			k.pooled = append(k.pooled, st.need)
-		case k.unit != nil: // only the first accelerator decides
+		case k.unit != nil: // only the first accelerator counts
 		case s.rule == whole || st.amount > s.most:
 			k.unit, k.whole = []need{st.need}, true
 			k.per = float64(st.amount) / float64(max(s.most, 1))
@@ -184,7 +183,7 @@ func (c *cluster) kindOf(d *Demand) (kind, bool) {
 	return k, k.unit != nil
 }
 
-// suits tells for every kind whether the agent may run it at all.
+// suits reports for every kind whether the agent can run it.
 func (m *mixture) suits(a *agent) []bool {
 	if list, ok := m.hosts[a.host]; ok {
 		return list

@@ -12,23 +12,22 @@ import (
 )
 
 const (
-	// maxForeseen bounds the requests of a queue that are told when they start.
+	// maxForeseen limits the requests of a queue whose start is estimated.
 	maxForeseen = 20
-	// foreseeing bounds what is looked at for that: devices and requests, over all
-	// moments. It takes some 2 microseconds for each.
+	// foreseeing limits the devices and requests that are examined for this, over all moments.
+	// Each takes about 2 microseconds.
 	foreseeing = 20_000
 )
 
-// foresee says when the first of every queue will start: it lets time pass, from
-// end to end of the sessions of which that is known, and plans at each, as will be
-// done then. So it holds as long as sessions end when they are to and nothing new
-// comes. Of a session that may run forever it takes that it does, and where it
-// cannot know what comes, at the end of one for another, it stops. The zero time
-// stands for what never starts then; of what is not in the list no one knows.
+// foresee estimates when the first requests of every queue start: it advances time from end to
+// end of the running sessions, and plans at each moment as the scheduler will. The estimate
+// holds if sessions end when they must and no new requests arrive. It assumes that a session
+// without lifetime never ends, and stops where the result is unknown, as at a preemption. The
+// zero time means never; a request that is not in the result has no estimate.
 func foresee(s *Snapshot, decisions []Decision) map[uuid.UUID]time.Time {
 	f := &foresight{now: *s, starts: map[uuid.UUID]time.Time{}, asks: map[uuid.UUID]bool{}}
 	for _, g := range s.Groups {
-		if g.Order != OrderFairShare { // that goes by what will have been used
+		if g.Order != OrderFairShare { // fair share depends on future usage
 			f.guess = append(f.guess, g.ID)
 		}
 	}
@@ -49,18 +48,18 @@ func foresee(s *Snapshot, decisions []Decision) map[uuid.UUID]time.Time {
 	return f.starts
 }
 
-// foresight is a cluster as it will be.
+// foresight is the future state of a cluster.
 type foresight struct {
 	now     Snapshot
-	guess   []uuid.UUID        // groups of which it can be said who goes first
-	asks    map[uuid.UUID]bool // requests that are to be told
+	guess   []uuid.UUID        // groups whose order can be predicted
+	asks    map[uuid.UUID]bool // requests to estimate
 	starts  map[uuid.UUID]time.Time
 	devices int
 	work    int
-	later   bool // than the moment from which it looks
+	later   bool // later than the start of the estimate
 }
 
-// carry carries out what was decided; false where no one knows what comes of it.
+// carry applies decisions; false if their result is unknown.
 func (f *foresight) carry(decisions []Decision) bool {
 	var placed []*Decision
 	requests := map[uuid.UUID]*Request{}
@@ -85,8 +84,8 @@ func (f *foresight) carry(decisions []Decision) bool {
 	return true
 }
 
-// pass goes to the next moment at which something may start; false when there is
-// none, or too much was looked at.
+// pass advances to the next moment at which a request can start; false if there is none, or if
+// the limit is reached.
 func (f *foresight) pass(decisions []Decision) bool {
 	var next time.Time
 	sooner := func(at time.Time) {
@@ -95,7 +94,7 @@ func (f *foresight) pass(decisions []Decision) bool {
 		}
 	}
 	for i := range f.now.Running {
-		sooner(f.now.Running[i].Ends) // where it is overdue it will be over by the next
+		sooner(f.now.Running[i].Ends) // an overdue session is assumed to end by then
 	}
 	holdAfter := map[uuid.UUID]time.Duration{}
 	for _, g := range f.now.Groups {
@@ -129,7 +128,7 @@ func (f *foresight) pass(decisions []Decision) bool {
 	return f.work <= foreseeing
 }
 
-// give says of what still waits that it never starts.
+// give marks the remaining requests as never starting.
 func (f *foresight) give() {
 	for i := range f.now.Pending {
 		if r := &f.now.Pending[i]; f.asks[r.SessionID] && slices.Contains(f.guess, r.Group) {
@@ -138,7 +137,7 @@ func (f *foresight) give() {
 	}
 }
 
-// started is the snapshot once requests have got what was decided.
+// started returns the snapshot after the decided requests have started.
 func started(s *Snapshot, placed []*Decision, requests map[uuid.UUID]*Request) *Snapshot {
 	if len(placed) == 0 {
 		return s

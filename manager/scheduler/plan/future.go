@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// future is some agents as they will be. Until it is closed they stay in the
-// classes of what they are now.
+// future is a future state of some agents. Until it is closed, they stay in the classes of
+// their present state.
 type future struct {
 	q       *queue
 	now     map[int][][]int64
@@ -18,15 +18,15 @@ func (q *queue) future() *future {
 	return &future{q: q, now: map[int][][]int64{}, classes: map[int]*classes{}, mark: len(q.c.taken)}
 }
 
-// open makes agents what they are once all that leaves is gone, and what was
-// promised is taken.
+// open sets agents to their state after all ending sessions have ended and promised devices
+// are taken.
 func (f *future) open(agents []int) {
 	for _, i := range agents {
 		f.set(i, f.q.soon(i))
 	}
 }
 
-// empty makes agents what they are when nothing runs there.
+// empty sets agents to their state without sessions.
 func (f *future) empty(agents []int) {
 	for _, i := range agents {
 		used := make([][]int64, len(f.q.c.agents[i].devices))
@@ -43,11 +43,10 @@ func (f *future) set(i int, used [][]int64) {
 	f.now[i] = f.q.c.become(i, used)
 }
 
-// release gives back what a session holds on the agents that are open, and
-// returns which these are.
+// release frees the devices of a session on the open agents, and returns these agents.
 func (f *future) release(holds []taking) []int { return f.change(holds, -1) }
 
-// hold takes back what release gave.
+// hold reverts release.
 func (f *future) hold(holds []taking) { f.change(holds, 1) }
 
 func (f *future) change(holds []taking, sign int64) (changed []int) {
@@ -67,15 +66,15 @@ func (f *future) change(holds []taking, sign int64) (changed []int) {
 	return changed
 }
 
-// fit places kernels on agents, on the first ones that have room, and returns
-// what each takes; nil unless all of them fit.
+// fit places kernels on agents, in this order, and returns the devices of each; nil unless all
+// of them fit.
 func (f *future) fit(agents []int, shapes []*shape) (needs [][]taking) {
-	g := f.q.c.crew(shapes)
+	g := f.q.c.gangSearch(shapes)
 	g.look(agents)
 	return g.fit()
 }
 
-// could reports whether kernels have room, and takes nothing.
+// could reports whether kernels fit, and takes nothing.
 func (f *future) could(agents []int, shapes []*shape) bool {
 	mark := len(f.q.c.taken)
 	ok := f.fit(agents, shapes) != nil
@@ -83,7 +82,7 @@ func (f *future) could(agents []int, shapes []*shape) bool {
 	return ok
 }
 
-// close makes the agents what they are.
+// close restores the present state of the agents.
 func (f *future) close() {
 	f.q.c.rollback(f.mark)
 	for _, i := range slices.Sorted(maps.Keys(f.now)) {
@@ -92,7 +91,7 @@ func (f *future) close() {
 	}
 }
 
-// usage copies what is used of an agent's devices.
+// usage copies the used amounts of an agent's devices.
 func (c *cluster) usage(i int) [][]int64 {
 	used := make([][]int64, len(c.agents[i].devices))
 	for j := range used {
@@ -101,7 +100,7 @@ func (c *cluster) usage(i int) [][]int64 {
 	return used
 }
 
-// become exchanges all that is used of an agent.
+// become exchanges all used amounts of an agent.
 func (c *cluster) become(i int, used [][]int64) (before [][]int64) {
 	a := &c.agents[i]
 	for j := range a.devices {
@@ -112,7 +111,7 @@ func (c *cluster) become(i int, used [][]int64) (before [][]int64) {
 	return before
 }
 
-// most is, of each amount, the larger one.
+// most returns the maximum of each amount.
 func most(a, b [][]int64) [][]int64 {
 	out := make([][]int64, len(a))
 	for j := range a {
@@ -127,7 +126,7 @@ func most(a, b [][]int64) [][]int64 {
 	return out
 }
 
-// add counts what is taken of an agent.
+// add adds takings of an agent to used amounts.
 func add(used [][]int64, i int, takings []taking, sign int64) {
 	if used == nil {
 		return

@@ -6,13 +6,11 @@ import (
 	"slices"
 )
 
-// maxOnOne bounds the agents that are tried for all kernels of a session, per
-// place in the order of agents.
+// maxOnOne limits the agents that are tried for all kernels of a session, per rank of agents.
 const maxOnOne = 4
 
-// placeOnOne finds one agent for all kernels of a session, where they share a
-// network: that on which the first kernel finds its best place, among those with
-// room for all as far as sums tell.
+// placeOnOne finds one agent for all kernels of a session, so that they share a host: the best
+// agent for the first kernel among those with enough for all by the sums of free amounts.
 func (q *queue) placeOnOne(r *Request, shapes []*shape, d *Decision) bool {
 	total := make([]int64, len(q.c.slots))
 	q.c.sumUp(total, r)
@@ -21,7 +19,7 @@ func (q *queue) placeOnOne(r *Request, shapes []*shape, d *Decision) bool {
 	for _, place := range q.orders(r) {
 		for range maxOnOne {
 			a := q.choose(shapes[0], func(a *agent) bool {
-				return q.order(r, a) == place && !q.barred(r, a) && a.part(total) == 1 && !slices.Contains(tried, a.key)
+				return q.order(r, a) == place && !q.excluded(r, a) && a.part(total) == 1 && !slices.Contains(tried, a.key)
 			})
 			if a < 0 {
 				break
@@ -36,7 +34,7 @@ func (q *queue) placeOnOne(r *Request, shapes []*shape, d *Decision) bool {
 	return false
 }
 
-// follow places the other kernels on the agent that the first one is on.
+// follow places the other kernels on the agent of the first one.
 func (q *queue) follow(on int, r *Request, shapes []*shape, start int, d *Decision) bool {
 	list := []Assignment{q.c.assignment(r.Kernels[0].ID, start)}
 	for i, s := range shapes[1:] {
@@ -50,14 +48,14 @@ func (q *queue) follow(on int, r *Request, shapes []*shape, start int, d *Decisi
 	return true
 }
 
-// placeAll tries all places for all kernels of a session, of which one of a shape
-// has none where each took what is best for it.
+// placeAll searches places for all kernels of a session after choosing the best place for each
+// has failed.
 func (q *queue) placeAll(r *Request, shapes []*shape, lacking *shape, d *Decision) bool {
 	if len(shapes) == 1 {
 		return false
 	}
 	f, begin := q.spared(r, lacking), len(q.c.taken)
-	g := q.c.crew(shapes)
+	g := q.c.gangSearch(shapes)
 	found := q.offer(g, lacking, r)
 	for _, s := range shapes {
 		found = found && (len(g.on[s]) > 0 || q.offer(g, s, r))
@@ -76,21 +74,20 @@ func (q *queue) placeAll(r *Request, shapes []*shape, lacking *shape, d *Decisio
 	return needs != nil
 }
 
-// spared makes the agents that are held for others what is left of them for a
-// request.
+// spared sets agents that are reserved for others to the state that a request can use.
 func (q *queue) spared(r *Request, s *shape) *future {
 	f := q.future()
 	for i := range q.keeps {
-		if a := &q.c.agents[i]; q.kept(i) != nil && s.profile.hosts[a.host] && !q.barred(r, a) && !q.c.solitary(len(r.Kernels), a) {
+		if a := &q.c.agents[i]; q.kept(i) != nil && s.profile.hosts[a.host] && !q.excluded(r, a) && !q.c.solitary(len(r.Kernels), a) {
 			f.set(i, q.spare(i, r))
 		}
 	}
 	return f
 }
 
-// offer shows a crew the agents for a kernel of a request, as find would take
-// them, and reports whether any has room.
-func (q *queue) offer(g *crew, s *shape, r *Request) bool {
+// offer adds the agents for a kernel to a search, in the order of find, and reports whether
+// any has room.
+func (q *queue) offer(g *gangSearch, s *shape, r *Request) bool {
 	l := s.classes()
 	live := slices.DeleteFunc(slices.Clone(l.live), func(n int32) bool { return q.scored(s, n) == unfit })
 	slices.SortFunc(live, func(a, b int32) int {
@@ -102,7 +99,7 @@ func (q *queue) offer(g *crew, s *shape, r *Request) bool {
 				if len(g.on[s]) == len(g.shapes) {
 					return true
 				}
-				if a := &q.c.agents[i]; q.order(r, a) == place && !q.barred(r, a) && !q.c.solitary(len(r.Kernels), a) {
+				if a := &q.c.agents[i]; q.order(r, a) == place && !q.excluded(r, a) && !q.c.solitary(len(r.Kernels), a) {
 					g.on[s] = append(g.on[s], int(i))
 				}
 			}
@@ -110,7 +107,7 @@ func (q *queue) offer(g *crew, s *shape, r *Request) bool {
 	}
 	for _, i := range slices.Sorted(maps.Keys(q.keeps)) {
 		a := &q.c.agents[i]
-		if q.kept(i) == nil || !s.profile.hosts[a.host] || q.barred(r, a) || q.c.solitary(len(r.Kernels), a) {
+		if q.kept(i) == nil || !s.profile.hosts[a.host] || q.excluded(r, a) || q.c.solitary(len(r.Kernels), a) {
 			continue
 		}
 		if len(g.on[s]) < len(g.shapes) && g.has(i, s) {
@@ -120,7 +117,7 @@ func (q *queue) offer(g *crew, s *shape, r *Request) bool {
 	return len(g.on[s]) > 0
 }
 
-// grant takes what is known to be free.
+// grant takes devices that are known to be free.
 func (q *queue) grant(needs []taking) {
 	for _, t := range needs {
 		q.c.take(t.agent, t.device, t.slot, t.amount)
@@ -132,14 +129,13 @@ func (q *queue) grant(needs []taking) {
 	}
 }
 
-// solitary reports whether a session of some kernels is on an agent with all of them
-// or with none, because it would have no network in common with others.
+// solitary reports whether an agent can run only all kernels of a session or none, because it
+// has no network in common with other agents.
 func (c *cluster) solitary(kernels int, a *agent) bool {
 	return kernels > 1 && (a.src.Alone != "" || c.networked != nil && kernels > *c.networked)
 }
 
-// part is which part of amounts, up to all, an agent has room for as far as the
-// sums of what is free tell.
+// part returns the fraction of amounts, up to 1, that an agent has free by the sums.
 func (a *agent) part(amounts []int64) float64 {
 	part := 1.0
 	for slot, amount := range amounts {
@@ -150,7 +146,7 @@ func (a *agent) part(amounts []int64) float64 {
 	return part
 }
 
-// sumUp adds all that a request asks for.
+// sumUp adds all amounts of a request.
 func (c *cluster) sumUp(amounts []int64, r *Request) {
 	for i := range r.Kernels {
 		for name, amount := range r.Kernels[i].Slots {

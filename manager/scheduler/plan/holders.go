@@ -10,22 +10,22 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Holder is a domain, project or user that has, had or waits for something of a
-// group, as the order of the group counts it.
+// Holder is a domain, project or user with current, past or pending use of a group, as the
+// order of the group counts it.
 type Holder struct {
 	Scope                  string
-	Domain, Project, Owner uuid.UUID // itself and those above it
+	Domain, Project, Owner uuid.UUID // including the levels above
 	Weight                 float64
-	Due                    float64 // the part of its weight in those beside it
+	Due                    float64 // fraction of its weight among its siblings
 	Usage                  float64
-	Used                   float64 // the part of its usage in that of those beside it
+	Used                   float64 // fraction of its usage among its siblings
 	Factor                 float64
 	Held                   resource.Slots
 	Waiting                int // requests
 }
 
-// Holders lists the holders of a group under OrderDRF, or else OrderFairShare:
-// each before those below it, and by their factors among their like.
+// Holders returns the holders of a group under OrderDRF, or else OrderFairShare: each before
+// those below it, and ordered by factor among siblings.
 func Holders(s *Snapshot, group Group) []Holder {
 	if group.Order != OrderDRF {
 		group.Order = OrderFairShare
@@ -43,7 +43,7 @@ func Holders(s *Snapshot, group Group) []Holder {
 	return t.root.list(nil, Holder{}, waiting)
 }
 
-// remember makes the holders that only used something.
+// remember adds the holders that have only past usage.
 func (t *tree) remember() {
 	parents := map[uuid.UUID]*holder{uuid.Nil: t.root}
 	for _, scope := range t.levels {
@@ -63,7 +63,7 @@ func (t *tree) remember() {
 	}
 }
 
-// list appends what is below a holder.
+// list appends the holders below a holder.
 func (n *holder) list(to []Holder, above Holder, waiting map[*holder]int) []Holder {
 	children := make([]*holder, 0, len(n.children))
 	var weights, usages float64

@@ -2,19 +2,19 @@ package plan
 
 import "github.com/google/uuid"
 
-// taking is one entry of the journal, which can be undone from its end.
+// taking is one entry of the journal. Entries are undone from the end.
 type taking struct {
 	agent, device, slot int
 	amount              int64
 }
 
-// take notes an amount of a device in the journal.
+// take records a taken amount of a device in the journal.
 func (c *cluster) take(a, d, s int, amount int64) {
 	c.charge(&c.agents[a], &c.agents[a].devices[d], s, amount)
 	c.taken = append(c.taken, taking{a, d, s, amount})
 }
 
-// undo gives back what was taken since the journal had length mark.
+// undo reverts the entries since the journal had length mark.
 func (c *cluster) undo(mark int) {
 	taken := c.taken[mark:]
 	c.rollback(mark)
@@ -25,7 +25,7 @@ func (c *cluster) undo(mark int) {
 	}
 }
 
-// rollback is undo of what was never refreshed.
+// rollback is undo without refresh, for entries that were never refreshed.
 func (c *cluster) rollback(mark int) {
 	for _, t := range c.taken[mark:] {
 		a := &c.agents[t.agent]
@@ -34,7 +34,7 @@ func (c *cluster) rollback(mark int) {
 	c.taken = c.taken[:mark]
 }
 
-// assignment turns the journal since mark into the answer.
+// assignment converts the journal since mark to an assignment.
 func (c *cluster) assignment(kernel uuid.UUID, mark int) Assignment {
 	out := Assignment{KernelID: kernel, Allocs: make([]Alloc, 0, len(c.taken)-mark)}
 	for _, t := range c.taken[mark:] {

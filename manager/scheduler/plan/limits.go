@@ -9,10 +9,10 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Ledger counts what decisions add to the used amounts of limits.
+// Ledger adds the decisions of a pass to the usage of limits.
 type Ledger map[limitKey][]*account
 
-// limitKey is whose sessions are counted; for a keypair its owner.
+// limitKey identifies the owner of the counted sessions; for a keypair, its user.
 type limitKey struct {
 	scope string
 	id    uuid.UUID
@@ -24,7 +24,7 @@ type account struct {
 	sessions int
 }
 
-// NewLedger returns a Ledger that starts with what is used now.
+// NewLedger returns a Ledger with the current usage.
 func NewLedger(list []Limit) Ledger {
 	l := Ledger{}
 	for i := range list {
@@ -41,7 +41,7 @@ func NewLedger(list []Limit) Ledger {
 	return l
 }
 
-// of lists the accounts a session is charged to, the nearest first.
+// of returns the accounts of a session, innermost first.
 func (l Ledger) of(r *Request) []*account {
 	var list []*account
 	for _, key := range []limitKey{{ScopeKeypair, r.Owner}, {ScopeUser, r.Owner}, {ScopeProject, r.Project}, {ScopeDomain, r.Domain}} {
@@ -54,7 +54,7 @@ func (l Ledger) of(r *Request) []*account {
 	return list
 }
 
-// Reached lists every limit that the session would go over.
+// Reached returns every limit that the session would exceed.
 func (l Ledger) Reached(r *Request) []report.LimitReached {
 	var list []report.LimitReached
 	total := totalOf(r)
@@ -66,8 +66,7 @@ func (l Ledger) Reached(r *Request) []report.LimitReached {
 			list = append(list, acc.reached("sessions", fmt.Sprint(acc.sessions), "1", fmt.Sprint(*acc.MaxSessions)))
 		}
 		for _, name := range total.Names() {
-			// Asking for nothing is fine even where a limit was lowered below
-			// what is used.
+			// A request for nothing passes even if a limit was lowered below the usage.
 			most, limited := acc.Total[name]
 			if asked := total[name]; (limited || acc.UnlistedZero) && asked > 0 && asked > most-acc.used[name] {
 				list = append(list, acc.reached(name, resource.Format(name, acc.used[name]), resource.Format(name, asked), resource.Format(name, most)))

@@ -58,7 +58,7 @@ const (
 	OrderFairShare Order = "fair_share" // the least used lately first
 )
 
-// Sharing tells how OrderDRF and OrderFairShare count; zero fields are defaults.
+// Sharing configures OrderDRF and OrderFairShare; zero fields mean defaults.
 type Sharing struct {
 	// Levels are the scopes of the tree of holders from the outermost in, out of
 	// ScopeDomain, ScopeProject and ScopeUser. The default is users alone for DRF,
@@ -67,9 +67,9 @@ type Sharing struct {
 	Levels []string
 	// HalfLife is the age at which usage counts half.
 	HalfLife time.Duration
-	// Lookback is the age at which usage is forgotten.
+	// Lookback is the age from which usage no longer counts.
 	Lookback time.Duration
-	// Ahead is how much longer what a holder has now is taken to run.
+	// Ahead is how long current allocations are assumed to continue.
 	Ahead time.Duration
 }
 
@@ -80,29 +80,29 @@ const (
 	DefaultAhead    = time.Hour
 )
 
-// Holding is what live sessions of a user in a project have of a group.
+// Holding is the current allocation of a user in a project in a group.
 type Holding struct {
 	Group, Domain, Project, Owner uuid.UUID
 	Slots                         resource.Slots
 }
 
-// Share is the weight and the usage of one holder in a group. A holder without
-// one has weight 1 and used nothing; of several the largest figures count.
+// Share is the weight and the past usage of one holder in a group. The default weight is 1,
+// the default usage 0; of several shares of a holder, the largest values count.
 type Share struct {
 	Group  uuid.UUID
 	Scope  string // ScopeDomain, ScopeProject or ScopeUser
 	ID     uuid.UUID
-	Within uuid.UUID // the holder one level up, where it is meant only there
-	Weight float64   // 0 is that without Within, or else 1
-	Usage  float64   // as Decay counts it; only OrderFairShare looks at it
+	Within uuid.UUID // the parent holder, if the share applies only there
+	Weight float64   // 0 means the weight without Within, or 1
+	Usage  float64   // computed by Decay; only for OrderFairShare
 }
 
-// inOrder decides on every pending request, one after the other.
+// inOrder calls decide for every pending request in order.
 func inOrder(s *Snapshot, decide func(*Request) Decision) []Decision {
 	return upTo(s, decide, func(*Request) bool { return false })
 }
 
-// upTo is inOrder that ends with the request which is the last.
+// upTo is inOrder that ends after the given request.
 func upTo(s *Snapshot, decide func(*Request) Decision, last func(*Request) bool) []Decision {
 	lines := linesOf(s)
 	heap.Init(&lines)
@@ -130,8 +130,8 @@ func upTo(s *Snapshot, decide func(*Request) Decision, last func(*Request) bool)
 // line is the queue of one resource group.
 type line struct {
 	order    Order
-	requests []*Request // still to be decided, sorted
-	tree     *tree      // nil for fifo and lifo; has the requests of one priority
+	requests []*Request // undecided, sorted
+	tree     *tree      // nil for fifo and lifo; contains the requests of one priority
 }
 
 // linesOf sorts the pending requests into lines.
@@ -175,7 +175,7 @@ func (l *line) sort() {
 	l.fill()
 }
 
-// fill gives the tree the requests of the next priority.
+// fill adds the requests of the next priority to the tree.
 func (l *line) fill() {
 	if l.tree == nil || len(l.requests) == 0 {
 		return
@@ -188,7 +188,7 @@ func (l *line) fill() {
 	l.requests = l.requests[n:]
 }
 
-// first is the request to decide on next; nil when there is none.
+// first returns the next request, or nil.
 func (l *line) first() *Request {
 	if l.tree != nil {
 		return l.tree.root.first
@@ -199,7 +199,7 @@ func (l *line) first() *Request {
 	return l.requests[0]
 }
 
-// pass takes the first request off the line.
+// pass removes the first request from the line.
 func (l *line) pass(placed bool) {
 	if l.tree == nil {
 		l.requests = l.requests[1:]
@@ -210,7 +210,7 @@ func (l *line) pass(placed bool) {
 	}
 }
 
-// ordering says why the first request is the first; by its age alone, nothing.
+// ordering explains the position of the first request; nil if its age alone decides.
 func (l *line) ordering() *report.Ordering {
 	if l.order == OrderFIFO {
 		return nil
@@ -222,8 +222,8 @@ func (l *line) ordering() *report.Ordering {
 	return o
 }
 
-// lines is a heap by the first request of each. Groups share no agents but
-// limits, so among them priority and age decide whatever their orders.
+// lines is a heap by the first request of each line. Groups share no agents but share limits,
+// so among them priority and age decide whatever their orders are.
 type lines []*line
 
 func (l lines) Len() int           { return len(l) }
@@ -237,7 +237,7 @@ func (l *lines) Pop() any {
 	return x
 }
 
-// before is the order of age within a priority.
+// before compares requests of the same priority by age.
 func before(a, b *Request) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),

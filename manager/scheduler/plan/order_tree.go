@@ -11,12 +11,12 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// tree has the holders of a group with what they hold and what they wait for.
-// A decision costs a walk down and up, with one heap per level.
+// tree contains the holders of a group with their allocations and pending requests. A decision
+// costs a walk down and up, with one heap per level.
 type tree struct {
 	levels   []string
-	past     bool    // usage counts what was, too
-	ahead    float64 // what the dominant share now counts in usage
+	past     bool    // past usage counts too
+	ahead    float64 // factor of the dominant share in the usage
 	capacity resource.Slots
 	shares   map[shareKey]Share
 	root     *holder
@@ -27,21 +27,21 @@ type shareKey struct {
 	id, within uuid.UUID
 }
 
-// holder is a domain, a project or a user of a group; the root is none of them.
+// holder is a domain, a project or a user of a group; the root is none of these.
 type holder struct {
 	scope    string
 	id       uuid.UUID
 	parent   *holder
 	children map[uuid.UUID]*holder
 	weight   float64
-	past     float64 // usage up to now
+	past     float64 // past usage
 	held     resource.Slots
-	share    float64         // dominant, of held
-	usage    float64         // past, and what the share counts
-	standing report.Standing // without scope: to be made again
-	waiting  holders         // children with requests, a heap
-	requests []*Request      // of a leaf, the oldest first
-	first    *Request        // what it sends next
+	share    float64         // dominant share of the allocations
+	usage    float64         // past plus current
+	standing report.Standing // without scope: outdated
+	waiting  holders         // children with requests, as a heap
+	requests []*Request      // of a leaf, oldest first
+	first    *Request        // its next request
 }
 
 func newTree(s *Snapshot, g *Group) *tree {
@@ -79,7 +79,7 @@ func (g *Group) levels() []string {
 	return []string{ScopeDomain, ScopeProject, ScopeUser}
 }
 
-// Capacity is what the usable devices of a group's schedulable agents have.
+// Capacity returns the capacity of the usable devices of a group's schedulable agents.
 func Capacity(s *Snapshot, group uuid.UUID) resource.Slots {
 	sum := resource.Slots{}
 	for i := range s.Agents {
@@ -96,7 +96,7 @@ func Capacity(s *Snapshot, group uuid.UUID) resource.Slots {
 	return sum
 }
 
-// leaf finds the innermost holder, making it and those above it if new.
+// leaf returns the innermost holder, and creates it and its parents if needed.
 func (t *tree) leaf(domain, project, owner uuid.UUID) *holder {
 	n := t.root
 	for _, scope := range t.levels {
@@ -111,7 +111,7 @@ func (t *tree) leaf(domain, project, owner uuid.UUID) *holder {
 	return n
 }
 
-// idIn is the holder of a scope.
+// idIn returns the holder of a scope.
 func idIn(scope string, domain, project, owner uuid.UUID) uuid.UUID {
 	switch scope {
 	case ScopeDomain:
@@ -140,8 +140,8 @@ func (t *tree) newHolder(scope string, id uuid.UUID, parent *holder) *holder {
 	return n
 }
 
-// charge adds slots to a leaf and all holders above it. The caller restores
-// the heaps. What has no capacity now is in no one's way and counts nothing.
+// charge adds slots to a leaf and all holders above it. The caller restores the heaps. Slots
+// without capacity do not count.
 func (t *tree) charge(leaf *holder, slots resource.Slots) {
 	for n := leaf; n.parent != nil; n = n.parent {
 		for name, amount := range slots {
@@ -155,7 +155,7 @@ func (t *tree) charge(leaf *holder, slots resource.Slots) {
 	}
 }
 
-// fill takes requests of one priority, the oldest first, into an empty tree.
+// fill adds requests of one priority, oldest first, to an empty tree.
 func (t *tree) fill(requests []*Request) {
 	for _, r := range requests {
 		n := t.leaf(r.Domain, r.Project, r.Owner)
@@ -181,7 +181,7 @@ func (n *holder) arrange() {
 	n.first = n.waiting[0].first
 }
 
-// pass takes the first request out, and charges it if it was placed.
+// pass removes the first request, and charges it if it was placed.
 func (t *tree) pass(placed bool) {
 	n := t.root
 	for len(n.waiting) > 0 {
@@ -210,8 +210,7 @@ func (t *tree) pass(placed bool) {
 	}
 }
 
-// standings tell where the holders of the first request stand, from the
-// outermost in.
+// standings returns the standing of the holders of the first request, outermost first.
 func (t *tree) standings() []report.Standing {
 	list := make([]report.Standing, 0, len(t.levels))
 	for n := t.root; len(n.waiting) > 0; {
@@ -224,7 +223,7 @@ func (t *tree) standings() []report.Standing {
 	return list
 }
 
-// stands is rounded so that a report does not change with every second.
+// stands is rounded so that a report does not change every second.
 func (n *holder) stands() report.Standing {
 	return report.Standing{
 		Scope: n.scope, Weight: n.weight, Usage: rounded(n.usage),
@@ -232,7 +231,7 @@ func (n *holder) stands() report.Standing {
 	}
 }
 
-// rounded keeps three digits.
+// rounded rounds to three digits.
 func rounded(x float64) float64 {
 	if x == 0 {
 		return 0
@@ -247,7 +246,7 @@ type holders []*holder
 func (h holders) Len() int { return len(h) }
 func (h holders) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	// The same order as that of factors, but without their rounding to 0.
+	// The same order as that of factors, but without underflow to 0.
 	return cmp.Or(cmp.Compare(a.usage/a.weight, b.usage/b.weight), before(a.first, b.first)) < 0
 }
 func (h holders) Swap(i, j int) { h[i], h[j] = h[j], h[i] }

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Usage is what sessions of a user in a project took of a group between two
-// moments, evenly. Records may be cut and joined at will.
+// Usage is the usage of a group by sessions of a user in a project between two times, spread
+// evenly. Records can be split and merged.
 type Usage struct {
 	Group, Domain, Project, Owner uuid.UUID
 	From, To                      time.Time
@@ -72,7 +72,7 @@ func Decay(records []Usage, g *Group, capacity resource.Slots, now time.Time) []
 	return list
 }
 
-// counts is the part of a record that still counts.
+// counts returns the fraction of a record that still counts.
 func (s *Sharing) counts(u *Usage, now time.Time) float64 {
 	length := u.To.Sub(u.From).Seconds()
 	if length <= 0 {
@@ -83,10 +83,10 @@ func (s *Sharing) counts(u *Usage, now time.Time) float64 {
 	return math.Exp2(-young/s.halfLife()) * s.decayed(max(old-young, 0)) / length
 }
 
-// window is what a constant amount of 1 adds up to over the lookback.
+// window returns the decayed usage of a constant amount of 1 over the lookback.
 func (s *Sharing) window() float64 { return s.decayed(s.lookback()) }
 
-// decayed is what a constant amount of 1 adds up to until an age in seconds.
+// decayed returns the decayed usage of a constant amount of 1 up to an age in seconds.
 func (s *Sharing) decayed(age float64) float64 {
 	return -s.halfLife() / math.Ln2 * math.Expm1(-age/s.halfLife()*math.Ln2)
 }

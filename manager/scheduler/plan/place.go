@@ -11,18 +11,18 @@ import (
 type need struct {
 	slot   int
 	amount int64
-	mated  bool // goes where another need goes
+	mated  bool // taken from the device of another need
 }
 
-// step takes one slot of a kernel from an agent's devices, and with it, on the
-// same devices, what accompanies it.
+// step takes one slot of a kernel from an agent's devices, together with the slot that must
+// come from the same devices.
 type step struct {
 	need
 	mate  need // amount 0: none
-	spare int  // slot of which this step leaves the better devices to later ones; -1: none
+	spare int  // slot whose better devices this step leaves for later steps; -1: none
 }
 
-// needsOf lists what a kernel asks for; false when an amount is negative.
+// needsOf converts a request to needs; false if an amount is negative.
 func (c *cluster) needsOf(slots resource.Slots) (needs []need, ok bool) {
 	for name, amount := range slots {
 		if amount < 0 {
@@ -36,9 +36,9 @@ func (c *cluster) needsOf(slots resource.Slots) (needs []need, ok bool) {
 	return needs, true
 }
 
-// stepsOf puts the needs in the order in which they are taken: what is
-// anywhere, then whole devices, which are hardest to find, then parts, and
-// memory by itself last. It marks the needs that go with another.
+// stepsOf orders the needs: first slots that can come from any device, then whole devices,
+// which are hardest to find, then parts, and memory by itself last. It marks needs that
+// accompany another one.
 func (c *cluster) stepsOf(needs []need) []step {
 	order := make([]int, len(needs))
 	for i := range order {
@@ -71,7 +71,7 @@ func (c *cluster) stepsOf(needs []need) []step {
 	return steps
 }
 
-// memoryBeside finds the device memory that is asked for along with n; -1: none.
+// memoryBeside returns the device memory that is requested together with n, or -1.
 func (c *cluster) memoryBeside(n need, needs []need) int {
 	family, _, onDevice := strings.Cut(c.slots[n.slot].name, ".")
 	if !onDevice {
@@ -82,8 +82,8 @@ func (c *cluster) memoryBeside(n need, needs []need) int {
 	})
 }
 
-// joins reports whether memory goes where n goes: with shares if there are any,
-// else with whole devices, and never with what it excludes or is the same as.
+// joins reports whether memory accompanies n: it accompanies shares if there are any, else
+// whole devices, and never a slot that excludes it or is another name for it.
 func (c *cluster) joins(n, memory need, needs []need) bool {
 	if c.slots[n.slot].rule == pooled || c.slots[n.slot].exclude[memory.slot] ||
 		c.slots[n.slot].unified && c.slots[memory.slot].unified {
@@ -98,7 +98,7 @@ func (c *cluster) joins(n, memory need, needs []need) bool {
 	})
 }
 
-// mayFit is the quick look at sums before fit: it refuses only what fit would.
+// mayFit is a quick check of sums before fit. It never rejects needs that fit.
 func (a *agent) mayFit(c *cluster, needs []need) bool {
 	for _, n := range needs {
 		if a.reach(c, n) < n.amount {
@@ -108,11 +108,10 @@ func (a *agent) mayFit(c *cluster, needs []need) bool {
 	return true
 }
 
-// fit takes the steps from the agent's devices, or nothing at all.
+// fit takes the steps from the agent's devices, or takes nothing.
 func (c *cluster) fit(a int, steps []step) bool { return c.fitFrom(a, steps, 0) }
 
-// fitFrom is fit whose first part comes from a device in the state pick, unless
-// that is 0.
+// fitFrom is fit whose first part comes from a device in the state pick, unless pick is 0.
 func (c *cluster) fitFrom(a int, steps []step, pick uint64) bool {
 	mark := len(c.taken)
 	if !c.takeSteps(a, steps, pick) {
@@ -126,14 +125,14 @@ func (c *cluster) fitFrom(a int, steps []step, pick uint64) bool {
 	return true
 }
 
-// hasRoom reports whether an agent has the steps, and takes nothing.
+// hasRoom reports whether the steps fit on an agent, and takes nothing.
 func (c *cluster) hasRoom(a int, steps []step) bool {
 	mark := len(c.taken)
 	defer func() { c.rollback(mark) }()
 	return c.takeSteps(a, steps, 0)
 }
 
-// takeSteps leaves what it took in the journal even when a step fails.
+// takeSteps takes the steps. If one fails, the entries before it stay in the journal.
 func (c *cluster) takeSteps(a int, steps []step, pick uint64) bool {
 	if c.miscounted(a, steps) >= 0 {
 		return false
@@ -157,8 +156,7 @@ func (c *cluster) takeSteps(a int, steps []step, pick uint64) bool {
 	return c.near(a, steps, mark) || c.search(a, steps, mark)
 }
 
-// miscounted is a slot of which the agent gives a kernel only other amounts; -1:
-// none.
+// miscounted returns a slot that the agent gives only in other amounts, or -1.
 func (c *cluster) miscounted(a int, steps []step) int {
 	counts := c.agents[a].src.Counts
 	if len(counts) == 0 {
@@ -174,7 +172,7 @@ func (c *cluster) miscounted(a int, steps []step) int {
 	return -1
 }
 
-// takePooled prefers one device that has all of it.
+// takePooled prefers a device that has the whole amount.
 func (c *cluster) takePooled(a int, st *step) bool {
 	devices := c.agents[a].devices
 	for i := range devices {
@@ -206,8 +204,8 @@ func (c *cluster) takeWhole(a int, st *step) bool {
 	return mate == 0
 }
 
-// takePart takes from one device when the largest could have it all, else as
-// its group splits.
+// takePart takes from one device if the largest is large enough, and otherwise splits as the
+// group configures.
 func (c *cluster) takePart(a int, st *step, pick uint64) bool {
 	left, mate, most := st.amount, st.mate.amount, c.agents[a].most[st.slot]
 	beyond := left > most
@@ -234,7 +232,7 @@ func (c *cluster) takePart(a int, st *step, pick uint64) bool {
 	return mate == 0
 }
 
-// takeBoth takes up to left of a device, and up to mate of what goes with it.
+// takeBoth takes up to left of a device's slot, and up to mate of the accompanying slot.
 func (c *cluster) takeBoth(a, i int, st *step, left int64, mate *int64) int64 {
 	d := &c.agents[a].devices[i]
 	amount := min(left, d.capacity[st.slot]-d.used[st.slot])
@@ -250,9 +248,9 @@ func (c *cluster) takeBoth(a, i int, st *step, left int64, mate *int64) int64 {
 	return amount
 }
 
-// pickIdle finds an idle device with no more of the slot than asked: the one
-// with the most of the mate, or the least of what others will need; of these the
-// one that shares least with others.
+// pickIdle returns an idle device with no more of the slot than requested: the one with the
+// most of the mate, or with the least of slots that others will need; among these, the one
+// that shares the least hardware.
 func (c *cluster) pickIdle(a int, st *step, left int64) int {
 	devices, pick, worth, lost := c.agents[a].devices, -1, int64(0), int64(0)
 	for i := range devices {
@@ -280,8 +278,8 @@ func (c *cluster) pickIdle(a int, st *step, left int64) int {
 	return pick
 }
 
-// pickTight finds the device that would have the least left over, of those in
-// the state from unless that is 0.
+// pickTight returns the device that would have the least left over; only devices in the state
+// from, unless it is 0.
 func (c *cluster) pickTight(a int, st *step, amount, mate int64, from uint64) int {
 	devices, pick, least, spared := c.agents[a].devices, -1, int64(0), int64(0)
 	for i := range devices {

@@ -1,26 +1,24 @@
-// Package plan decides which pending sessions start where: a snapshot of the
-// cluster in, placements on concrete devices and reasons for waiting out. It
-// does no I/O and reads no clock, so the scheduler, a dry run, a simulation and
-// a benchmark get the same answer from it.
+// Package plan decides which pending sessions start where. Its input is a snapshot of the
+// cluster; its output is placements on devices, and the reasons why the other sessions wait.
+// It does no I/O and reads no clock, so the scheduler, a dry run, a simulation and a benchmark
+// get the same result.
 //
-// The rules. Requests of a resource group are looked at by priority, then as its
-// Order says. One that is over a limit of its user, project or domain waits and
-// is in no one's way. The others take the agents that their group's Strategy
-// prefers among those that have room; all kernels of a session start or none
-// (see gang.go and crew.go).
-// What does not fit lets later requests pass, until it heads its queue for
-// HoldAfter: from then on the agents it would need are held for it, and only what
-// is not in its way gets room there (see reserve.go). Where its group says so,
-// sessions of a lower priority end for it (see preempt.go).
+// The requests of a resource group are considered by priority, then by the group's Order. A
+// request over a limit of its user, project or domain waits and does not block others. The
+// others are placed on agents that the group's Strategy prefers; all kernels of a session
+// start together or not at all (see gang.go and gangsearch.go). A request that does not fit is
+// passed by later ones until it has been at the head of its queue for HoldAfter. From then on,
+// the agents that it needs are reserved for it, and only requests that do not delay it are
+// placed there (see reserve.go). If the group allows preemption, sessions of a lower priority
+// are ended for it (see preempt.go).
 //
-// How a slot is taken depends on its name. Whole devices (*.device) must be
-// entirely free. Parts (*.shares, *.mem of a device) sit on one device, or,
-// beyond what one device has, as their group splits (see split.go). Parts of one
-// device that do not exclude each other sit on the same one. Everything else (cpu,
-// mem, counts) may be put together from several devices of an agent. Partitions
-// of a device draw on what they share (see counters.go). Of devices that would
-// do as well those are taken that are nearest to each other, with the cpu and
-// memory that is nearest to them (see topology.go).
+// The name of a slot determines how it is taken. Whole devices (*.device) must be entirely
+// free. Parts (*.shares, *.mem of a device) come from one device or, beyond the size of one
+// device, are split as the group configures (see split.go). Different slots of one device that
+// do not exclude each other come from the same device. Other slots (cpu, mem, counts) can come
+// from several devices of an agent. Partitions of a device share its hardware (see
+// counters.go). Among equally suitable devices, the plan takes those nearest to each other,
+// and the cpu and memory nearest to them (see topology.go).
 package plan
 
 import (
@@ -32,10 +30,10 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// DefaultHoldAfter is how long the head of a queue lets others pass.
+// DefaultHoldAfter is how long requests can pass the head of a queue.
 const DefaultHoldAfter = 10 * time.Minute
 
-// Snapshot is all that a decision depends on. Plan does not change it.
+// Snapshot is the complete input of a decision. Plan does not change it.
 type Snapshot struct {
 	Now       time.Time
 	Groups    []Group
@@ -43,14 +41,14 @@ type Snapshot struct {
 	SlotTypes []SlotType
 	Limits    []Limit
 	Pending   []Request
-	Running   []Running // sessions that hold something; none where no one has to know
-	Holdings  []Holding // what live sessions have, for OrderDRF and OrderFairShare
+	Running   []Running // sessions with allocations; may be empty if no option needs them
+	Holdings  []Holding // allocations of live sessions, for OrderDRF and OrderFairShare
 	Shares    []Share   // weights and usage, for the same
-	// Demand is what groups are asked for as experience tells. A group without
-	// any goes by what is pending.
+	// Demand is the expected demand of groups. For a group without any, the pending requests
+	// count.
 	Demand []Demand
-	// Networked is how many kernels a session over several agents may have, as far
-	// as there are networks for such; nil is any number.
+	// Networked is the largest number of kernels of a session over several agents for which a
+	// network is left; nil: any number.
 	Networked *int
 }
 
@@ -58,28 +56,28 @@ type Snapshot struct {
 type Group struct {
 	ID   uuid.UUID
 	Name string
-	// HoldAfter is the wait after which the head of the queue stops being
-	// passed; 0 is DefaultHoldAfter, negative never.
+	// HoldAfter is how long requests can pass the head of the queue; 0 means DefaultHoldAfter,
+	// negative means always.
 	HoldAfter time.Duration
 	Strategy  Strategy // StrategyPack when empty
 	Split     Split    // SplitFill when empty
 	Topology  Topology // TopologyPrefer when empty
 	Order     Order
 	Sharing   Sharing
-	// Preemption is nil where no session is ended for another.
+	// Preemption is nil if sessions are not ended for others.
 	Preemption *Preemption
 }
 
-// KindUnique is the kind of a slot with at most one holder on a device.
+// KindUnique is the kind of a slot that only one kernel can use on a device.
 const KindUnique = "unique"
 
-// SlotType is what is known of a slot beside its name.
+// SlotType describes a slot.
 type SlotType struct {
 	Name          string
 	Kind          string
-	ExclusiveWith []string // not on one device with it; a * at the end stands for any ending
+	ExclusiveWith []string // slots that cannot be used on the same device; a trailing * matches any suffix
 	Quantum       int64    // smallest step, 1 when 0
-	Unified       bool     // a name of its device's one amount; see unified.go
+	Unified       bool     // one of several names for the same capacity; see unified.go
 }
 
 // Agent is one worker machine.
@@ -88,30 +86,30 @@ type Agent struct {
 	Name         string
 	Group        uuid.UUID
 	Schedulable  bool
-	Closed       Closed // why it is not: ClosedCordoned when empty
-	Because      string // as who closed it said
+	Closed       Closed // why it is not schedulable; ClosedCordoned if empty
+	Because      string // the administrator's reason
 	Architecture string
 	Volumes      []string        // mounted there
-	Images       map[string]bool // that it has
+	Images       map[string]bool // present on the agent
 	Devices      []Device
-	Counts       report.Counts   // the only amounts of slots that a kernel gets there
-	Counters     report.Counters // of hardware that its devices draw on
+	Counts       report.Counts   // the only amounts that a kernel can have there
+	Counters     report.Counters // of hardware that its devices share
 	Links        []report.Link   // between its devices, by their names
-	LastUsed     time.Time       // when it last got a kernel
-	// Alone is why kernels there reach none on other agents, so that a session is
-	// there with all of its kernels or with none; empty: they do.
+	LastUsed     time.Time       // when a kernel was last placed on it
+	// Alone is the reason why kernels there cannot reach kernels on other agents, so that only
+	// whole sessions can run there; empty: they can.
 	Alone string
 }
 
-// Closed is why nothing new lands on an agent: the check that drops it.
+// Closed is the reason why an agent takes no new sessions. It is also the name of the check.
 type Closed string
 
-// The reasons for that.
+// The reasons.
 const (
 	ClosedCordoned Closed = "cordoned"
 	ClosedDraining Closed = "draining"
-	ClosedLost     Closed = "lost"  // out of reach, or starting
-	ClosedUnfit    Closed = "unfit" // a condition of its machine holds
+	ClosedLost     Closed = "lost"  // unreachable, or starting
+	ClosedUnfit    Closed = "unfit" // a condition keeps new sessions away
 )
 
 // Device is one schedulable unit of an agent, cpu and mem included.
@@ -121,10 +119,10 @@ type Device struct {
 	Healthy     bool
 	Capacity    resource.Slots
 	Used        resource.Slots      // by live allocations
-	Name        string              // what Parent and the links of its agent call it
-	Parent      string              // the device that it is cut from, if it is a partition
+	Name        string              // as Parent and the links of its agent name it
+	Parent      string              // the device that a partition is part of
 	Consumes    []report.CounterUse // while any of it is in use
-	Groups      []string            // of devices that belong together: a board, a tray
+	Groups      []string            // of devices that belong together, such as a board or tray
 	PCIeRoot    string
 	NUMANode    *int // nil: unknown
 }
@@ -136,27 +134,26 @@ type Request struct {
 	Project   uuid.UUID
 	Domain    uuid.UUID
 	Group     uuid.UUID
-	Keypair   uuid.UUID // that asked for it, if any
+	Keypair   uuid.UUID // of the request, if any
 	Priority  int       // higher first
 	Created   time.Time
-	RetryAt   time.Time // not before, and neither before StartsAt
-	StartsAt  time.Time // asked for
-	After     []string  // names of sessions that have to succeed first
+	RetryAt   time.Time // earliest time of a retry
+	StartsAt  time.Time // requested earliest start
+	After     []string  // names of sessions that must succeed first
 	Kernels   []KernelRequest
-	// Architecture is empty when any will do.
+	// Architecture is empty if any is suitable.
 	Architecture string
 	Volumes      []string // must be mounted on the agent
-	Image        string   // of equally good agents one that has it is taken
-	// Agents were asked for: they are taken first or, when Strict, alone.
+	Image        string   // agents that have it are preferred among equals
+	// Agents are the requested agents: preferred or, if Strict, required.
 	Agents []uuid.UUID
 	Strict bool
-	// AvoidAgents failed it lately and are taken last.
+	// AvoidAgents are agents on which the session recently failed; they are used last.
 	AvoidAgents []uuid.UUID
-	// Lifetime is after what time it has surely given back what it holds; 0 is
-	// never.
+	// Lifetime is the time after which the session has certainly ended; 0 is never.
 	Lifetime time.Duration
-	Together *Together    // with which sessions it belongs
-	Room     *report.Room // that is being made for it
+	Together *Together    // its session group
+	Room     *report.Room // promised devices, while other sessions are being ended for it
 }
 
 // KernelRequest is one kernel of a session.
@@ -173,26 +170,25 @@ const (
 	ScopeDomain  = "domain"
 )
 
-// Limit is what a policy grants to a user, project or domain, and what is used.
-// That of a keypair binds what is asked for with it and counts all that its
-// owner holds.
+// Limit is the limits of a policy for a user, project or domain, with the usage. The limit of
+// a keypair applies to its requests and counts all sessions of its owner.
 type Limit struct {
 	Scope                  string
 	ID                     uuid.UUID
 	Owner                  uuid.UUID // of a keypair
-	Group, Within          uuid.UUID // only in a resource group, only in a project; zero: anywhere
-	Policy                 string    // its name
+	Group, Within          uuid.UUID // restriction to a resource group, to a project; zero: none
+	Policy                 string    // name
 	Holder                 string    // name of ID
 	GroupName, ProjectName string    // of Group and Within
 	Total                  resource.Slots
-	UnlistedZero           bool // slots that Total misses are not allowed at all
+	UnlistedZero           bool // slots that Total does not list are not allowed
 	MaxSessions            *int
 	Used                   resource.Slots
 	Sessions               int
 }
 
-// Decision is about one request: either Assignments or Waiting is set. Victims
-// are to end, so that what waits can start.
+// Decision is the result for one request: either Assignments or Waiting is set. Victims are
+// sessions to end so that it can start.
 type Decision struct {
 	SessionID   uuid.UUID
 	Assignments []Assignment
@@ -210,7 +206,7 @@ type Assignment struct {
 	Allocs   []Alloc
 }
 
-// Alloc is a part of a device.
+// Alloc is an amount of a device.
 type Alloc struct {
 	DeviceID uuid.UUID
 	Slot     string

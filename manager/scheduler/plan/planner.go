@@ -10,67 +10,65 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Planner decides as Plan does, again and again, over a cluster that changes
-// little meanwhile. As long as nothing is given back, devices only fill up, so
-// what had no room has none still and only new requests are decided on. What is
-// given back is first held against the shapes that wait: unless one of them fits
-// there, they continue waiting. Then, and when a limit, an order or the time says
-// so, everything is decided again, but on the cluster that is already known.
+// Planner decides like Plan, repeatedly, on a cluster that changes little between calls. While
+// nothing is freed, requests that did not fit still do not fit, so only new requests are
+// decided. Freed devices are first checked against the shapes of waiting requests: if none of
+// them fits there, the requests keep waiting. Otherwise, and if a limit, an order or the time
+// requires it, everything is decided again, but on the cluster that is already in memory.
 //
-// What it placed it takes for held from then on. Where that did not come true,
-// the caller names the agents.
+// The Planner counts its placements as allocated. If a placement was not carried out, the
+// caller must name its agents in the next call.
 type Planner struct {
 	q     *queue
-	at    map[uuid.UUID]int // agents in the cluster
+	at    map[uuid.UUID]int // index of agents in the cluster
 	waits map[uuid.UUID]wait
-	stuck map[string]*stuck     // who waits for room, by shapes
+	stuck map[string]*stuck     // requests without room, by shapes
 	heads map[uuid.UUID]*head   // by group
-	timed map[uuid.UUID]Request // what waits for a time
+	timed map[uuid.UUID]Request // requests that wait for a time
 
-	limited int // how many wait for a limit
+	limited int // number of requests that wait for a limit
 
-	foreseen map[uuid.UUID]time.Time // when requests start, as the last review found
+	foreseen map[uuid.UUID]time.Time // estimated starts from the last review
 }
 
-// wait is how a request waits: for room under a key, for a limit, or for
-// something that is none of the cluster's.
+// wait is the reason why a request waits: for room under a key, for a limit, or for a
+// condition outside of the cluster.
 type wait struct {
 	key     string
 	limited bool
 }
 
-// head is the first of a group that has no room.
+// head is the first request of a group that has no room.
 type head struct {
 	Request
-	tried bool // to hold agents for it, as it has waited long enough
-	held  bool // some are
+	tried bool // it has waited long enough that a reservation was tried
+	held  bool // some agents are reserved
 }
 
-// stuck are the requests of the same shapes that have no room.
+// stuck are the requests with equal shapes that have no room.
 type stuck struct {
 	shapes []*shape
 	count  int
 }
 
-// Change is what of a snapshot differs from that of the call before.
+// Change is the difference between a snapshot and that of the previous call.
 type Change struct {
-	All    bool        // anything may
-	Agents []uuid.UUID // what is used of their devices
-	Limits bool        // what is used of limits, other than by what was placed
-	New    []Request   // that are new, or different
-	Gone   []uuid.UUID // requests that do not wait any more, other than by being placed
-	Review bool        // nothing does, but everything is to be decided again
+	All    bool        // everything may have changed
+	Agents []uuid.UUID // whose devices' usage has changed
+	Limits bool        // the usage of limits has changed, other than by placements
+	New    []Request   // new or changed
+	Gone   []uuid.UUID // that no longer wait, other than by placement
+	Review bool        // nothing has changed, but everything is to be decided again
 }
 
-// maxClasses is how many states of agents are remembered, per agent, before all
-// is counted again.
+// maxClasses is the number of agent states in memory, per agent, after which the Planner
+// starts anew.
 const maxClasses = 16
 
-// Decide returns what is decided again: on everything that waits, or only on what
-// is new. Between two calls that do not change All the snapshot's agents have to
-// stay where they are.
+// Decide returns decisions on all waiting requests, or only on new ones. Between calls without
+// All, the order of the snapshot's agents must not change.
 func (p *Planner) Decide(s *Snapshot, c Change) []Decision {
-	decisions := p.anew(s, c)
+	decisions := p.redo(s, c)
 	if c.Review {
 		p.foreseen = foresee(s, decisions)
 	}
@@ -87,8 +85,8 @@ func (p *Planner) Decide(s *Snapshot, c Change) []Decision {
 	return decisions
 }
 
-// again decides on what a change bears on.
-func (p *Planner) anew(s *Snapshot, c Change) []Decision {
+// redo decides on the requests that a change affects.
+func (p *Planner) redo(s *Snapshot, c Change) []Decision {
 	if p.q == nil || c.All || p.full() || p.strange(s, c) {
 		return p.begin(s)
 	}
@@ -107,7 +105,7 @@ func (p *Planner) anew(s *Snapshot, c Change) []Decision {
 	return p.some(s, fresh)
 }
 
-// strange reports whether a change has slots that the cluster never had.
+// strange reports whether a change has slots that the cluster does not know.
 func (p *Planner) strange(s *Snapshot, c Change) bool {
 	unknown := func(slots resource.Slots) bool { return !p.q.c.numbers(slots) }
 	for i := range c.New {
@@ -124,7 +122,7 @@ func (p *Planner) strange(s *Snapshot, c Change) bool {
 	return false
 }
 
-// begin forgets everything.
+// begin starts with a new cluster.
 func (p *Planner) begin(s *Snapshot) []Decision {
 	p.q = newQueue(s)
 	p.at = make(map[uuid.UUID]int, len(p.q.c.agents))
@@ -134,7 +132,7 @@ func (p *Planner) begin(s *Snapshot) []Decision {
 	return p.all(s)
 }
 
-// full reports whether too much is remembered.
+// full reports whether too many states are in memory.
 func (p *Planner) full() bool {
 	for _, g := range p.q.groups {
 		if n := len(g.classes.all); n > 1000 && n > maxClasses*len(g.agents) {
@@ -155,7 +153,7 @@ func (p *Planner) all(s *Snapshot) []Decision {
 	return decisions
 }
 
-// some decides on some of what waits.
+// some decides on some of the waiting requests.
 func (p *Planner) some(s *Snapshot, requests []Request) []Decision {
 	if len(requests) == 0 {
 		return nil
@@ -165,7 +163,7 @@ func (p *Planner) some(s *Snapshot, requests []Request) []Decision {
 	return inOrder(&sub, p.decide)
 }
 
-// decide notes how what is decided on waits.
+// decide records how the decided request waits.
 func (p *Planner) decide(r *Request) Decision {
 	d := p.q.decide(r)
 	g := p.q.groups[r.Group]
@@ -184,7 +182,7 @@ func (p *Planner) decide(r *Request) Decision {
 	return d
 }
 
-// note remembers that a request has no room.
+// note records that a request has no room.
 func (p *Planner) note(g *group, r *Request) {
 	shapes := p.q.shapesOf(g, r)
 	if len(shapes) == 0 {
@@ -204,7 +202,7 @@ func (p *Planner) note(g *group, r *Request) {
 	}
 }
 
-// forget takes back what note and decide remembered.
+// forget removes the records of a request.
 func (p *Planner) forget(session uuid.UUID) {
 	w, ok := p.waits[session]
 	delete(p.timed, session)
@@ -221,8 +219,8 @@ func (p *Planner) forget(session uuid.UUID) {
 	}
 }
 
-// fresh forgets what is named, and lists what is to be decided on: what is new,
-// and that whose time has come.
+// fresh removes ended requests, and returns the requests to decide: new ones, and those whose
+// time has come.
 func (p *Planner) fresh(c Change) []Request {
 	for _, id := range c.Gone {
 		p.forget(id)
@@ -240,8 +238,8 @@ func (p *Planner) fresh(c Change) []Request {
 	return list
 }
 
-// freed takes over what is used of the agents' devices, and reports whether
-// something that waits may have room because of that.
+// freed updates the usage of agents, and reports whether a waiting request may fit because of
+// that.
 func (p *Planner) freed(ids []uuid.UUID) bool {
 	fits := false
 	for _, id := range ids {
@@ -253,8 +251,8 @@ func (p *Planner) freed(ids []uuid.UUID) bool {
 	return fits
 }
 
-// adopt makes an agent what its source says, and reports whether any of it is
-// free that was not.
+// adopt sets the usage of an agent to that of its source, and reports whether any of it was
+// freed.
 func (c *cluster) adopt(a *agent) (freed bool) {
 	changed := false
 	for i := range a.devices {
@@ -279,7 +277,7 @@ func (c *cluster) adopt(a *agent) (freed bool) {
 	return freed
 }
 
-// suitsAny reports whether a kernel of anything that waits would fit an agent.
+// suitsAny reports whether a kernel of a waiting request would fit on an agent.
 func (p *Planner) suitsAny(i int) bool {
 	a := &p.q.c.agents[i]
 	for _, st := range p.stuck {
@@ -296,8 +294,8 @@ func (p *Planner) suitsAny(i int) bool {
 	return false
 }
 
-// headGone reports whether the head of a queue is gone: another one is now, and
-// what is held was held for that.
+// headGone reports whether the head of a queue no longer waits: another request is the head
+// now, and the reservations are outdated.
 func (p *Planner) headGone() bool {
 	for _, h := range p.heads {
 		if _, waits := p.waits[h.SessionID]; !waits {
@@ -307,8 +305,7 @@ func (p *Planner) headGone() bool {
 	return false
 }
 
-// due reports whether the head of a queue has waited long enough for agents to be
-// held for it.
+// due reports whether the head of a queue has waited long enough for a reservation.
 func (p *Planner) due(h *head) bool {
 	after := cmp.Or(p.q.groups[h.Group].src.HoldAfter, DefaultHoldAfter)
 	return after >= 0 && p.q.now.Sub(h.Created) >= after
@@ -323,8 +320,8 @@ func (p *Planner) headDue() bool {
 	return false
 }
 
-// passes reports whether a new request comes before one for which agents are held,
-// so that it is not bound by that.
+// passes reports whether a new request comes before one with a reservation, so that the
+// reservation does not apply to it.
 func (p *Planner) passes(fresh []Request) bool {
 	return slices.ContainsFunc(fresh, func(r Request) bool {
 		h := p.heads[r.Group]
@@ -332,7 +329,7 @@ func (p *Planner) passes(fresh []Request) bool {
 	})
 }
 
-// precedes is the order within a group, as far as the requests alone tell.
+// precedes compares requests of a group, as far as the requests alone determine the order.
 func (p *Planner) precedes(a, b *Request) bool {
 	switch g := p.q.groups[a.Group]; {
 	case a.Priority != b.Priority:
@@ -345,7 +342,7 @@ func (p *Planner) precedes(a, b *Request) bool {
 	return false
 }
 
-// again lets everything be decided again on the cluster as it is known.
+// again prepares the cluster in memory for deciding everything again.
 func (q *queue) again() {
 	q.limits = NewLedger(q.src.Limits)
 	clear(q.failed)
@@ -360,7 +357,7 @@ func (q *queue) again() {
 	for _, g := range q.groups {
 		g.waiting, g.headed, g.moment = 0, false, time.Time{}
 		if g.mixture != nil && !slices.ContainsFunc(q.src.Demand, func(d Demand) bool { return d.Group == g.src.ID }) {
-			g.mixture, told = nil, true // it went by what was pending
+			g.mixture, told = nil, true // it was computed from the pending requests
 		}
 	}
 	if told {

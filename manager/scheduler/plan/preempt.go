@@ -11,28 +11,27 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// Where the group allows it, a request that has no room may end sessions of a
-// lower priority: preemptible ones that have run long enough, and only if the
-// request then has all the room it asks for. Of the ways to do so that are looked
-// at, it takes the one with the fewest victims, and then with those that have run
-// least: for a request of one kernel all agents are compared. Which victims of an
-// agent are spared is found by trying one alone, and else by sparing one after the
-// other for as long as the room suffices, once those that have run longest first
-// and once those that hold least; with many small victims another choice might
-// do with fewer. None is ended that could be spared.
+// If the group allows it, a request without room can end sessions of a lower priority:
+// preemptible ones that have run long enough, and only if the request then fits. Among the
+// examined ways, it takes the one with the fewest victims, then with the victims that have run
+// the shortest time; for a request of one kernel, all agents are compared. The victims on an
+// agent are reduced by trying each one alone, and otherwise by sparing one after the other as
+// long as the request fits, once starting with those that have run longest and once with those
+// with the smallest allocations. With many small victims, another choice might need fewer. No
+// session ends that could be spared.
 //
-// What the victims give back is promised to the request until it has started.
+// The freed devices are promised to the request until it has started.
 
-// Preemption says which sessions of a group may be ended for others.
+// Preemption configures which sessions of a group can be ended for others.
 type Preemption struct {
 	Scope string        // ScopeUser, ScopeProject, ScopeDomain: sessions of the same; ScopeGroup: all
-	After time.Duration // that a session runs before it may be ended
+	After time.Duration // time that a session runs before it can be ended
 }
 
 // ScopeGroup is all of a resource group.
 const ScopeGroup = "group"
 
-// covers reports whether a session may be ended for a request.
+// covers reports whether a session can be ended for a request.
 func (p *Preemption) covers(r *Request, x *Running, now time.Time) bool {
 	if !x.Preemptible || x.Leaving || x.Priority >= r.Priority || x.Since.IsZero() || now.Sub(x.Since) < p.After {
 		return false
@@ -41,7 +40,7 @@ func (p *Preemption) covers(r *Request, x *Running, now time.Time) bool {
 	return p.whose(same) == p.whose(r)
 }
 
-// whose is whose sessions may be ended for a request.
+// whose returns the owner of sessions that can be ended for a request.
 func (p *Preemption) whose(r *Request) uuid.UUID {
 	switch p.Scope {
 	case ScopeUser:
@@ -54,7 +53,7 @@ func (p *Preemption) whose(r *Request) uuid.UUID {
 	return r.Group
 }
 
-// evictable lists the sessions of a group that may be ended at all.
+// evictable returns the sessions of a group that can be ended at all.
 func (q *queue) evictable(g *group) []live {
 	lives := q.lives(g.src.ID)
 	if g.evictable == nil {
@@ -68,7 +67,7 @@ func (q *queue) evictable(g *group) []live {
 	return g.evictable
 }
 
-// victims are sessions whose end makes room on agents.
+// victims are sessions whose end frees enough on agents.
 type victims struct {
 	list []live
 	on   []int
@@ -79,7 +78,7 @@ func (v *victims) better(o *victims) bool {
 	return o == nil || cmp.Or(cmp.Compare(len(v.list), len(o.list)), cmp.Compare(v.ran, o.ran)) < 0
 }
 
-// preempt makes room for a request, and promises it that.
+// preempt chooses victims for a request, and promises it their devices.
 func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []uuid.UUID) {
 	if g.src.Preemption == nil {
 		return nil, nil
@@ -130,7 +129,7 @@ func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []
 	return room, slices.Clone(room.Sessions)
 }
 
-// open are those agents of which nothing is reserved for the head of the queue.
+// open returns the agents without reservations.
 func (q *queue) open(agents []int) []int {
 	return slices.DeleteFunc(slices.Clone(agents), func(i int) bool {
 		k := q.kept(i)
@@ -147,7 +146,7 @@ func agentsOf(takings []taking) (list []int) {
 	return list
 }
 
-// choose finds whom to end, out of a list with those first that have run least.
+// choose chooses the sessions to end from a list that is ordered by running time.
 func (f *future) choose(agents []int, list []live, shapes []*shape) (best *victims) {
 	if len(shapes) > 1 {
 		f.open(agents)
@@ -161,7 +160,7 @@ func (f *future) choose(agents []int, list []live, shapes []*shape) (best *victi
 	}
 	for _, i := range agents {
 		if by[i] == nil && f.q.leaving[i] == nil {
-			continue // it is as it was when there was no room
+			continue // unchanged since the request did not fit
 		}
 		f.open([]int{i})
 		if v := f.fewest([]int{i}, by[i], shapes); v != nil && v.better(best) {
@@ -171,8 +170,8 @@ func (f *future) choose(agents []int, list []live, shapes []*shape) (best *victi
 	return best
 }
 
-// together makes room for kernels on several agents: on those that have it
-// already, and then where most can be freed.
+// together frees devices for kernels on several agents: on those that have room already, and
+// then on those where most can be freed.
 func (f *future) together(agents []int, list []live, shapes []*shape) *victims {
 	free := f.able(nil, agents, shapes)
 	for _, l := range list {
@@ -198,7 +197,7 @@ func (f *future) together(agents []int, list []live, shapes []*shape) *victims {
 	return f.fewest(on, mine, shapes)
 }
 
-// able adds to a list the agents that have room for one of the kernels at least.
+// able adds the agents that have room for at least one of the kernels to a list.
 func (f *future) able(list, agents []int, shapes []*shape) []int {
 	for _, i := range agents {
 		if slices.Contains(list, i) {
@@ -211,8 +210,8 @@ func (f *future) able(list, agents []int, shapes []*shape) []int {
 	return list
 }
 
-// fewest finds which of some sessions have to end so that kernels have room on
-// agents; nil if even the end of all is not enough.
+// fewest returns which of some sessions must end so that kernels fit on agents; nil if ending
+// all is not enough.
 func (f *future) fewest(on []int, list []live, shapes []*shape) *victims {
 	if f.could(on, shapes) {
 		return &victims{on: on}
@@ -246,7 +245,7 @@ func (f *future) fewest(on []int, list []live, shapes []*shape) *victims {
 	return best
 }
 
-// size is how much a session has of what kernels lack, in thousandths of it.
+// size returns how much of the missing amounts a session has allocated, in thousandths.
 func (f *future) size(l live, on []int, shapes []*shape) (sum int) {
 	for _, h := range l.holds {
 		for _, n := range shapes[0].needs {
@@ -258,8 +257,8 @@ func (f *future) size(l live, on []int, shapes []*shape) (sum int) {
 	return sum
 }
 
-// without spares one session after the other for as long as kernels have room,
-// and returns those that have to end.
+// without spares one session after the other as long as the kernels fit, and returns the
+// sessions that must end.
 func (f *future) without(list []live, on []int, shapes []*shape) (ended []live) {
 	for _, l := range list {
 		f.release(l.holds)
@@ -284,7 +283,7 @@ func (q *queue) victims(list []live, on []int) *victims {
 	return v
 }
 
-// doom notes that a session is to end.
+// doom records that a session is to end.
 func (q *queue) doom(l live) {
 	q.doomed[l.SessionID] = true
 	q.leave(l)

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	grains     = 100 // a device in steps of a hundredth
-	maxSizes   = 24  // sizes that get a price: the most frequent
+	grains     = 100 // a device has 100 steps
+	maxSizes   = 24  // number of sizes with a price: the most frequent
 	priceSteps = 60  // for each size
 )
 
-// sized is a demand for a part of a device: grains, and how many come.
+// sized is a demand for a part of a device: its size in grains, and its frequency.
 type sized struct {
 	grains int
 	rate   float64
 }
 
-// valuesOf is the value of every remainder of a device of this kind.
+// valuesOf returns the value of every possible remainder of a device of this kind.
 func (m *mixture) valuesOf(c *cluster, d *device) []float64 {
 	if v, ok := m.values[d.kind]; ok {
 		return v
@@ -40,7 +40,7 @@ func (m *mixture) valuesOf(c *cluster, d *device) []float64 {
 	return v
 }
 
-// priceOf is the value of a free part of a device.
+// priceOf returns the value of a free part of a device.
 func priceOf(values []float64, left float64) float64 {
 	return values[int(left*grains+1e-9)]
 }
@@ -94,8 +94,8 @@ func prices(rates map[int]float64) []sized {
 	return mean
 }
 
-// remainders is the best value of the sizes that fit each number of grains.
-// Without sizes only a whole device has one.
+// remainders returns the best value of the sizes that fit each number of grains. Without
+// sizes, only a whole device has a value.
 func remainders(price []sized) []float64 {
 	if len(price) == 0 {
 		v := make([]float64, grains+1)
@@ -106,8 +106,8 @@ func remainders(price []sized) []float64 {
 	return best
 }
 
-// knapsack fills every number of grains with the sizes of the greatest value,
-// and tells how many of each a whole device gets.
+// knapsack fills every number of grains with the sizes of the greatest value, and returns the
+// number of each size on a whole device.
 func knapsack(price []sized) (best []float64, pattern []int) {
 	best = make([]float64, grains+1)
 	var last [grains + 1]int

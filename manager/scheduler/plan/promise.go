@@ -7,16 +7,16 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// promise is what a request is to take once what leaves is gone.
+// promise is the devices that a request gets after the ending sessions have ended.
 type promise struct {
 	needs [][]taking // by kernel
-	extra []taking   // see alone
+	extra []taking   // see Alone
 	room  *report.Room
 }
 
 func (p *promise) all() []taking { return slices.Concat(p.needs...) }
 
-// vow gives a promise.
+// vow makes a promise.
 func (q *queue) vow(r *Request, p *promise) {
 	needs := p.all()
 	for _, i := range agentsOf(needs) {
@@ -32,8 +32,7 @@ func (q *queue) vow(r *Request, p *promise) {
 	q.promises[r.SessionID] = p
 }
 
-// prepare begins a pass: what is being made free for a request is promised to it
-// before anyone else gets room.
+// prepare begins a pass: it renews the promises before any other request is placed.
 func (q *queue) prepare() {
 	q.ready = true
 	q.live, q.leaving, q.placed, q.members = nil, nil, nil, nil
@@ -53,8 +52,7 @@ func (q *queue) prepare() {
 	}
 }
 
-// renew promises a request again what it was promised, unless that cannot be kept
-// any more.
+// renew renews the promise of a request, unless it cannot be kept any more.
 func (q *queue) renew(r *Request) {
 	g := q.groups[r.Group]
 	if g == nil || r.held(q.now) != "" || len(q.limits.Reached(r)) > 0 {
@@ -83,8 +81,7 @@ func (q *queue) renew(r *Request) {
 	}
 }
 
-// recall reads a promise; nil when what was promised is not there any more, or
-// not what the request asks for.
+// recall reads a promise; nil if its devices no longer exist, or do not match the request.
 func (q *queue) recall(r *Request) *promise {
 	p := &promise{room: r.Room, needs: make([][]taking, len(r.Kernels))}
 	q.lives(r.Group)
@@ -112,8 +109,7 @@ func (q *queue) recall(r *Request) *promise {
 	return p
 }
 
-// due reports whether what was promised is free: nothing is used of its devices but
-// what may be once all that leaves is gone.
+// due reports whether the promised devices are free.
 func (q *queue) due(p *promise) bool {
 	for _, i := range agentsOf(p.all()) {
 		soon := q.soon(i)
@@ -131,7 +127,7 @@ func (q *queue) due(p *promise) bool {
 	return true
 }
 
-// redeem gives a request what was promised to it, if that is free by now.
+// redeem places a request on its promised devices if they are free.
 func (q *queue) redeem(r *Request, p *promise, d *Decision) bool {
 	q.promised(p, -1)
 	if !q.due(p) {
@@ -147,7 +143,7 @@ func (q *queue) redeem(r *Request, p *promise, d *Decision) bool {
 	return true
 }
 
-// promised puts a promise into what is kept of its agents, or takes it out.
+// promised adds a promise to the reservations of its agents, or removes it.
 func (q *queue) promised(p *promise, sign int64) {
 	for _, i := range agentsOf(p.all()) {
 		if k := q.kept(i); k != nil {

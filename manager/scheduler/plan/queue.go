@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// queue is one pass over the pending requests. During a pass devices only
-// fill up, so what did not fit once need not be tried again.
+// queue is one pass over the pending requests. During a pass devices only fill up, so a
+// request that did not fit is not tried again.
 type queue struct {
 	src      *Snapshot
 	c        *cluster
@@ -23,19 +23,19 @@ type queue struct {
 	groups   map[uuid.UUID]*group
 	profiles map[string]*profile
 	shapes   map[string]*shape
-	failed   map[string]*reasons // by all shapes of a request
-	choices  []uint64            // scratch of picks
-	turn     time.Duration       // counts kernels placed
-	image    string              // of the request that is placed
+	failed   map[string]*reasons // by the shapes of a request
+	choices  []uint64            // buffer of picks
+	turn     time.Duration       // number of placed kernels, as a time
+	image    string              // of the request that is being placed
 
 	// Of a pass; see prepare.
 	ready    bool
 	keeps    map[int]*keep // by agent
 	promises map[uuid.UUID]*promise
-	doomed   map[uuid.UUID]bool // are to end for others
-	vain     map[string]bool    // for whom to end others is no use
-	placed   []live             // of which is known when they end
-	// What runs, found out when it is asked for.
+	doomed   map[uuid.UUID]bool // sessions that are to end for others
+	vain     map[string]bool    // requests for which preemption does not help
+	placed   []live             // with a known end
+	// Of running sessions, computed on first use.
 	spots   map[uuid.UUID]spot // devices
 	live    map[uuid.UUID][]live
 	leaving map[int][]taking // by agent
@@ -48,23 +48,23 @@ type group struct {
 	agents  []int
 	classes classes
 	mixture *mixture
-	waiting int       // requests that wait so far
-	headed  bool      // one of them for lack of room
-	moment  time.Time // at which that has room; zero: no one knows, or none is reserved
+	waiting int       // number of waiting requests so far
+	headed  bool      // one of them waits for room
+	moment  time.Time // when the head fits; zero: unknown, or no reservation
 
-	evictable []live // nil: not looked for yet
+	evictable []live // nil: not computed yet
 }
 
-// profile is what a session asks of agents as such, and who has it.
+// profile is the requirements of a session on agents, and the agents that meet them.
 type profile struct {
 	group   *group
 	number  int
 	agents  []int
-	hosts   map[uint64]bool // what these agents are
+	hosts   map[uint64]bool // keys of these agents without state
 	dropped []report.DroppedAgents
 }
 
-// shape is a kernel's needs within a profile.
+// shape is the needs of a kernel within a profile.
 type shape struct {
 	profile *profile
 	needs   []need
@@ -94,7 +94,7 @@ func newQueue(s *Snapshot) *queue {
 	return q
 }
 
-// decide places a request or says why it waits.
+// decide places a request or returns the reason why it waits.
 func (q *queue) decide(r *Request) Decision {
 	d := Decision{SessionID: r.SessionID}
 	g := q.groups[r.Group]
@@ -155,7 +155,7 @@ func (q *queue) decide(r *Request) Decision {
 	return d
 }
 
-// wait gives a report its place in the queue.
+// wait adds the position in the queue to a report.
 func (q *queue) wait(g *group, p report.Pending) *report.Pending {
 	g.waiting++
 	p.Position = g.waiting
@@ -164,15 +164,14 @@ func (q *queue) wait(g *group, p report.Pending) *report.Pending {
 	return &p
 }
 
-// settle makes for good what a request has taken since the journal had length
-// mark.
+// settle makes the entries of the journal since mark permanent.
 func (q *queue) settle(r *Request, mark int) {
 	q.settled(r, q.c.taken[mark:])
 	q.c.taken = q.c.taken[:mark]
 }
 
-// place finds room for every kernel, or for none: on one agent if one has it, else
-// on several, the best for each or, where that leaves none for another, others.
+// place places every kernel, or none: on one agent if one has room, else on several, choosing
+// the best for each or, if that leaves a kernel without place, others.
 func (q *queue) place(r *Request, shapes []*shape, d *Decision) bool {
 	q.image = r.Image
 	if len(shapes) > 1 && q.placeOnOne(r, shapes, d) {
@@ -191,9 +190,8 @@ func (q *queue) place(r *Request, shapes []*shape, d *Decision) bool {
 	return true
 }
 
-// head notes the first request of a group that has no room, and once it has
-// waited long enough reserves room for it. One that no agent could ever serve is
-// in no one's way.
+// head records the first request of a group that has no room, and reserves agents for it after
+// it has waited long enough. A request that no agent could ever run blocks nothing.
 func (q *queue) head(g *group, r *Request, shapes []*shape) (at time.Time) {
 	after := cmp.Or(g.src.HoldAfter, DefaultHoldAfter)
 	if g.headed || after < 0 {
@@ -206,7 +204,7 @@ func (q *queue) head(g *group, r *Request, shapes []*shape) (at time.Time) {
 	return at
 }
 
-// shapesOf finds the shapes of a request's kernels.
+// shapesOf returns the shapes of a request's kernels.
 func (q *queue) shapesOf(g *group, r *Request) []*shape {
 	p := q.profileOf(g, r)
 	shapes := make([]*shape, len(r.Kernels))
@@ -230,7 +228,7 @@ func (q *queue) shapesOf(g *group, r *Request) []*shape {
 	return shapes
 }
 
-// keyOf tells apart the requests of which one may have room when another has not.
+// keyOf returns a key that is equal for requests that fit under the same conditions.
 func (q *queue) keyOf(g *group, r *Request, shapes []*shape) string {
 	key := keyOf(shapes)
 	if q.before(r, g.moment) {
@@ -247,7 +245,7 @@ func keyOf(shapes []*shape) string {
 	return string(key)
 }
 
-// profileOf finds who may run a request at all.
+// profileOf finds the agents that can run a request at all.
 func (q *queue) profileOf(g *group, r *Request) *profile {
 	volumes := slices.Compact(slices.Sorted(slices.Values(r.Volumes)))
 	key := string(g.src.ID[:]) + r.Architecture + "\x00" + strings.Join(volumes, "\x00")
@@ -265,7 +263,7 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 	for _, i := range g.agents {
 		a := q.c.agents[i].src
 		switch {
-		case r.barred(a.ID):
+		case r.excluded(a.ID):
 			other++
 		case !a.Schedulable:
 			a.close(closed)
@@ -275,7 +273,7 @@ func (q *queue) profileOf(g *group, r *Request) *profile {
 			volume++
 		case q.apart(r, &q.c.agents[i]):
 			group++
-			p.hosts[q.c.agents[i].host] = true // once its session group is not there any more
+			p.hosts[q.c.agents[i].host] = true // it counts again once its session group has ended there
 		default:
 			p.agents = append(p.agents, i)
 			p.hosts[q.c.agents[i].host] = true
@@ -299,10 +297,10 @@ func (p *profile) drop(check string, n int) {
 	}
 }
 
-// maxBecause bounds what is told of why agents are closed.
+// maxBecause limits the reasons in a report.
 const maxBecause = 3
 
-// close counts an agent among those that are closed.
+// close counts an agent that takes no new sessions, with the reason.
 func (a *Agent) close(all map[Closed]*report.DroppedAgents) {
 	how := cmp.Or(a.Closed, ClosedCordoned)
 	d := all[how]

@@ -7,27 +7,26 @@ import (
 	"time"
 )
 
-// The head of a queue that has waited long enough gets a reservation: the first
-// moment at which it has room as far as is known when sessions end, and the agents
-// where. This is EASY backfilling (Lifka 1995) over concrete devices. A later
-// request may take what is free on these agents
+// The head of a queue that has waited long enough gets a reservation: the first moment at
+// which it fits, by the known ends of sessions, and the agents where it fits then. This is
+// EASY backfilling (Lifka 1995) on concrete devices. A later request can take free devices of
+// these agents
 //
-//   - if it has surely given that back before this moment, or
-//   - if it fits besides what will be in use from then on, the head included.
+//   - if it has certainly ended before this moment, or
+//   - if it fits beside everything that will be in use from then on, the head included.
 //
-// So what passes the head does not put it off: its devices are free at that
-// moment at the latest, and by the same rule in every later pass. Where it is
-// not known when anything ends, the agents that lack least are held, and only
-// what the head does not need of them is given away.
+// So requests that pass the head do not delay it: its devices are free at that moment at the
+// latest, and the same holds in every later pass. If no ends are known, the agents that lack
+// the least are reserved, and only devices that the head does not need there can be taken.
 
-// keep is what is kept of an agent for requests that wait.
+// keep is the reservation of an agent for waiting requests.
 type keep struct {
-	soon [][]int64 // what is used once all that leaves is gone and all promises are kept; nil: as now
-	then [][]int64 // what is used from the moment on, the head included; nil: none is reserved
-	at   time.Time // that moment; zero: no one knows
+	soon [][]int64 // usage after all ending sessions have ended and all promises are kept; nil: as now
+	then [][]int64 // usage from the moment on, the head included; nil: nothing is reserved
+	at   time.Time // that moment; zero: unknown
 }
 
-// kept returns what is kept of an agent.
+// kept returns the reservation of an agent, or nil.
 func (q *queue) kept(i int) *keep {
 	if k := q.keeps[i]; k != nil && q.c.agents[i].held {
 		return k
@@ -35,7 +34,7 @@ func (q *queue) kept(i int) *keep {
 	return nil
 }
 
-// keep begins to hold an agent.
+// keep begins a reservation of an agent.
 func (q *queue) keep(i int) *keep {
 	k := q.kept(i)
 	if k == nil {
@@ -48,8 +47,8 @@ func (q *queue) keep(i int) *keep {
 	return k
 }
 
-// soon copies what is used of an agent once all that leaves is gone, and all
-// promises are kept.
+// soon returns the usage of an agent after all ending sessions have ended and all promises are
+// kept.
 func (q *queue) soon(i int) [][]int64 {
 	if k := q.kept(i); k != nil && k.soon != nil {
 		return most(k.soon, nil)
@@ -60,14 +59,13 @@ func (q *queue) soon(i int) [][]int64 {
 	return used
 }
 
-// beside takes a kernel's devices on an agent that is held for other requests,
-// where that is not in their way.
+// beside takes a kernel's devices on a reserved agent if the reservation allows it.
 func (q *queue) beside(s *shape, r *Request) int {
 	best, least := -1, unfit
 	var take []taking
 	for _, i := range slices.Sorted(maps.Keys(q.keeps)) {
 		a := &q.c.agents[i]
-		if q.kept(i) == nil || !s.profile.hosts[a.host] || q.barred(r, a) || q.c.solitary(len(r.Kernels), a) {
+		if q.kept(i) == nil || !s.profile.hosts[a.host] || q.excluded(r, a) || q.c.solitary(len(r.Kernels), a) {
 			continue
 		}
 		if score, takings := q.tryBeside(s, r, i); score < least {
@@ -84,7 +82,7 @@ func (q *queue) beside(s *shape, r *Request) int {
 	return best
 }
 
-// tryBeside looks what a kernel would take of an agent that is held.
+// tryBeside scores a kernel on a reserved agent, and takes nothing.
 func (q *queue) tryBeside(s *shape, r *Request, i int) (score float64, takings []taking) {
 	now := q.c.become(i, q.spare(i, r))
 	defer q.c.become(i, now)
@@ -101,8 +99,8 @@ func (q *queue) tryBeside(s *shape, r *Request, i int) (score float64, takings [
 	return score, takings
 }
 
-// spare is what a request has to take for used of an agent that is held: the
-// most that is used at any moment as long as it runs.
+// spare returns the usage of a reserved agent that a request must assume: the maximum over the
+// time in which it runs.
 func (q *queue) spare(i int, r *Request) [][]int64 {
 	k, used := q.kept(i), q.c.usage(i)
 	used = most(used, plus(k.soon, i, q.c.taken))
@@ -112,7 +110,7 @@ func (q *queue) spare(i int, r *Request) [][]int64 {
 	return used
 }
 
-// plus is used and what of the agent is in the journal.
+// plus adds the journal's entries of an agent to its usage.
 func plus(used [][]int64, i int, journal []taking) [][]int64 {
 	if used == nil {
 		return nil
@@ -122,13 +120,12 @@ func plus(used [][]int64, i int, journal []taking) [][]int64 {
 	return out
 }
 
-// before reports whether a request that is placed now has surely given back by
-// then what it gets.
+// before reports whether a request that is placed now has certainly ended at a time.
 func (q *queue) before(r *Request, at time.Time) bool {
 	return r.Lifetime > 0 && !at.IsZero() && !q.now.Add(r.Lifetime).After(at)
 }
 
-// settled notes what a request has got, in what is kept of agents.
+// settled adds the devices of a placed request to the reservations.
 func (q *queue) settled(r *Request, takings []taking) {
 	for i := range q.keeps {
 		k := q.kept(i)
@@ -147,8 +144,8 @@ func (q *queue) settled(r *Request, takings []taking) {
 	q.joined(r, takings)
 }
 
-// reserve finds out when and where the head of a queue has room, and keeps that.
-// No one may know when, but there has to be a place where: else nothing is kept.
+// reserve finds the moment and the agents at which the head of a queue fits, and reserves the
+// agents. The moment can be unknown, but without agents nothing is reserved.
 func (q *queue) reserve(r *Request, shapes []*shape) (at time.Time, ok bool) {
 	f := q.future()
 	agents := shapes[0].profile.agents
@@ -172,9 +169,9 @@ func (q *queue) reserve(r *Request, shapes []*shape) (at time.Time, ok bool) {
 	return at, true
 }
 
-// first lets sessions end one after the other until the kernels have room.
+// first ends sessions one after the other until the kernels fit.
 func (f *future) first(agents []int, shapes []*shape, ending []live) (needs [][]taking, at time.Time) {
-	g := f.q.c.crew(shapes)
+	g := f.q.c.gangSearch(shapes)
 	if g.look(agents) {
 		if needs := g.fit(); needs != nil {
 			return needs, f.q.now
@@ -191,7 +188,7 @@ func (f *future) first(agents []int, shapes []*shape, ending []live) (needs [][]
 		}
 		if needs := g.fit(); needs != nil {
 			if at.Before(f.q.now) {
-				at = f.q.now // its end is overdue
+				at = f.q.now // an overdue session
 			}
 			return needs, at
 		}
@@ -199,8 +196,8 @@ func (f *future) first(agents []int, shapes []*shape, ending []live) (needs [][]
 	return nil, time.Time{}
 }
 
-// hold picks for every kernel the agent that lacks least among those that
-// would have room if they were empty, and keeps what the kernels need of it.
+// hold chooses for every kernel the agent that lacks least, among those on which it would fit
+// if they were empty, and reserves what the kernels need there.
 func (q *queue) hold(shapes []*shape) bool {
 	candidates := slices.Clone(shapes[0].profile.agents)
 	lack := make(map[int]float64, len(candidates))
@@ -210,7 +207,7 @@ func (q *queue) hold(shapes []*shape) bool {
 	slices.SortStableFunc(candidates, func(a, b int) int { return cmp.Compare(lack[a], lack[b]) })
 	on := q.onEmpty(candidates, shapes)
 	if on == nil {
-		return false // not even an empty group has room
+		return false // it would not fit on an empty group either
 	}
 	needed := map[int][]need{}
 	for k, i := range on {
@@ -223,21 +220,21 @@ func (q *queue) hold(shapes []*shape) bool {
 	return true
 }
 
-// onEmpty finds an agent for each kernel as if nothing ran on any.
+// onEmpty finds an agent for each kernel as if all agents were empty.
 func (q *queue) onEmpty(agents []int, shapes []*shape) (on []int) {
 	f := q.future()
 	defer f.close()
 	f.empty(agents)
-	g := q.c.crew(shapes)
+	g := q.c.gangSearch(shapes)
 	if g.look(agents); g.fit() == nil {
 		return nil
 	}
 	return g.at
 }
 
-// closed is an agent of which nothing is left that the needs would take: of what
-// is counted as a whole, as much as they need; of the accelerators that they ask
-// for, nothing. So what they lack only becomes less.
+// closed returns the usage of an agent from which nothing more of the needs can be taken: the
+// needed amount of pooled slots, and all of the requested accelerators. So the lacking amount
+// can only decrease.
 func (c *cluster) closed(i int, needs []need) [][]int64 {
 	used := c.usage(i)
 	for _, n := range needs {
@@ -259,12 +256,12 @@ func (c *cluster) closed(i int, needs []need) [][]int64 {
 	return used
 }
 
-// alone is what else of an agent has to be kept for what a request is to take
-// there: devices that it takes in full have to be idle, and so have all over which
-// an amount is spread evenly.
+// alone returns the devices that must stay free in addition to those of a promise: devices
+// that a request takes as a whole must be idle, and so must all devices over which an amount
+// is spread evenly.
 func (c *cluster) alone(i int, used [][]int64, needs []taking) (extra []taking) {
 	a := &c.agents[i]
-	mine := map[int]bool{} // devices, and whether they have to be idle
+	mine := map[int]bool{} // devices, and whether they must be idle
 	count := map[string]int{}
 	for _, t := range needs {
 		if family := c.slots[t.slot].family; t.agent == i && family != "" {
@@ -287,14 +284,14 @@ func (c *cluster) alone(i int, used [][]int64, needs []taking) (extra []taking) 
 	return extra
 }
 
-// fill leaves nothing of a device.
+// fill marks a device as fully used.
 func (c *cluster) fill(i, j int, used [][]int64) {
 	for s, amount := range c.agents[i].devices[j].capacity {
 		used[j][s] = max(used[j][s], amount)
 	}
 }
 
-// lackOf sums, over distinct kernels, which part of the needs is missing.
+// lackOf sums the missing fractions of the needs over distinct kernels.
 func (q *queue) lackOf(a *agent, shapes []*shape) float64 {
 	sum := 0.0
 	for i, s := range shapes {

@@ -10,32 +10,31 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Running is a session with what it holds.
+// Running is a session with its allocations.
 type Running struct {
 	SessionID                     uuid.UUID
 	Owner, Project, Domain, Group uuid.UUID
-	Slots                         resource.Slots // of limits
+	Slots                         resource.Slots // that count towards limits
 	Holds                         []Alloc
 
 	Priority    int
-	Since       time.Time // it runs; zero: it starts only
-	Ends        time.Time // by then it has given back what it holds; zero: no one knows
-	Leaving     bool      // it was asked to end
+	Since       time.Time // start of its run; zero: it is still starting
+	Ends        time.Time // latest end; zero: unknown
+	Leaving     bool      // it was requested to end
 	Preemptible bool
-	Together    uuid.UUID // the session group it belongs to, if any
+	Together    uuid.UUID // its session group, if any
 }
 
-// live is a running session with its place in the cluster.
+// live is a running session with its devices in the cluster.
 type live struct {
 	*Running
 	holds []taking
 }
 
-// spot is where a device is in the cluster.
+// spot is the place of a device in the cluster.
 type spot struct{ agent, device int }
 
-// lives lists the sessions that hold something of a group, in the order of
-// their ids.
+// lives returns the sessions with allocations in a group, ordered by id.
 func (q *queue) lives(group uuid.UUID) []live {
 	if q.live != nil {
 		return q.live[group]
@@ -73,15 +72,15 @@ func (q *queue) lives(group uuid.UUID) []live {
 	return q.live[group]
 }
 
-// leave notes that a session gives back soon what it holds.
+// leave records that a session ends soon.
 func (q *queue) leave(l live) {
 	for _, h := range l.holds {
 		q.leaving[h.agent] = append(q.leaving[h.agent], h)
 	}
 }
 
-// ending lists the sessions of a group of which is known when they end, the
-// first one first: those that run, and those that were placed in this pass.
+// ending returns the sessions of a group with a known end, ordered by it: running ones, and
+// those that were placed in this pass.
 func (q *queue) ending(group uuid.UUID) []live {
 	var list []live
 	seen := map[uuid.UUID]bool{}

@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// maxSearch bounds the states that a search looks at. Beyond it a kernel counts
-// as one that does not fit; a machine of 8 devices with 7 partitions each stays
-// far below, as equal states are looked at once.
+// maxSearch limits the states of a search. Beyond it, a kernel counts as not fitting. A
+// machine of 8 devices with 7 partitions each stays far below, because equal states are
+// examined once.
 const maxSearch = 4096
 
-// search looks for devices for all steps, where taking the next best for each
-// failed: of devices that share hardware one may be in the way of others, and those
-// that are tight may be far from each other.
+// search finds devices for all steps if choosing the best for each has failed: a device that
+// shares hardware can block others, and the chosen devices can be too far from each other.
 type search struct {
 	c     *cluster
 	agent int
@@ -21,21 +20,21 @@ type search struct {
 	seen  map[searched]bool
 }
 
-// searched is a state in which no devices were found for the rest.
+// searched is a state in which the remaining steps do not fit.
 type searched struct {
 	step       int
 	left, mate int64
 	key        uint64
 }
 
-// searches reports whether a search may find what the next best has not.
+// searches reports whether a search can find devices that the choice step by step has missed.
 func (c *cluster) searches(a int) bool { return c.agents[a].pools != nil || c.agents[a].limit > 0 }
 
 func (c *cluster) search(a int, steps []step, mark int) bool {
 	c.rollback(mark)
 	for i := range steps {
 		if c.leftOf(a, steps[i].slot) < steps[i].amount {
-			return false // whichever devices: there are not enough
+			return false // not enough in total
 		}
 	}
 	if c.overdraws(a, steps) {
@@ -45,8 +44,8 @@ func (c *cluster) search(a int, steps []step, mark int) bool {
 	return s.from(-1, 0, 0)
 }
 
-// leftOf is what is left now of a slot on all devices of an agent, as if none were in
-// the way of another; what the agent keeps of that is of before the search.
+// leftOf returns the sum of a slot's free amounts on the devices of an agent, ignoring shared
+// hardware. The sums of the agent are those from before the search.
 func (c *cluster) leftOf(a, slot int) (sum int64) {
 	for i := range c.agents[a].devices {
 		sum += max(c.available(&c.agents[a].devices[i], slot), 0)
@@ -54,9 +53,8 @@ func (c *cluster) leftOf(a, slot int) (sum int64) {
 	return sum
 }
 
-// overdraws reports whether the idle devices that steps need draw more than is left of
-// what an agent's devices share, even if each step gets those that draw least: there
-// are enough devices for every step, and they are cut from too few.
+// overdraws reports whether the idle devices that the steps need exceed the shared counters of
+// an agent, even if each step gets the devices with the smallest draws.
 func (c *cluster) overdraws(a int, steps []step) bool {
 	left, devices := int64(0), c.agents[a].devices
 	for _, p := range c.agents[a].pools {
@@ -122,7 +120,7 @@ func (s *search) from(i int, left, mate int64) bool {
 	return false
 }
 
-// plain is how a step is taken that is no matter of which devices.
+// plain returns the function for a step that does not depend on the choice of devices.
 func (s *search) plain(st *step) func(int, *step) bool {
 	a := &s.c.agents[s.agent]
 	if s.c.slots[st.slot].rule == pooled && !slices.ContainsFunc(a.devices, func(d device) bool {
@@ -136,8 +134,8 @@ func (s *search) plain(st *step) func(int, *step) bool {
 	return nil
 }
 
-// candidates are the devices that the next part of a step could come from, of
-// those in the same state one, and first the ones that share least.
+// candidates returns the devices for the next part of a step, one of each state, those that
+// share the least hardware first.
 func (s *search) candidates(st *step, left, mate int64) []int {
 	type state struct{ device, pool uint64 }
 	a := &s.c.agents[s.agent]
@@ -163,7 +161,7 @@ func (s *search) candidates(st *step, left, mate int64) []int {
 	return list
 }
 
-// suits reports whether the next part of a step could come from a device.
+// suits reports whether a device can provide the next part of a step.
 func (s *search) suits(st *step, d *device, left, mate int64) bool {
 	a, most := &s.c.agents[s.agent], s.c.agents[s.agent].most[st.slot]
 	switch rule := s.c.slots[st.slot].rule; {

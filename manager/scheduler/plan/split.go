@@ -2,20 +2,19 @@ package plan
 
 import "slices"
 
-// Split is how a resource group gives an amount that is more than one device
-// has, where parts of devices are given away at all. What one device has always
-// comes from one device.
+// Split configures how a resource group provides an amount that exceeds one device, for slots
+// that are parts of devices. A smaller amount always comes from one device.
 type Split string
 
 // The ways to split.
 const (
-	SplitFill   Split = "fill"   // idle devices in full, and the rest from one more; the default
-	SplitEvenly Split = "evenly" // the same from each of as few devices as have room for that
-	SplitNone   Split = "none"   // idle devices in full, and never a rest
+	SplitFill   Split = "fill"   // whole idle devices, and the rest from one more; the default
+	SplitEvenly Split = "evenly" // equal amounts from as few devices as possible
+	SplitNone   Split = "none"   // whole idle devices only
 )
 
-// takeEvenly takes a part, and its mate, in pieces that differ by one step of
-// their slots at most.
+// takeEvenly takes a part, and its mate, in pieces that differ by at most one step of their
+// slots.
 func (c *cluster) takeEvenly(a int, st *step) bool {
 	mark, most := len(c.taken), max(c.agents[a].most[st.slot], 1)
 	for n := (st.amount + most - 1) / most; n <= int64(len(c.agents[a].devices)); n++ {
@@ -35,8 +34,8 @@ func (c *cluster) takeEvenly(a int, st *step) bool {
 	return false
 }
 
-// inPieces divides an amount into n multiples of q, the largest first; what is
-// no multiple goes to the first.
+// inPieces divides an amount into n multiples of q, the largest first; the remainder goes to
+// the first.
 func inPieces(amount, n, q int64) []int64 {
 	out := make([]int64, n)
 	for i := range out {
@@ -49,9 +48,9 @@ func inPieces(amount, n, q int64) []int64 {
 	return out
 }
 
-// takePieces takes each from a device of its own, the one with the least left
-// over. What has room for a piece has room for all that follow, so that a choice
-// is never in the way of a later one.
+// takePieces takes each piece from a device of its own, the one with the least left over. A
+// device with room for a piece has room for all later ones, so an earlier choice never
+// prevents a later one.
 func (c *cluster) takePieces(a int, st *step, pieces, mates []int64) bool {
 	var taken []int
 	for n, piece := range pieces {

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Strategy is how a resource group chooses among the agents that have room.
-// In each of them a request keeps away from agents with accelerators that it
-// does not ask for while others have room.
+// Strategy is how a resource group chooses among the agents that have room. Under every
+// strategy, a request avoids agents with accelerators that it does not request while other
+// agents have room.
 type Strategy string
 
 // The strategies.
 const (
-	StrategyPack         Strategy = "pack"         // leaves what is free as useful as it can be; the default
+	StrategyPack         Strategy = "pack"         // keeps free devices as useful as possible; the default
 	StrategyConcentrated Strategy = "concentrated" // the fullest agent
 	StrategyDispersed    Strategy = "dispersed"    // the emptiest agent
-	StrategyRoundRobin   Strategy = "roundrobin"   // the agent that got a kernel longest ago
+	StrategyRoundRobin   Strategy = "roundrobin"   // the agent on which a kernel was placed longest ago
 )
 
 // Strategies lists them.
 var Strategies = []Strategy{StrategyPack, StrategyConcentrated, StrategyDispersed, StrategyRoundRobin}
 
-// apart outweighs every score: an accelerator family that would lie idle.
+// apart exceeds every score: the penalty for an accelerator family that would be idle.
 const apart = 1e6
 
 var (
@@ -32,12 +32,12 @@ var (
 	farFuture = time.Unix(1<<40, 0)
 )
 
-// find takes a kernel's devices on the best agent that has them, one of a lower
-// rank only if there is no other.
+// find takes a kernel's devices on the best agent, preferring agents of a better rank, and
+// returns the agent.
 func (q *queue) find(s *shape, r *Request) int {
 	for _, place := range q.orders(r) {
 		if a := q.choose(s, func(a *agent) bool {
-			return q.order(r, a) == place && !q.barred(r, a) && !q.c.solitary(len(r.Kernels), a)
+			return q.order(r, a) == place && !q.excluded(r, a) && !q.c.solitary(len(r.Kernels), a)
 		}); a >= 0 {
 			return a
 		}
@@ -45,8 +45,8 @@ func (q *queue) find(s *shape, r *Request) int {
 	return q.beside(s, r)
 }
 
-// choose takes the devices on an agent of the class with the least score.
-// Equal scores are told apart by the state itself, never by a name.
+// choose takes the devices on an agent of the class with the lowest score. Ties are broken by
+// the state, never by a name.
 func (q *queue) choose(s *shape, may func(*agent) bool) int {
 	l := s.classes()
 	best, least, turn := -1, unfit, farFuture
@@ -77,7 +77,7 @@ func (q *queue) choose(s *shape, may func(*agent) bool) int {
 	return best
 }
 
-// classes are those of the shape's group, all of which may have a score.
+// classes returns the classes of the shape's group, with space for their scores.
 func (s *shape) classes() *classes {
 	l := &s.profile.group.classes
 	for len(s.score) < len(l.all) {
@@ -86,8 +86,7 @@ func (s *shape) classes() *classes {
 	return l
 }
 
-// scored is what the agents of a class score for a kernel. It is small enough to
-// be inlined.
+// scored returns the score of a class for a kernel. It is small enough to be inlined.
 func (q *queue) scored(s *shape, n int32) float64 {
 	if v := s.score[n]; v == v {
 		return v
@@ -100,13 +99,13 @@ func (q *queue) score(s *shape, n int32) float64 {
 	return s.score[n]
 }
 
-// maxNearest is how many equal agents are compared by how their devices lie.
+// maxNearest is the number of equal agents whose topology is compared.
 const maxNearest = 16
 
-// nearest is the agent, of the first in the class of one, whose devices for a
-// kernel are nearest to each other.
+// nearest returns the agent whose devices for a kernel are nearest to each other, among the
+// first ones of a class.
 func (q *queue) nearest(s *shape, first int, may func(*agent) bool) int {
-	if a := &q.c.agents[first]; a.flat || a.limit > 0 { // the class is of one lie
+	if a := &q.c.agents[first]; a.flat || a.limit > 0 { // all agents of the class have the same topology
 		return first
 	}
 	best, least := first, q.spread(s, first)
@@ -124,8 +123,8 @@ func (q *queue) nearest(s *shape, first int, may func(*agent) bool) int {
 	return best
 }
 
-// spread is how much farther from each other than need be the devices are that
-// an agent has for a kernel.
+// spread returns how much farther from each other than necessary the devices are that a kernel
+// would get on an agent.
 func (q *queue) spread(s *shape, i int) (far int64) {
 	mark := len(q.c.taken)
 	_, pick := q.best(s, i)
@@ -136,10 +135,10 @@ func (q *queue) spread(s *shape, i int) (far int64) {
 	return far
 }
 
-// maxLook is how many equal agents are looked at for one that has an image.
+// maxLook is the number of equal agents that are checked for an image.
 const maxLook = 64
 
-// member is the first of the class that a kernel may go to, or one of the next
+// member returns the first agent of a class that a kernel can use, or one of the next ones
 // that has its image.
 func (q *queue) member(k *class, may func(*agent) bool) int {
 	first, looked := -1, 0
@@ -162,7 +161,7 @@ func (q *queue) member(k *class, may func(*agent) bool) int {
 	return first
 }
 
-// longestAgo is the member whose turn it is.
+// longestAgo returns the agent of a class on which a kernel was placed longest ago.
 func (q *queue) longestAgo(k *class, may func(*agent) bool) (pick int, last time.Time) {
 	pick, last = -1, farFuture
 	for _, n := range k.members {
@@ -177,7 +176,7 @@ func (q *queue) longestAgo(k *class, may func(*agent) bool) (pick int, last time
 	return pick, last
 }
 
-// rate scores an agent for a kernel: less is better, unfit is no room.
+// rate scores an agent for a kernel: lower is better, unfit means no room.
 func (q *queue) rate(s *shape, i int) float64 {
 	a := &q.c.agents[i]
 	if !s.profile.hosts[a.host] || !a.mayFit(q.c, s.needs) {
@@ -187,8 +186,8 @@ func (q *queue) rate(s *shape, i int) float64 {
 	return score + apart*float64(q.idleFamilies(a, s))
 }
 
-// best tries the ways to take the kernel from an agent. The pick is the state
-// of the device that its first part comes from, 0 when the usual rule chooses.
+// best tries the ways to place the kernel on an agent. pick is the state of the device for its
+// first part, or 0 for the usual rule.
 func (q *queue) best(s *shape, i int) (score float64, pick uint64) {
 	a := &q.c.agents[i]
 	g := s.profile.group
@@ -216,8 +215,7 @@ func (q *queue) best(s *shape, i int) (score float64, pick uint64) {
 	return score, pick
 }
 
-// score of the strategies that look at how full an agent is, from 0 to 1 over
-// what the kernel asks for.
+// score is the score by the usage of an agent, from 0 to 1 over the requested slots.
 func (st Strategy) score(a *agent, s *shape) float64 {
 	if len(s.needs) == 0 {
 		return 0
@@ -235,8 +233,7 @@ func (st Strategy) score(a *agent, s *shape) float64 {
 	return 0
 }
 
-// picks lists the states of the devices that the kernel's first part could
-// come from.
+// picks returns the states of the devices that can provide the kernel's first part.
 func (q *queue) picks(s *shape, a *agent) []uint64 {
 	q.choices = q.choices[:0]
 	for i := range s.steps {
@@ -258,7 +255,7 @@ func (q *queue) picks(s *shape, a *agent) []uint64 {
 	return q.choices
 }
 
-// take gives the kernel its place on an agent that has room.
+// take places the kernel on an agent that has room.
 func (q *queue) take(s *shape, i int) bool {
 	_, pick := q.best(s, i)
 	if !q.c.fitFrom(i, s.steps, pick) {
@@ -269,8 +266,7 @@ func (q *queue) take(s *shape, i int) bool {
 	return true
 }
 
-// idleFamilies counts the kinds of accelerators of an agent that the kernel
-// does not ask for.
+// idleFamilies counts the accelerator families of an agent that the kernel does not request.
 func (q *queue) idleFamilies(a *agent, s *shape) int {
 	n := 0
 	for _, f := range a.families {
@@ -281,8 +277,8 @@ func (q *queue) idleFamilies(a *agent, s *shape) int {
 	return n
 }
 
-// familyOf is the part of a slot's name before the dot: the accelerator it
-// belongs to, "" for cpu and mem.
+// familyOf returns the part of a slot's name before the dot: the accelerator family, or "" for
+// cpu and mem.
 func familyOf(slot string) string {
 	family, _, onDevice := strings.Cut(slot, ".")
 	if !onDevice {

@@ -9,34 +9,33 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Suggestion is one change with which a request that waits would start now, in
-// its place in the queue. Exactly one of Slots, Group, AnyAgent and End is set.
+// Suggestion is one change with which a waiting request would start now, at its position in
+// the queue. Exactly one of Slots, Group, AnyAgent and End is set.
 type Suggestion struct {
-	Slots    resource.Slots // less of them, for every kernel
-	Group    uuid.UUID      // in another resource group
-	AnyAgent bool           // not only on the agents that it asks for
-	End      uuid.UUID      // once this session has ended
+	Slots    resource.Slots // smaller amounts for every kernel
+	Group    uuid.UUID      // another resource group
+	AnyAgent bool           // not only the requested agents
+	End      uuid.UUID      // after the end of this session
 }
 
-// Alternatives are what may be suggested beside less of what is asked for.
+// Alternatives are the possible suggestions besides smaller amounts.
 type Alternatives struct {
-	Groups  []uuid.UUID    // other groups that it may run in, the preferred first
-	Running []Running      // sessions that may be named, the preferred first
-	Least   resource.Slots // of which no less is suggested
+	Groups  []uuid.UUID    // other groups that it can use, preferred ones first
+	Running []Running      // sessions that can be named, preferred ones first
+	Least   resource.Slots // minimum amounts
 }
 
-// A search for suggestions is bounded: it tries at most maxTries shapes on the
-// cluster as the request finds it, and plans up to the request's place at most
-// maxPasses times to verify what it found.
+// Limits of the search: it tries at most maxTries shapes on the cluster in the state at the
+// request's turn, and verifies suggestions with at most maxPasses plans.
 const (
 	maxTries  = 256
 	maxPasses = 16
-	// of one kind that are given
+	// suggestions per kind
 	maxGroups = 2
 )
 
-// Suggest finds changes with which a request would start now. Each was verified
-// by planning with it: With(s, session, suggestion) places the session.
+// Suggest returns changes with which a request would start now. Each was verified with a plan:
+// With(s, session, suggestion) places the session.
 func Suggest(s *Snapshot, session uuid.UUID, alt Alternatives) []Suggestion {
 	f := newFinder(s, session)
 	if f == nil {
@@ -50,19 +49,19 @@ func Suggest(s *Snapshot, session uuid.UUID, alt Alternatives) []Suggestion {
 	return append(list, f.afterEnd(alt.Running)...)
 }
 
-// UpTo decides on what waits, in the order of the queue, and ends with one
-// request. When that does not wait, all are decided on.
+// UpTo decides on the waiting requests, in the order of the queue, up to the given one. If
+// that one does not wait, it decides on all.
 func UpTo(s *Snapshot, session uuid.UUID) []Decision {
 	return upTo(s, newQueue(s).decide, func(r *Request) bool { return r.SessionID == session })
 }
 
-// reach plans up to a request, whose decision is nil when it does not wait.
+// reach plans up to a request. The decision is nil if the request does not wait.
 func reach(s *Snapshot, session uuid.UUID) (*queue, *Decision) {
 	q := newQueue(s)
 	return q, last(upTo(s, q.decide, func(r *Request) bool { return r.SessionID == session }), session)
 }
 
-// last is the last decision, where it is on the session.
+// last returns the last decision if it is for the session.
 func last(all []Decision, session uuid.UUID) *Decision {
 	if n := len(all); n > 0 && all[n-1].SessionID == session {
 		return &all[n-1]
@@ -70,18 +69,18 @@ func last(all []Decision, session uuid.UUID) *Decision {
 	return nil
 }
 
-// finder looks for suggestions for one request.
+// finder searches suggestions for one request.
 type finder struct {
 	src     *Snapshot
 	r       *Request
-	q       *queue // as the request finds it
+	q       *queue // in the state at the request's turn
 	waiting *report.Pending
-	least   resource.Slots // of which no less is suggested
+	least   resource.Slots // minimum amounts
 	tries   int
 	passes  int
 }
 
-// newFinder is nil when nothing can be suggested.
+// newFinder returns nil if nothing can be suggested.
 func newFinder(s *Snapshot, session uuid.UUID) *finder {
 	i := slices.IndexFunc(s.Pending, func(r Request) bool { return r.SessionID == session })
 	if i < 0 || len(s.Pending[i].Kernels) == 0 || s.Pending[i].held(s.Now) != "" {
@@ -94,8 +93,8 @@ func newFinder(s *Snapshot, session uuid.UUID) *finder {
 	return &finder{src: s, r: &s.Pending[i], q: q, waiting: d.Waiting}
 }
 
-// fits is a quick look whether a request would find room, and limits would let
-// it, where the request of the finder comes.
+// fits is a quick check whether a request would fit, and whether limits would allow it, at the
+// finder's turn.
 func (f *finder) fits(r *Request) bool {
 	g := f.q.groups[r.Group]
 	if f.tries++; f.tries > maxTries || g == nil || len(f.q.limits.Reached(r)) > 0 {
@@ -110,7 +109,7 @@ func (f *finder) fits(r *Request) bool {
 	return f.q.place(r, shapes, &d)
 }
 
-// verified plans with a suggestion.
+// verified verifies a suggestion with a plan.
 func (f *finder) verified(x Suggestion) bool {
 	return f.planned(With(f.src, f.r.SessionID, x))
 }
@@ -130,9 +129,9 @@ func (f *finder) anyAgent() []Suggestion {
 	return nil
 }
 
-// elsewhere names other groups, if they could ever serve the request.
+// elsewhere suggests other groups, if they could ever run the request.
 func (f *finder) elsewhere(groups []uuid.UUID) (list []Suggestion) {
-	if f.r.Strict { // its agents are of its group
+	if f.r.Strict { // its agents belong to its group
 		return nil
 	}
 	for _, g := range groups {
@@ -146,9 +145,8 @@ func (f *finder) elsewhere(groups []uuid.UUID) (list []Suggestion) {
 	return list
 }
 
-// afterEnd names the session that has least of those whose end alone makes
-// room. Before it plans, it looks whether the request would fit in what becomes
-// free.
+// afterEnd suggests the session with the fewest devices among those whose end alone frees
+// enough. A quick check precedes each plan.
 func (f *finder) afterEnd(running []Running) []Suggestion {
 	running = slices.Clone(running)
 	slices.SortStableFunc(running, func(a, b Running) int { return f.burden(a) - f.burden(b) })
@@ -160,7 +158,7 @@ func (f *finder) afterEnd(running []Running) []Suggestion {
 	return nil
 }
 
-// burden is how many devices a session holds some of.
+// burden returns the number of devices that a session uses.
 func (f *finder) burden(x Running) int {
 	devices := map[uuid.UUID]bool{}
 	for _, h := range x.Holds {
@@ -169,10 +167,10 @@ func (f *finder) burden(x Running) int {
 	return len(devices)
 }
 
-// wouldFit is a quick look at what a session gives back.
+// wouldFit is a quick check of the devices that a session would free.
 func (f *finder) wouldFit(x *Running) bool {
 	if f.waiting.Stage == report.StageLimits {
-		return true // room is not what it waits for
+		return true // it does not wait for room
 	}
 	held := map[uuid.UUID]map[int]int64{}
 	for _, h := range x.Holds {

@@ -7,13 +7,13 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// less finds the largest amount of one slot with which the request starts, all
-// else as asked. Where that takes less of several slots, it finds them all.
+// less suggests the largest amount of one slot with which the request starts, with all else
+// unchanged, or smaller amounts of several slots if that is necessary.
 func (f *finder) less() (list []Suggestion) {
 	slots := f.r.Kernels[0].Slots
 	for _, k := range f.r.Kernels[1:] {
 		if !slices.Equal(k.Slots.Names(), slots.Names()) || k.Slots.String() != slots.String() {
-			return nil // which kernel gets less is not ours to say
+			return nil // the kernel to reduce is the user's choice
 		}
 	}
 	for _, name := range slots.Names() {
@@ -35,7 +35,7 @@ func (f *finder) less() (list []Suggestion) {
 	return f.fewer(slots)
 }
 
-// fewer takes of every slot what the agent that lacks least could give.
+// fewer reduces every slot to the amount that the nearest agent could provide.
 func (f *finder) fewer(slots resource.Slots) []Suggestion {
 	g := f.q.groups[f.r.Group]
 	s := f.q.shapesOf(g, f.r)[0]
@@ -75,7 +75,7 @@ func (f *finder) fewer(slots resource.Slots) []Suggestion {
 	return nil
 }
 
-// with is the request with other amounts for each kernel.
+// with returns the request with another amount of a slot for each kernel.
 func (f *finder) with(slots resource.Slots, name string, amount int64) *Request {
 	r := *f.r
 	slots = slots.Clone()
@@ -87,13 +87,12 @@ func (f *finder) with(slots resource.Slots, name string, amount int64) *Request 
 	return &r
 }
 
-// maxSteps is how many amounts below what is asked for are tried.
+// maxSteps is the number of smaller amounts that are tried.
 const maxSteps = 24
 
-// amounts lists amounts of a slot below what is asked for, the largest first, in
-// steps that a person would choose: about a sixteenth of it, rounded to 1, 2 or 5
-// of a decimal place, or to a power of two of bytes, and whole from four on; and
-// quarters of it.
+// amounts returns amounts below the requested one, the largest first, in steps that a user
+// would choose: about a sixteenth of it, rounded to 1, 2 or 5 times a power of ten, or to a
+// power of two of bytes, and whole numbers from four on; and quarters of it.
 func (f *finder) amounts(name string, asked int64) (list []int64) {
 	quantum := int64(1)
 	if n, known := f.q.c.number[name]; known {
@@ -121,7 +120,7 @@ func (f *finder) amounts(name string, asked int64) (list []int64) {
 	return slices.DeleteFunc(list, func(amount int64) bool { return amount < f.least[name] })
 }
 
-// halved adds the rest of the way to nothing by halves.
+// halved appends repeated halves down to the quantum.
 func halved(list []int64, asked, quantum int64) []int64 {
 	for last := asked; ; {
 		if len(list) > 0 {

@@ -28,7 +28,7 @@ type topology struct {
 	nearest int32   // the least between two accelerators
 }
 
-// One unit of cost, and the most that distance and bandwidth add to it.
+// The unit of cost, and the maximum that distance and bandwidth add.
 const (
 	farStep   = 1 << 10
 	longest   = 63 // of distance, in steps of 8
@@ -37,20 +37,20 @@ const (
 	farthest  = 8*farStep + farOfLink
 )
 
-// Topology is how near to each other a group wants the devices of a kernel. What
-// is nearer than it asks for is as good: two on different NUMA nodes that have a
-// link of their own are near enough for all.
+// Topology is the required nearness of a kernel's devices. Devices that are nearer than
+// required are not preferred over others: two devices on different NUMA nodes with a direct
+// link are near enough for every requirement.
 type Topology string
 
 // The topologies.
 const (
-	TopologyPrefer Topology = "prefer" // as near as can be; the default
-	TopologyNode   Topology = "node"   // never farther than one NUMA node
-	TopologyRoot   Topology = "root"   // never farther than one PCIe root
-	TopologyLinked Topology = "linked" // never without a link of their own, or a common device
+	TopologyPrefer Topology = "prefer" // as near as possible; the default
+	TopologyNode   Topology = "node"   // within one NUMA node
+	TopologyRoot   Topology = "root"   // within one PCIe root
+	TopologyLinked Topology = "linked" // with a direct link, or on a common device
 )
 
-// limit is the most that a pair may cost, 0: anything.
+// limit returns the largest cost of a pair; 0: no limit.
 func (t Topology) limit() int32 {
 	switch t {
 	case TopologyNode:
@@ -63,8 +63,8 @@ func (t Topology) limit() int32 {
 	return 0
 }
 
-// near reports whether what was taken since mark is as near to each other as the
-// agent's group wants it, after devices in the same state have changed places.
+// near moves the devices taken since mark to nearer ones in the same states, and reports
+// whether they are as near to each other as the agent's group requires.
 func (c *cluster) near(a int, steps []step, mark int) bool {
 	if c.agents[a].limit == 0 {
 		return true
@@ -80,7 +80,7 @@ func (c *cluster) near(a int, steps []step, mark int) bool {
 	return false
 }
 
-// anywhere does what it is told to as if an agent's devices were near enough.
+// anywhere runs do as if the agent's group had no requirement.
 func (c *cluster) anywhere(a int, do func() bool) bool {
 	agent := &c.agents[a]
 	limit := agent.limit
@@ -89,15 +89,14 @@ func (c *cluster) anywhere(a int, do func() bool) bool {
 	return do()
 }
 
-// scattered reports whether a kernel has no room on an agent only because devices
-// are too far from each other.
+// scattered reports whether a kernel does not fit on an agent only because devices are too far
+// from each other.
 func (c *cluster) scattered(a int, s *shape) bool {
 	fits := func() bool { return c.hasRoom(a, s.steps) }
 	return c.agents[a].limit > 0 && !fits() && c.anywhere(a, fits)
 }
 
-// flat reports whether nothing is known that would make a device nearer than
-// another.
+// flat reports whether all devices of an agent are equally near, as far as known.
 func flat(a *Agent) bool {
 	for i := range a.Devices {
 		if d := &a.Devices[i]; d.NUMANode != nil || d.PCIeRoot != "" || len(d.Groups) > 0 {
@@ -107,7 +106,7 @@ func flat(a *Agent) bool {
 	return len(a.Links) == 0
 }
 
-// topologyOf is made when the first kernel takes devices of an agent.
+// topologyOf returns the topology of an agent, computed on first use.
 func (c *cluster) topologyOf(a *agent) *topology {
 	if a.near == nil {
 		a.near = newTopology(a)
@@ -154,7 +153,7 @@ func newTopology(a *agent) *topology {
 	return t
 }
 
-// sum tells topologies apart.
+// sum returns a hash of the topology.
 func (t *topology) sum() (sum uint64) {
 	for i, far := range t.far {
 		sum = mix(sum + uint64(far)<<32 + uint64(i))
@@ -165,7 +164,7 @@ func (t *topology) sum() (sum uint64) {
 func (t *topology) between(i, j int) int32   { return t.far[i*t.n+j] }
 func (t *topology) set(i, j int, cost int32) { t.far[i*t.n+j], t.far[j*t.n+i] = cost, cost }
 
-// relation is what two devices have in common by themselves.
+// relation returns the cost of two devices without links.
 func relation(a, b *Device) int32 {
 	switch {
 	case a.Parent != "" && (a.Parent == b.Parent || a.Parent == b.Name), b.Parent != "" && b.Parent == a.Name:
@@ -184,8 +183,8 @@ func common(a, b []string) bool {
 	return slices.ContainsFunc(a, func(x string) bool { return slices.Contains(b, x) })
 }
 
-// farBy is what a link costs, between devices that else have a relation. One
-// over PCIe says only which of those with the same relation are nearer.
+// farBy returns the cost of a link between devices with a relation. A link over PCIe only
+// orders pairs with the same relation.
 func farBy(l *report.Link, fastest float64, relation int32) int32 {
 	switch l.Type {
 	case "nvlink", "xgmi", "noc":

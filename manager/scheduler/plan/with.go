@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// With is the snapshot with a suggestion carried out, but for the end of a
-// session, which Without carries out.
+// With returns the snapshot with a suggestion applied, except for the end of a session, which
+// Without applies.
 func With(s *Snapshot, session uuid.UUID, x Suggestion) *Snapshot {
 	out := *s
 	out.Pending = slices.Clone(s.Pending)
@@ -22,7 +22,7 @@ func With(s *Snapshot, session uuid.UUID, x Suggestion) *Snapshot {
 	return &out
 }
 
-// change makes a request what a suggestion says.
+// change applies a suggestion to a request.
 func (x *Suggestion) change(r *Request) {
 	if x.Slots != nil {
 		r.Kernels = slices.Clone(r.Kernels)
@@ -38,7 +38,7 @@ func (x *Suggestion) change(r *Request) {
 	}
 }
 
-// Without is the snapshot once a session has ended.
+// Without returns the snapshot after the end of a session.
 func Without(s *Snapshot, x *Running) *Snapshot {
 	out := *s
 	freed := map[uuid.UUID]resource.Slots{}
@@ -78,7 +78,7 @@ func Without(s *Snapshot, x *Running) *Snapshot {
 	return &out
 }
 
-// less is a minus b, and not less than nothing.
+// less returns a minus b, at least 0.
 func less(a, b resource.Slots) resource.Slots {
 	if len(b) == 0 {
 		return a

@@ -25,11 +25,13 @@ func (r *Request) held(now time.Time) string {
 	return ""
 }
 
-// barred reports whether a request must not run on an agent.
-func (r *Request) barred(agent uuid.UUID) bool { return r.Strict && !slices.Contains(r.Agents, agent) }
+// excluded reports whether a request must not run on an agent.
+func (r *Request) excluded(agent uuid.UUID) bool {
+	return r.Strict && !slices.Contains(r.Agents, agent)
+}
 
-// rank is the place of an agent in the order in which a request takes them:
-// those that it asked for come first, those that failed it last.
+// rank is the preference of a request for an agent: requested agents first, agents on which it
+// failed last.
 type rank int
 
 const (
@@ -48,7 +50,7 @@ func (r *Request) rank(agent uuid.UUID) rank {
 	return plain
 }
 
-// ranks lists those that agents can have.
+// ranks returns the ranks that agents can have.
 func (r *Request) ranks() []rank {
 	switch {
 	case len(r.Agents) > 0:

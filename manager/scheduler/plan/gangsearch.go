@@ -6,55 +6,54 @@ import (
 	"slices"
 )
 
-// Whether all kernels of a session have room together is more than whether each
-// has: what one takes may be in the way of another that could go nowhere else. So
-// where taking the next best for each fails, other agents are tried, and other
-// devices of each, first for the kernels that fewest agents have room for. It is
-// also what a reservation stands on: a place that was found once is found again
-// in every later pass, whatever else has changed.
+// That each kernel of a session fits somewhere does not mean that all fit together: one can
+// take the only place of another. If choosing the best place for each kernel fails, other
+// agents are tried, and other devices of each, starting with the kernels that fit on the
+// fewest agents. Reservations rely on this too: a place that was found is found again in every
+// later pass, whatever else has changed.
 //
-// As many agents with room for a kernel by itself as there are kernels are enough
-// for it, as the others leave one of them alone. So no more than these are looked
-// at, and the search does not grow with the cluster.
+// For a kernel, as many agents with room for it as there are kernels suffice, because the
+// other kernels leave one of them free. So no more agents are tried, and the search does not
+// grow with the cluster.
 
-// maxPlaces bounds the places that are tried for a crew, over all moments at which
-// it is looked at. Beyond it the next best is taken for each kernel, and what was
-// found may not be found again. A place takes some microseconds; in 2,000
-// random clusters gangs of up to four unequal kernels needed 123 at most, and hardly
-// one in a thousand more than 50.
+// maxPlaces limits the places that are tried for a gang, over all moments that a pass
+// considers. Beyond it, each kernel gets the best place, and a place that was found may not be
+// found again. A place takes some microseconds. In 2,000 random clusters, gangs of up to four
+// unequal kernels needed at most 123 places, and fewer than one in a thousand needed more than
+// 50.
 const maxPlaces = 512
 
-// crew is the kernels of a session, on agents as they are.
-type crew struct {
+// gangSearch is the search for places for the kernels of a session.
+type gangSearch struct {
 	c      *cluster
 	shapes []*shape         // by kernel
-	on     map[*shape][]int // agents with room for one such kernel, up to as many as there are kernels
-	whole  []int            // agents with room for a kernel that take all of them or none
-	order  []int            // of kernels
-	at     []int            // agents, by kernel
-	needs  [][]taking       // by kernel
+	on     map[*shape][]int // agents with room for one such kernel, as many as there are kernels
+	whole  []int            // agents that can run only all of the kernels together
+	order  []int            // order of the kernels
+	at     []int            // agent of each kernel
+	needs  [][]taking       // devices of each kernel
 	tries  int
-	seen   map[crewState]bool
-	base   map[int]uint64 // keys of the agents before any of the kernels is there
+	seen   map[gangState]bool
+	base   map[int]uint64 // keys of the agents before the search
 }
 
-// crewState is a state in which the kernels from one on have no room.
-type crewState struct {
+// gangState is a state in which the kernels from one on do not fit.
+type gangState struct {
 	from int
 	key  uint64
 }
 
-func (c *cluster) crew(shapes []*shape) *crew {
-	g := &crew{c: c, shapes: shapes, on: make(map[*shape][]int, len(shapes)), at: make([]int, len(shapes)), needs: make([][]taking, len(shapes))}
+func (c *cluster) gangSearch(shapes []*shape) *gangSearch {
+	g := &gangSearch{c: c, shapes: shapes, on: make(map[*shape][]int, len(shapes)), at: make([]int, len(shapes)), needs: make([][]taking, len(shapes))}
 	for _, s := range shapes {
 		g.on[s] = nil
 	}
 	return g
 }
 
-// look adds agents, in the order in which they are to be taken, and reports whether
-// any of them has room for one of the kernels.
-func (g *crew) look(agents []int) (able bool) {
+// look adds agents, in the order of preference, and reports whether any of them has room for
+// one of the kernels.
+func (g *gangSearch) look(agents []int) (able bool) {
 	agents = slices.DeleteFunc(slices.Clone(agents), func(i int) bool {
 		if !g.c.solitary(len(g.shapes), &g.c.agents[i]) {
 			return false
@@ -79,13 +78,13 @@ func (g *crew) look(agents []int) (able bool) {
 	return able
 }
 
-// has reports whether an agent has room for a kernel by itself.
-func (g *crew) has(i int, s *shape) bool {
+// has reports whether a kernel fits on an agent by itself.
+func (g *gangSearch) has(i int, s *shape) bool {
 	return g.c.agents[i].mayFit(g.c, s.needs) && g.c.hasRoom(i, s.steps)
 }
 
-// fit takes devices for all kernels, and tells by kernel which, or for none.
-func (g *crew) fit() [][]taking {
+// fit takes devices for all kernels and returns them by kernel, or takes none.
+func (g *gangSearch) fit() [][]taking {
 	if needs := g.fitOn(); needs != nil {
 		return needs
 	}
@@ -103,8 +102,8 @@ func (g *crew) fit() [][]taking {
 	return nil
 }
 
-// fitOn is fit on any of the agents that are listed.
-func (g *crew) fitOn() [][]taking {
+// fitOn is fit on any of the added agents.
+func (g *gangSearch) fitOn() [][]taking {
 	if !g.mayFit() {
 		return nil
 	}
@@ -116,15 +115,15 @@ func (g *crew) fitOn() [][]taking {
 		s, o := g.shapes[a], g.shapes[b]
 		return cmp.Or(len(g.on[s])-len(g.on[o]), s.number-o.number)
 	})
-	g.seen, g.base = map[crewState]bool{}, map[int]uint64{}
+	g.seen, g.base = map[gangState]bool{}, map[int]uint64{}
 	if !g.from(0) {
 		return nil
 	}
 	return slices.Clone(g.needs)
 }
 
-// mayFit is the quick look at sums before fit: it refuses only what fit would.
-func (g *crew) mayFit() bool {
+// mayFit is a quick check of sums before fit. It never rejects a gang that fits.
+func (g *gangSearch) mayFit() bool {
 	for s, agents := range g.on {
 		left := 0
 		for _, o := range g.shapes {
@@ -145,8 +144,8 @@ func (g *crew) mayFit() bool {
 	return true
 }
 
-// times is how many times, up to most, an agent has room for needs as far as sums
-// tell.
+// times returns how many times, up to most, the needs fit on an agent by the sums of free
+// amounts.
 func (a *agent) times(needs []need, most int) int {
 	for _, n := range needs {
 		most = int(min(int64(most), a.free[n.slot]/n.amount))
@@ -155,11 +154,11 @@ func (a *agent) times(needs []need, most int) int {
 }
 
 // from takes devices for the kernels from the nth on.
-func (g *crew) from(n int) bool {
+func (g *gangSearch) from(n int) bool {
 	if n == len(g.order) {
 		return true
 	}
-	state := crewState{n, g.key()}
+	state := gangState{n, g.key()}
 	if g.seen[state] {
 		return false
 	}
@@ -183,11 +182,10 @@ func (g *crew) from(n int) bool {
 	return false
 }
 
-// upon takes devices of an agent for the nth kernel, and for all that follow it:
-// the best ones but for those that are shut, and where that leaves none for
-// another kernel, others than each of them. It reports whether there is room for
-// this one, and for all.
-func (g *crew) upon(i, n int, shut []int, known map[string]bool) (room, all bool) {
+// upon takes devices of an agent for the nth kernel, and for all kernels after it: the best
+// ones except those that are shut; if another kernel then has no place, it tries without each
+// of them. It reports whether this kernel fits, and whether all fit.
+func (g *gangSearch) upon(i, n int, shut []int, known map[string]bool) (room, all bool) {
 	k, mark := g.order[n], len(g.c.taken)
 	if !g.take(i, g.shapes[k], shut) {
 		return false, false
@@ -212,8 +210,8 @@ func (g *crew) upon(i, n int, shut []int, known map[string]bool) (room, all bool
 	return true, false
 }
 
-// distinct lists the accelerators among takings, of those in the same state one.
-func (g *crew) distinct(takings []taking) (list []int) {
+// distinct returns the accelerators among takings, one of each state.
+func (g *gangSearch) distinct(takings []taking) (list []int) {
 	type state struct{ device, salt, pool uint64 }
 	seen := map[state]bool{}
 	for _, t := range takings {
@@ -230,8 +228,8 @@ func (g *crew) distinct(takings []taking) (list []int) {
 	return list
 }
 
-// take takes a kernel's devices on an agent, other than those that are shut.
-func (g *crew) take(i int, s *shape, shut []int) bool {
+// take takes devices for a kernel on an agent, except those that are shut.
+func (g *gangSearch) take(i int, s *shape, shut []int) bool {
 	a, mark := &g.c.agents[i], len(g.c.taken)
 	if !a.mayFit(g.c, s.needs) {
 		return false
@@ -256,7 +254,7 @@ func (g *crew) take(i int, s *shape, shut []int) bool {
 	return ok
 }
 
-// turn makes a usable device one that is not, or that again.
+// turn marks a device as unusable, or as usable again.
 func (a *agent) turn(d *device, usable bool) {
 	a.drop(d)
 	if d.usable = usable; usable {
@@ -267,11 +265,11 @@ func (a *agent) turn(d *device, usable bool) {
 	a.add(d)
 }
 
-// shutKey tells the state of a device that is shut from that of others.
+// shutKey distinguishes the state of a shut device.
 const shutKey = 0x7368757473687574
 
-// key is the state of all agents.
-func (g *crew) key() (key uint64) {
+// key identifies the state of all agents.
+func (g *gangSearch) key() (key uint64) {
 	for i, base := range g.base {
 		key += mix(g.c.agents[i].key) - mix(base)
 	}

@@ -2,16 +2,16 @@ package plan
 
 import "math"
 
-// value is what an agent's free accelerators are worth, in devices: the higher
-// the more of the demand they can still serve.
+// value is the value of an agent's free accelerators, in devices: the higher, the more of the
+// demand they can serve.
 type value struct {
 	worth float64
-	left  float64 // free, in devices, useful or not
+	left  float64 // free amount in devices, usable or not
 }
 
-// fit is what the free part of a device can take of every kind.
+// fit is how many units of every kind the free part of a device can take.
 type fit struct {
-	left  float64 // the free part, 0 to 1
+	left  float64 // free fraction of the device
 	price float64 // its value at the prices of packing
 	count []float64
 	size  []float64 // of one unit, in devices
@@ -65,8 +65,8 @@ func (m *mixture) worth(c *cluster, a *agent) value {
 	return v
 }
 
-// look fills scratch with the devices that are not full, equal ones once, and
-// free with the rest.
+// look fills scratch with the devices that are not full, one of each state, and free with the
+// other amounts.
 func (m *mixture) look(c *cluster, a *agent) (v value) {
 	for _, s := range m.pooled {
 		m.free[s] = 0
@@ -98,7 +98,7 @@ func (m *mixture) look(c *cluster, a *agent) (v value) {
 	return v
 }
 
-// fit looks at a device by itself, once for each of its states.
+// fit evaluates a device, once for each of its states.
 func (m *mixture) fit(c *cluster, d *device) *fit {
 	if f, ok := m.fits[d.key]; ok {
 		return f
@@ -117,7 +117,7 @@ func (m *mixture) fit(c *cluster, d *device) *fit {
 	return f
 }
 
-// left is the free part of a device, by the slot of which most is used.
+// left returns the free fraction of a device, by the slot with the highest usage.
 func (c *cluster) left(d *device) float64 {
 	left, unified := 1.0, 1.0
 	for s, most := range d.capacity {
@@ -136,7 +136,7 @@ func (c *cluster) left(d *device) float64 {
 	return max(min(left, unified), 0)
 }
 
-// on counts the units of a kind that a device can take, and the size of one.
+// on returns the number of units of a kind that a device can take, and the size of one.
 func (k *kind) on(c *cluster, d *device) (count, size float64) {
 	if k.whole {
 		if n := d.capacity[k.unit[0].slot]; n > 0 && d.idle() {

@@ -12,29 +12,28 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Impossible is a demand that no agent of the group could meet, even idle.
+// Impossible is a requirement that no agent of the group could meet, even if idle.
 type Impossible struct {
 	Field     string // slots.cpu, slots, kernels, architecture, mounts
 	Requested string
-	Limit     string // the most there is, or the topology of the group that forbids it
-	Reason    string // one sentence for people
+	Limit     string // the maximum, or the topology of the group
+	Reason    string // one sentence for users
 }
 
-// CanEver tells what makes a request hopeless, so that it is refused at once
-// rather than left waiting. Devices count as healthy and agents as schedulable:
-// they may be so again. In a group without agents only slots that no one knows
-// are refused.
+// CanEver returns the requirements that make a request impossible, so that it can be rejected
+// at once. Devices count as healthy and agents as schedulable, because they can be so again.
+// In a group without agents, only unknown slots are rejected.
 func CanEver(s *Snapshot, r *Request) []Impossible { return NewIdle(s).CanEver(r) }
 
-// Idle is a cluster as if all was well and nothing ran there. It answers CanEver
-// for any number of requests, one after the other.
+// Idle is an idle cluster without faults. It answers CanEver for any number of requests, one
+// after the other.
 type Idle struct {
 	s      *Snapshot
 	known  map[string]bool
 	groups map[uuid.UUID]*cluster
 }
 
-// NewIdle returns the Idle of a snapshot, which must not change any more.
+// NewIdle returns the Idle of a snapshot, which must not change afterwards.
 func NewIdle(s *Snapshot) *Idle {
 	known := map[string]bool{resource.CPU: true, resource.Mem: true}
 	for _, t := range s.SlotTypes {
@@ -50,8 +49,8 @@ func NewIdle(s *Snapshot) *Idle {
 	return &Idle{s, known, map[uuid.UUID]*cluster{}}
 }
 
-// of is the request's group. It is made once for all that may run on any agent
-// and ask for slots that were asked for before.
+// of returns the request's group. It is created once for all requests that can run on any
+// agent and whose slots were requested before.
 func (i *Idle) of(r *Request) *cluster {
 	c := i.groups[r.Group]
 	if c != nil && !r.Strict && !slices.ContainsFunc(r.Kernels, func(k KernelRequest) bool { return !c.numbers(k.Slots) }) {
@@ -64,7 +63,7 @@ func (i *Idle) of(r *Request) *cluster {
 	return c
 }
 
-// numbers reports whether all the slots have numbers.
+// numbers reports whether all of the slots have numbers.
 func (c *cluster) numbers(slots resource.Slots) bool {
 	for name := range slots {
 		if _, ok := c.number[name]; !ok {
@@ -74,7 +73,7 @@ func (c *cluster) numbers(slots resource.Slots) bool {
 	return true
 }
 
-// CanEver is the function of that name.
+// CanEver returns the requirements that make a request impossible.
 func (i *Idle) CanEver(r *Request) []Impossible {
 	c := i.of(r)
 	v := &verdict{c: c, known: i.known, request: r}
@@ -98,15 +97,15 @@ type verdict struct {
 	c        *cluster
 	known    map[string]bool
 	request  *Request
-	topology Topology // of its group
+	topology Topology // of the group
 	list     []Impossible
 }
 
-// idleGroup is the request's group as if all was well and nothing ran there.
+// idleGroup returns the request's group as if it was idle and without faults.
 func idleGroup(s *Snapshot, r *Request) *Snapshot {
 	out := &Snapshot{Groups: s.Groups, SlotTypes: s.SlotTypes, Pending: []Request{*r}}
 	for _, a := range s.Agents {
-		if a.Group != r.Group || r.barred(a.ID) {
+		if a.Group != r.Group || r.excluded(a.ID) {
 			continue
 		}
 		devices := make([]Device, len(a.Devices))
@@ -126,7 +125,7 @@ func (v *verdict) add(i Impossible) {
 	}
 }
 
-// slots looks at each slot of a kernel by itself.
+// slots checks each slot of a kernel by itself.
 func (v *verdict) slots(slots resource.Slots) {
 	for _, name := range slots.Names() {
 		amount := slots[name]
@@ -148,7 +147,7 @@ func (v *verdict) slots(slots resource.Slots) {
 	}
 }
 
-// most is what the best agent has of a slot.
+// most returns the largest amount of a slot on an agent.
 func (v *verdict) most(slot int) (most int64) {
 	for i := range v.c.agents {
 		most = max(most, v.c.agents[i].offer[slot])
@@ -156,7 +155,7 @@ func (v *verdict) most(slot int) (most int64) {
 	return most
 }
 
-// host looks for an agent that a session of this kind could run on.
+// host checks for an agent with the required architecture and volumes.
 func (v *verdict) host() {
 	r := v.request
 	if r.Architecture != "" && !v.any(func(a *Agent) bool { return a.Architecture == r.Architecture }) {
@@ -183,7 +182,7 @@ func (v *verdict) any(is func(*Agent) bool) bool {
 	return slices.ContainsFunc(v.c.agents, func(a agent) bool { return is(a.src) })
 }
 
-// whole looks at each kernel as one, and at all of them together.
+// whole checks each kernel, and all of them together.
 func (v *verdict) whole() {
 	r := v.request
 	var hosts []int
@@ -219,9 +218,8 @@ func (v *verdict) whole() {
 	}
 }
 
-// apart names the rule that keeps the slots of a kernel from fitting, where it is
-// one: what partitions share, or those of the group about parts of devices and how
-// near they are.
+// apart returns the rule that prevents a kernel from fitting, if there is one: shared hardware
+// of partitions, or the group's rules for splitting and topology.
 func (v *verdict) apart(hosts []int, steps []step, out Impossible) Impossible {
 	if other, ok := v.miscounted(hosts, steps); ok {
 		return other
@@ -255,8 +253,8 @@ func (v *verdict) apart(hosts []int, steps []step, out Impossible) Impossible {
 	return out
 }
 
-// miscounted names the slot that all agents with enough of everything give in other
-// amounts only.
+// miscounted returns the slot that all agents with enough of everything give only in other
+// amounts.
 func (v *verdict) miscounted(hosts []int, steps []step) (out Impossible, ok bool) {
 	var counts []int
 	for _, i := range hosts {
@@ -288,8 +286,7 @@ func (v *verdict) miscounted(hosts []int, steps []step) (out Impossible, ok bool
 	return out, out.Field != ""
 }
 
-// filled reports whether an agent has a kernel's slots where its group does not
-// split as it wants.
+// filled reports whether a kernel would fit on an agent if its group split amounts freely.
 func (v *verdict) filled(a int, steps []step) bool {
 	agent := &v.c.agents[a]
 	split := agent.split

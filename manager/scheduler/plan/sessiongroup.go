@@ -6,29 +6,29 @@ import (
 	"github.com/google/uuid"
 )
 
-// Together says how sessions of one session group are placed to each other:
-// each on an agent of its own or, packed, on as few agents as possible. When
-// Strict, one waits rather than be placed otherwise.
+// Together is the placement of the sessions of one session group: each on an agent of its own
+// or, packed, on as few agents as possible. If Strict, a session waits rather than violate
+// this.
 //
-// A packed session goes to an agent that one of its group is on; if that has no
-// room it waits when strict, and else goes where all that wait of its group would
-// have room, or, failing that, anywhere.
+// A packed session goes to an agent of another session of its group. If none has room, it
+// waits if strict; otherwise it goes where all waiting sessions of its group would fit, or
+// else anywhere.
 type Together struct {
 	ID     uuid.UUID
 	Spread bool
 	Strict bool
 }
 
-// members counts, by agent, the sessions of a session group.
+// members counts the sessions of a session group by agent.
 type members struct {
 	on      map[int]int
-	version int     // grows with each
-	waiting []int64 // what those ask for that wait
-	most    float64 // the part of it that an agent has room for
-	looked  int     // at version looked-1
+	version int     // incremented by each placement
+	waiting []int64 // requested amounts of waiting sessions
+	most    float64 // the largest fraction of these that an agent has free
+	looked  int     // computed at version looked-1
 }
 
-// of are the members of a request's session group.
+// of returns the members of a request's session group.
 func (q *queue) of(r *Request) *members {
 	if q.members == nil {
 		q.members = map[uuid.UUID]*members{}
@@ -58,7 +58,7 @@ func (q *queue) join(id uuid.UUID, holds []taking) {
 	m.version++
 }
 
-// joined notes where a session of a session group is placed.
+// joined records the agents of a placed session of a session group.
 func (q *queue) joined(r *Request, takings []taking) {
 	if r.Together != nil {
 		q.of(r)
@@ -66,10 +66,10 @@ func (q *queue) joined(r *Request, takings []taking) {
 	}
 }
 
-// barred reports whether a request must not run on an agent.
-func (q *queue) barred(r *Request, a *agent) bool { return r.barred(a.src.ID) || q.apart(r, a) }
+// excluded reports whether a request must not run on an agent.
+func (q *queue) excluded(r *Request, a *agent) bool { return r.excluded(a.src.ID) || q.apart(r, a) }
 
-// apart reports whether its session group keeps a request from an agent.
+// apart reports whether the session group excludes a request from an agent.
 func (q *queue) apart(r *Request, a *agent) bool {
 	if r.Together == nil || !r.Together.Strict {
 		return false
@@ -81,7 +81,7 @@ func (q *queue) apart(r *Request, a *agent) bool {
 	return len(m.on) > 0 && m.on[int(a.number)] == 0
 }
 
-// circle names what of a profile depends on a session group.
+// circle is the part of a profile's key that depends on a session group.
 func (q *queue) circle(r *Request) string {
 	if r.Together == nil || !r.Together.Strict {
 		return ""
@@ -89,21 +89,21 @@ func (q *queue) circle(r *Request) string {
 	return fmt.Sprint("\x00", r.Together.ID, q.of(r).version)
 }
 
-// The places of an agent for a session group.
+// Preferences of a session group for an agent.
 const (
 	fits   = iota
-	roomy  // packed: it has room for all that wait
-	misfit // it is not what the session group prefers
+	roomy  // packed: all waiting sessions fit
+	misfit // not preferred by the session group
 	places
 )
 
-// order is the place of an agent in the order in which a request takes them: by
-// its own rank, and then by what its session group prefers.
+// order returns the preference of a request for an agent: first by its own rank, then by that
+// of its session group.
 func (q *queue) order(r *Request, a *agent) int {
 	return int(r.rank(a.src.ID))*places + q.suits(r, a)
 }
 
-// orders lists the places that agents can have.
+// orders returns the preferences that agents can have.
 func (q *queue) orders(r *Request) (list []int) {
 	for _, rank := range r.ranks() {
 		list = append(list, int(rank)*places)
@@ -128,8 +128,8 @@ func (q *queue) suits(r *Request, a *agent) int {
 	return misfit
 }
 
-// hasRoom reports whether an agent has room, as far as sums tell, for all of a
-// session group that wait or, if none has, for as much of that as any.
+// hasRoom reports whether an agent has enough free, by the sums, for all waiting sessions of a
+// session group or, if no agent has, for as many as any other.
 func (q *queue) hasRoom(r *Request, a *agent) bool {
 	m := q.of(r)
 	if m.waiting == nil {
