@@ -13,11 +13,11 @@ const (
 	Canary           Purpose = "canary"       // by which a manager knows that it has the cluster's keys
 	LoginState       Purpose = "login state"  // of a browser at an identity provider, for minutes; in no table
 	SessionSecrets   Purpose = "session"      // its environment and bootstrap script
-	KernelSecrets    Purpose = "kernel"       // the same in the record of an agent, with a ring of its own; in no table
+	KernelSecrets    Purpose = "kernel"       // the same on the disk of an agent, encrypted with its own key ring; in no table
 	KnownDevice      Purpose = "known device" // a cookie of who logged in before; in no table
 )
 
-// Column is a column of sealed values, in a table with an id.
+// Column is a table column with encrypted values; the table has an id.
 type Column struct {
 	Table, Name string
 	Purpose     Purpose

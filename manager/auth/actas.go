@@ -141,7 +141,7 @@ func (s *Service) still(ctx context.Context, actor, w *viewer.Viewer) bool {
 		return false
 	}
 	if ctx.Err() == nil {
-		s.log.WarnContext(ctx, "check who is acted for", "user", w.User, "actor", w.Actor, "error", err)
+		s.log.WarnContext(ctx, "check whether the user can still be impersonated", "user", w.User, "actor", w.Actor, "error", err)
 	}
 	return true
 }

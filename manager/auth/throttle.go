@@ -167,7 +167,7 @@ func (t *throttle) takeRedis(ctx context.Context, a attempt, buckets []bucket) t
 	}
 	wait, err := takeScript.Run(ctx, t.redis, keys, args...).Int64()
 	if err != nil {
-		t.log.WarnContext(ctx, "throttle counts in this process only", "error", err)
+		t.log.WarnContext(ctx, "login attempts are counted in this process only", "error", err)
 		return 0
 	}
 	return time.Duration(wait) * time.Millisecond

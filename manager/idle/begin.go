@@ -59,7 +59,7 @@ func (s *Service) Begin(ctx context.Context) error {
 	if len(moved) == 0 {
 		return nil
 	}
-	s.Logger.Info("nobody looked for idle sessions", "for", blind, "sessions", len(moved))
+	s.Logger.Info("no manager checked for idle sessions for some time", "for", blind, "sessions", len(moved))
 	return s.note(ctx, moved)
 }
 

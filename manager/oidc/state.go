@@ -115,7 +115,7 @@ func (u *used) first(ctx context.Context, id string) bool {
 	defer cancel()
 	ok, err := u.redis.SetNX(ctx, "berth:oidc:"+id, 1, stateLife).Result()
 	if err != nil {
-		u.log.WarnContext(ctx, "states of logins are known to this process only", "error", err)
+		u.log.WarnContext(ctx, "login states are stored in this process only", "error", err)
 		return true
 	}
 	return ok
