@@ -1,4 +1,4 @@
-// Package simulator makes believe that there is a storage array. A product answers
+// Package simulator simulates storage products. A product serves
 // its vendor's REST calls, or program, over TLS, and keeps bytes on a real btrfs
 // file system in an image: a limit that a call sets is one that refuses writes.
 // Tests of plugins, their conformance and demonstrations import it; the products
@@ -14,7 +14,7 @@
 // A package internal/simulator/NAME has one exported function, a [Factory]:
 //
 //	func New(a *simulator.Server) (simulator.Product, error) {
-//		p := &product{array: a, tokens: a.NewTokens(0)}
+//		p := &product{server: a, tokens: a.NewTokens(0)}
 //		p.mux.HandleFunc("POST /api/login", p.login)
 //		p.mux.HandleFunc("POST /api/quotas/{id}", p.quota)
 //		return p, nil
@@ -29,8 +29,8 @@
 //	}
 //
 //	func (p *product) Options() map[string]any {
-//		return map[string]any{"url": p.simulator.URL, "ca_file": p.simulator.CAFile,
-//			"username": p.simulator.User, "password_file": p.simulator.PasswordFile}
+//		return map[string]any{"url": p.server.URL, "ca_file": p.server.CAFile,
+//			"username": p.server.User, "password_file": p.server.PasswordFile}
 //	}
 //
 // Its package doc lists the settings, and the sources that its shapes come from.

@@ -1,5 +1,5 @@
-// Package simulatortest starts arrays for tests, or only what is below them, and
-// compares what plugins asked of them with golden files.
+// Package simulatortest starts simulators for tests of plugins, and compares the plugins' requests
+// with golden files.
 package simulatortest
 
 import (
@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew, to be reviewed")
 
-// Start starts an array until the end of the test, which is skipped with the reason
-// where there can be none.
+// Start starts a simulator until the end of the test. It skips the test with the reason if this
+// machine does not support it.
 func Start(t testing.TB, make simulator.Factory, o simulator.Options) *simulator.Server {
 	t.Helper()
 	a, err := simulator.Start(t.Context(), make, o)
@@ -29,8 +29,8 @@ func Start(t testing.TB, make simulator.Factory, o simulator.Options) *simulator
 	return a
 }
 
-// Image makes a btrfs file system until the end of the test, which is skipped with
-// the reason where there can be none.
+// Image creates a btrfs file system until the end of the test. It skips the test with the reason if
+// this machine does not support it.
 func Image(t testing.TB) *image.Image {
 	t.Helper()
 	i, err := image.Make(t.Context())
@@ -53,8 +53,8 @@ func keep(t testing.TB, what io.Closer, err error) {
 	})
 }
 
-// Golden compares what was asked and answered since the array's start, or since
-// Forget, with testdata/NAME.golden. go test -update writes it.
+// Golden compares the requests and responses since the simulator's start, or since Forget, with
+// testdata/NAME.golden. go test -update writes that file.
 func Golden(t testing.TB, a *simulator.Server, name string, also ...*regexp.Regexp) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")

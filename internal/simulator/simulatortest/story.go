@@ -13,7 +13,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// Steps holds what is asked of the array in each step of a test against a golden file
+// Steps returns a function that compares the requests of each step of a test with the golden file
 // of the step's name.
 func (h *Harness) Steps(also ...*regexp.Regexp) func(name string, err error) {
 	return func(name string, err error) {
@@ -24,8 +24,8 @@ func (h *Harness) Steps(also ...*regexp.Regexp) func(name string, err error) {
 	}
 }
 
-// Enforces is the way from a call to a write that fails: a scope with a limit, with a
-// larger one, and without. It returns what is told of it in the end.
+// Enforces checks the way from a call to a failing write: a scope with a limit, with a larger one,
+// and without. It returns the scope at the end.
 func (h *Harness) Enforces(scope string) *pb.Scope {
 	h.Helper()
 	h.Must(h.Create(scope, Bytes(16<<20)))
@@ -44,7 +44,7 @@ func (h *Harness) Enforces(scope string) *pb.Scope {
 	return s
 }
 
-// Limitless checks a volume that was opened without quotas: its health has the reason.
+// Limitless checks that the health of a volume that was opened without quotas contains the reason.
 func (h *Harness) Limitless(opened *pb.OpenVolumeResponse, reason string) {
 	h.Helper()
 	if opened.Enforcement != pb.Enforcement_NONE || slices.Contains(opened.Capabilities, pb.Capability_QUOTA_BYTES) {
@@ -61,7 +61,7 @@ func (h *Harness) Limitless(opened *pb.OpenVolumeResponse, reason string) {
 	h.Must(h.Delete(scope))
 }
 
-// Without is Limitless for each value of a setting, NAME=VALUE, and its reason.
+// Without runs Limitless for each setting NAME=VALUE with its reason.
 func (h *Harness) Without(reasons map[string]string) {
 	for setting, reason := range reasons {
 		h.Run(setting, func(*testing.T) {
@@ -73,8 +73,8 @@ func (h *Harness) Without(reasons map[string]string) {
 	}
 }
 
-// Lists makes some scopes, more than a page of the array, and lists them, with their
-// limits where those come with the list. It returns the list.
+// Lists creates more scopes than a page of the product has, and lists them, with their limits if
+// the list contains those. It returns the list.
 func (h *Harness) Lists(n int, limits bool) map[string]*pb.Scope {
 	h.Helper()
 	made := map[string]int64{}
@@ -95,14 +95,14 @@ func (h *Harness) Lists(n int, limits bool) map[string]*pb.Scope {
 	return all
 }
 
-// Wrong are options that a plugin is not to take.
+// Wrong has options that a plugin must refuse.
 type Wrong struct {
-	Options map[string]any // over the array's
+	Options map[string]any // replace those of the simulator
 	Code    codes.Code
 	Text    string // in the error
 }
 
-// Refuses opens a volume with options that are wrong.
+// Refuses checks that opening a volume with wrong options fails.
 func (h *Harness) Refuses(rows map[string]Wrong) {
 	for name, row := range rows {
 		h.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 	projectType = 2 // PRJQUOTA
 	getQuota    = 0x800007
 	setQuota    = 0x800008
-	getState    = 'X'<<8 + 8 // Q_XGETQSTATV, which all file systems answer
+	getState    = 'X'<<8 + 8 // Q_XGETQSTATV, which all file systems support
 
 	unitBits         = 10 // QIF_DQBLKSIZE_BITS
 	validLimits      = 5  // QIF_BLIMITS | QIF_ILIMITS
@@ -69,8 +69,8 @@ func ioctl(f *os.File, request uintptr, a *fsxattr) error {
 	return nil
 }
 
-// call makes a quota call on the file system that f lies on: by the file where
-// the kernel can (5.14), else by the device below.
+// call makes a quota call for the file system that contains f: by the file if the kernel supports
+// it (5.14), or else by the block device.
 func call(f *os.File, what uint32, id ID, data unsafe.Pointer) error {
 	_, _, errno := unix.Syscall6(unix.SYS_QUOTACTL_FD, f.Fd(), command(what), uintptr(id), uintptr(data), 0, 0)
 	if errno == unix.ENOSYS {
@@ -100,8 +100,8 @@ func callDevice(f *os.File, what uint32, id ID, data unsafe.Pointer) error {
 	return nil
 }
 
-// device finds the node of the block device that f lies on. What is at the path
-// is checked to be that device: a quota call would take any other as well.
+// device returns the node of the block device that contains f. It verifies that the path is that
+// device, because a quota call would accept any device.
 func device(f *os.File) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
