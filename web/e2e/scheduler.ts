@@ -123,6 +123,7 @@ async function why() {
   await page.goto(`/sessions/${made.later}`);
   await heading(later);
   await page.getByRole("region", { name: "Why it is pending" }).waitFor();
+  await page.getByText("The terminal opens when the session runs").waitFor(); // its part of the page comes last
   await look("why-later");
 }
 
