@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	goruntime "runtime"
-	"slices"
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
@@ -92,13 +91,4 @@ func receive(stream dialStream, conn net.Conn) {
 			return // the reading side fails as well
 		}
 	}
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
