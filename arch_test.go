@@ -65,7 +65,7 @@ var rules = []rule{
 	{"manager/auth", downhill("manager/auth", "manager/identity"), "services import siblings only downhill"},
 	{"manager/signup", downhill("manager/signup", "manager/auth", "manager/identity"), "services import siblings only downhill"},
 	{"manager/oidc", downhill("manager/oidc", "manager/signup", "manager/auth", "manager/identity"), "services import siblings only downhill"},
-	{"manager/rekey", []string{"internal/seal"}, "keys are changed where no service runs"},
+	{"manager/rekey", []string{"internal/seal", "internal/clock"}, "keys are changed where no service runs"},
 	{"manager/vfolder", downhill("manager/vfolder", "manager/policy", "manager/task", "manager/enrolment"), "services import siblings only downhill"},
 	{"manager/objectstorage", downhill("manager/objectstorage", "manager/vfolder", "manager/task"), "services import siblings only downhill"},
 	{"manager/overlay", downhill(), "services import siblings only downhill"},

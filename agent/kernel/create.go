@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/mount"
+	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/resource"
 )
 
@@ -167,7 +168,6 @@ func folders(r *agentpb.CreateKernelRequest) []mount.Folder {
 var (
 	idForm       = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,47}$`)
 	hostnameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
-	envForm      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // validate returns InvalidArgument for requests that no node could fulfill.
@@ -190,7 +190,7 @@ func validate(r *agentpb.CreateKernelRequest) error {
 		return bad("shm_bytes %d is negative", r.ShmBytes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Environment)) {
-		if !envForm.MatchString(name) || strings.ContainsRune(r.Environment[name], 0) {
+		if !naming.IsVariable(name) || strings.ContainsRune(r.Environment[name], 0) {
 			return bad("environment variable %.80q is malformed", name)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/hashicorp/yamux"
 	"google.golang.org/grpc"
+
+	"github.com/berthhq/berth/internal/clock"
 )
 
 // A tunnel that lasted this long was good: the next attempt follows at once.
@@ -46,7 +48,7 @@ func (aliasError) Error() string { return "another address of the same manager" 
 // stopped.
 func (n *Node) keepTunnel(ctx context.Context, addr string, srv *grpc.Server) bool {
 	log := n.log.With("manager", addr)
-	retry := backoff{}
+	retry, waited := newBackoff(), time.Duration(0)
 	for {
 		begun := time.Now()
 		err := n.serveTunnel(ctx, addr, srv)
@@ -66,14 +68,15 @@ func (n *Node) keepTunnel(ctx context.Context, addr string, srv *grpc.Server) bo
 			}
 		} else {
 			log.Warn("tunnel ended", "after", time.Since(begun).Round(time.Millisecond), "error", err)
-			if time.Since(begun) < goodTunnel && retry.last >= askAfter {
+			if time.Since(begun) < goodTunnel && waited >= askAfter {
 				n.askWhy(ctx, addr)
 			}
 		}
 		if time.Since(begun) > goodTunnel {
-			retry.reset()
+			retry.Reset()
 		}
-		if !retry.wait(ctx) {
+		waited = retry.NextBackOff()
+		if clock.Pause(ctx, waited) != nil {
 			return false
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/cluster/clusterpb"
 )
 
@@ -31,14 +32,14 @@ func (n *Node) enroll(ctx context.Context) error {
 		return fmt.Errorf("node %s has no valid certificate, and no join token and fingerprint to get one: %w",
 			n.cfg.Name, errdefs.ErrFailedPrecondition)
 	}
-	retry := backoff{}
+	retry := newBackoff()
 	for {
 		err := n.joinAny(ctx)
 		if err == nil || ctx.Err() != nil || final(err) {
 			return err
 		}
 		n.log.Warn("no manager to join", "error", err)
-		if !retry.wait(ctx) {
+		if clock.Pause(ctx, retry.NextBackOff()) != nil {
 			return ctx.Err()
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/containerd/errdefs"
 	"google.golang.org/grpc"
 )
@@ -162,26 +162,13 @@ func (n *Node) Serve(ctx context.Context, srv *grpc.Server) error {
 	}
 }
 
-// backoff waits longer each time: from 0.1 s to 10 s, each with a random factor of 0.5 to 1,
-// so that the nodes of a cluster do not reconnect at the same time.
-type backoff struct{ last time.Duration }
-
 const (
 	firstWait = 100 * time.Millisecond
 	lastWait  = 10 * time.Second
 )
 
-// wait reports whether the time has passed; if not, ctx has ended.
-func (b *backoff) wait(ctx context.Context) bool {
-	b.last = min(max(2*b.last, firstWait), lastWait)
-	t := time.NewTimer(b.last/2 + rand.N(b.last/2))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+// newBackoff returns growing waits. They are random, so that the nodes of a cluster do not all
+// come back at once.
+func newBackoff() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{InitialInterval: firstWait, MaxInterval: lastWait, Multiplier: 2, RandomizationFactor: 0.5}
 }
-
-func (b *backoff) reset() { b.last = 0 }

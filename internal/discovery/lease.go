@@ -12,6 +12,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/berthhq/berth/internal/clock"
 )
 
 const (
@@ -87,12 +89,5 @@ func (l *lease) close() {
 
 // pause waits about half a second and reports whether ctx is still good.
 func pause(ctx context.Context) bool {
-	t := time.NewTimer(250*time.Millisecond + rand.N(500*time.Millisecond))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	return clock.Pause(ctx, 250*time.Millisecond+rand.N(500*time.Millisecond)) == nil
 }

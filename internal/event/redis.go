@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/berthhq/berth/internal/clock"
 )
 
 const (
@@ -78,7 +80,7 @@ func (b *Bus) push(ctx context.Context, batch []Event) {
 	}
 	b.meter.lost.Add(float64(len(batch)))
 	b.log.Warn("events not sent", "events", len(batch), "error", err)
-	for err != nil && pause(ctx) {
+	for err != nil && clock.Pause(ctx, retryWait) == nil {
 		err = b.publish(ctx, []Event{{Topic: Lagged}})
 	}
 	if err == nil {
@@ -114,7 +116,7 @@ func (b *Bus) receive(ctx context.Context) {
 			b.deliver(Event{Topic: Lagged})
 		}
 		b.log.Warn("events not received", "error", err)
-		if !pause(ctx) {
+		if clock.Pause(ctx, retryWait) != nil {
 			return
 		}
 	}
@@ -170,16 +172,4 @@ func (b *Bus) receiveOne(payload string) {
 func timeout(err error) bool {
 	var n net.Error
 	return errors.As(err, &n) && n.Timeout()
-}
-
-// pause waits a moment and reports whether ctx is still good.
-func pause(ctx context.Context) bool {
-	t := time.NewTimer(retryWait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

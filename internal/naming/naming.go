@@ -41,6 +41,11 @@ func Name(field, s string) error {
 	return nil
 }
 
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// IsVariable reports whether an environment variable can have the name.
+func IsVariable(name string) bool { return variable.MatchString(name) }
+
 // Handle checks a name that is typed into shells: lower-case ASCII letters,
 // digits and ._- , beginning with a letter or digit.
 func Handle(field, s string) error {

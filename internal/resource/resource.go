@@ -98,23 +98,23 @@ func Parse(slot, text string) (int64, error) {
 		}
 	}
 	if !plainDecimal(s) {
-		return 0, fmt.Errorf("slot %s: %q: %w", slot, clip(text), ErrSyntax)
+		return 0, fmt.Errorf("slot %s: %.40q: %w", slot, text, ErrSyntax)
 	}
 	r, ok := new(big.Rat).SetString(s)
 	if !ok {
-		return 0, fmt.Errorf("slot %s: %q: %w", slot, clip(text), ErrSyntax)
+		return 0, fmt.Errorf("slot %s: %.40q: %w", slot, text, ErrSyntax)
 	}
 	r.Mul(r, new(big.Rat).SetInt64(mul))
 	r.Mul(r, new(big.Rat).SetInt64(pow10(Scale(slot))))
 	if !r.IsInt() {
 		if KindOf(slot) == Shares {
-			return 0, fmt.Errorf("slot %s: %s is finer than the smallest step 0.001", slot, clip(text))
+			return 0, fmt.Errorf("slot %s: %.40s is finer than the smallest step 0.001", slot, text)
 		}
-		return 0, fmt.Errorf("slot %s: %s is a fraction, but the slot counts whole units", slot, clip(text))
+		return 0, fmt.Errorf("slot %s: %.40s is a fraction, but the slot counts whole units", slot, text)
 	}
 	n := r.Num()
 	if !n.IsInt64() || n.Int64() > MaxAmount || n.Int64() < -MaxAmount {
-		return 0, fmt.Errorf("slot %s: %s is beyond the largest amount %s", slot, clip(text), Format(slot, MaxAmount))
+		return 0, fmt.Errorf("slot %s: %.40s is beyond the largest amount %s", slot, text, Format(slot, MaxAmount))
 	}
 	return n.Int64(), nil
 }
@@ -164,11 +164,4 @@ func pow10(n int) int64 {
 		p *= 10
 	}
 	return p
-}
-
-func clip(s string) string {
-	if len(s) > 40 {
-		return s[:40] + "…"
-	}
-	return s
 }

@@ -19,7 +19,7 @@ func ParseSlots(m map[string]string) (Slots, error) {
 	var bad []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if !ValidName(name) {
-			bad = append(bad, fmt.Sprintf("%q is not a slot name", clip(name)))
+			bad = append(bad, fmt.Sprintf("%.40q is not a slot name", name))
 			continue
 		}
 		amount, err := Parse(name, m[name])

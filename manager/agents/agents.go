@@ -169,15 +169,8 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 		}
 		if err != nil && ctx.Err() == nil && lead.ctx.Err() == nil {
 			s.log.Warn("watch agent", "agent", peer.Name, "error", err)
-			pause(ctx, time.Second)
+			_ = clock.Pause(ctx, time.Second)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 

@@ -98,26 +98,19 @@ func (s *Service) Run(ctx context.Context, lead func(ctx context.Context, epoch 
 			continue
 		}
 		s.Logger.Error("lead", "error", err)
-		pause(ctx, again)
+		_ = clock.Pause(ctx, again)
 	}
 }
 
 // rest waits before the next election, but not for long while no manager leads.
 func (s *Service) rest(ctx context.Context) {
 	begun := time.Now()
-	pause(ctx, restLeast)
+	_ = clock.Pause(ctx, restLeast)
 	for ctx.Err() == nil && time.Since(begun) < restMost {
 		if l, err := s.Current(ctx); err == nil && l == nil {
 			return
 		}
-		pause(ctx, again)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+		_ = clock.Pause(ctx, again)
 	}
 }
 

@@ -36,7 +36,7 @@ func (e exporter) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
 		return nil
 	}
 	want := tasks.Wanted{
-		Kind: abortKind, Title: "Take back the parts of " + clip(st.Upload.Path) + ", whose export was cancelled",
+		Kind: abortKind, Title: fmt.Sprintf("Take back the parts of %.80s, whose export was cancelled", st.Upload.Path),
 		Input: aborting{st.Upload.upload, in.Storage, t.ID}, Subject: in.Folder,
 	}
 	if t.DomainID != nil {

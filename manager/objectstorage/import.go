@@ -55,7 +55,7 @@ func (r *fetching) find(ctx context.Context) error {
 		return err
 	}
 	if o == nil {
-		return problem.Precondition("there is no object at or below %s", clip(r.Below))
+		return problem.Precondition("there is no object at or below %.80s", r.Below)
 	}
 	r.single, r.prefix = o, strings.TrimSuffix(o.key, path.Base(o.key))
 	return nil

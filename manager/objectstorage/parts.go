@@ -131,7 +131,7 @@ func (r *sending) send(ctx context.Context, f *file) error {
 			return asked(serr)
 		}
 		if there == nil || there.size != up.Size {
-			return fmt.Errorf("complete %s: %w", clip(up.Path), errdefs.ErrAborted)
+			return fmt.Errorf("complete %.80s: %w", up.Path, errdefs.ErrAborted)
 		}
 		err = nil
 	}
@@ -243,7 +243,7 @@ func (r *sending) forget(ctx context.Context) error {
 		err = b.abort(ctx, up.upload)
 	}
 	if err != nil {
-		r.log.WarnContext(ctx, "parts of an object may stay at its storage", "storage", r.row.ID, "key", clip(up.Key), "upload", up.ID, "error", err)
+		r.log.WarnContext(ctx, "parts of an object may stay at its storage", "storage", r.row.ID, "key", fmt.Sprintf("%.80s", up.Key), "upload", up.ID, "error", err)
 	}
 	return err
 }

@@ -99,14 +99,7 @@ func (st *state) outcome(verb string) error {
 		return nil
 	}
 	first := st.Failures[0]
-	return problem.Precondition("%d of %d files could not be %s; %s: %s", st.Failed, st.Files, verb, clip(first.Path), first.Error)
-}
-
-func clip(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return s
+	return problem.Precondition("%d of %d files could not be %s; %.80s: %s", st.Failed, st.Files, verb, first.Path, first.Error)
 }
 
 // before reports whether a path comes before another one, in the order in which a directory's

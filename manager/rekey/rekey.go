@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/seal"
 )
 
@@ -65,7 +66,7 @@ func (r Rekeyer) Run(ctx context.Context) (err error) {
 	if r.Straggle == 0 {
 		r.Straggle = straggle
 	}
-	if err := pause(ctx, r.Straggle); err != nil {
+	if err := clock.Pause(ctx, r.Straggle); err != nil {
 		return err
 	}
 	if err := r.all(ctx, conn, ring); err != nil {
@@ -91,18 +92,9 @@ func alone(ctx context.Context, conn *sql.Conn) error {
 		if time.Since(begun) > lockWait {
 			return fmt.Errorf("somebody else changes the keys now: %w", errdefs.ErrFailedPrecondition)
 		}
-		if err := pause(ctx, lockLook); err != nil {
+		if err := clock.Pause(ctx, lockLook); err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }
 

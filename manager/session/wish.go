@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
@@ -148,9 +148,6 @@ func (s *Service) checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSess
 	return checkEnvironment(w)
 }
 
-// variable is what agents accept as the name of an environment variable.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 func checkEnvironment(w *wish) error {
 	if w.environment == nil {
 		w.environment = map[string]string{}
@@ -158,7 +155,7 @@ func checkEnvironment(w *wish) error {
 	total := 0
 	for k, val := range w.environment {
 		total += len(k) + len(val) + 2
-		if !variable.MatchString(k) || strings.ContainsRune(val, 0) {
+		if !naming.IsVariable(k) || strings.ContainsRune(val, 0) {
 			return problem.Invalid("environment", "%q cannot be an environment variable", k)
 		}
 		if strings.HasPrefix(k, "BERTH_") {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/containerd/errdefs/pkg/errgrpc"
@@ -203,7 +202,7 @@ const leftOutNamed = 5
 func (l *leftOut) add(results []*storagepb.FileResult) any {
 	for _, r := range results {
 		if l.all++; len(l.paths) < leftOutNamed {
-			l.paths = append(l.paths, strconv.Quote(clip(r.Path)))
+			l.paths = append(l.paths, fmt.Sprintf("%.80q", r.Path))
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*Crea
 			return nil, err
 		}
 		if fault := folderpath.NewFault(clean); fault != "" {
-			return nil, problem.Invalid(field+".path", "%q %s", clip(clean), fault)
+			return nil, problem.Invalid(field+".path", "%.80q %s", clean, fault)
 		}
 		if file.Size < 0 || file.Size > maxUpload {
 			return nil, problem.Invalid(field+".size", "%d bytes", file.Size).WithLimit(fmt.Sprintf("0..%d", int64(maxUpload)))
@@ -222,22 +222,15 @@ func cleanPath(field, p string, empty bool) (string, error) {
 	}
 	clean := path.Clean("/" + p)[1:]
 	if strings.ContainsRune(p, 0) || path.IsAbs(p) || clean != strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/") && p != "." {
-		return "", problem.Invalid(field, "%q must be a clean path below the folder", clip(p))
+		return "", problem.Invalid(field, "%.80q must be a clean path below the folder", p)
 	}
 	if clean == "" && !empty {
 		return "", problem.Invalid(field, "must not be the folder itself")
 	}
 	if fault := folderpath.Fault(clean); clean != "" && fault != "" {
-		return "", problem.Invalid(field, "%q %s", clip(clean), fault)
+		return "", problem.Invalid(field, "%.80q %s", clean, fault)
 	}
 	return clean, nil
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
 }
 
 func folderRef(f *ent.Vfolder) *storagepb.FolderRef {

@@ -130,7 +130,7 @@ func mayShare(ctx context.Context, f *ent.Vfolder, p access.FolderPermission) er
 func (s *Service) shareWith(ctx context.Context, f *ent.Vfolder, email string, p access.FolderPermission) (*ent.VfolderShare, error) {
 	email = strings.ToLower(strings.TrimSpace(email))
 	if a, err := mail.ParseAddress(email); err != nil || a.Address != email || len(email) > maxEmail {
-		return nil, problem.Invalid("emails", "%q is not an e-mail address", clip(email)).WithLimit(fmt.Sprint(maxEmail))
+		return nil, problem.Invalid("emails", "%.80q is not an e-mail address", email).WithLimit(fmt.Sprint(maxEmail))
 	}
 	if f.Edges.Owner != nil && strings.EqualFold(f.Edges.Owner.Email, email) {
 		return nil, problem.Invalid("emails", "this user owns the folder")

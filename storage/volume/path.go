@@ -19,7 +19,7 @@ func Clean(path string) (string, error) {
 	}
 	path = strings.TrimSuffix(path, "/")
 	if fault := folderpath.Fault(path); fault != "" {
-		return "", invalid("path %q: %s", clip(path), fault)
+		return "", invalid("path %.80q: %s", path, fault)
 	}
 	return path, nil
 }
@@ -33,17 +33,9 @@ func CleanNew(path string) (string, error) {
 		return "", err
 	}
 	if fault := folderpath.NewFault(path); fault != "" {
-		return "", invalid("path %q: %s", clip(path), fault)
+		return "", invalid("path %.80q: %s", path, fault)
 	}
 	return path, nil
-}
-
-// clip shortens a path for a message.
-func clip(path string) string {
-	if len(path) > 80 {
-		return path[:80] + "…"
-	}
-	return path
 }
 
 // hexID returns a uuid as 32 lower-case hex digits, its spelling on disk.

@@ -149,7 +149,7 @@ func (t *Transfer) rename(p Pair) error {
 	}
 	defer target.Close()
 	if room := walkDepth - folderpath.Depth(p.To); folderpath.Depth(p.To) > folderpath.Depth(p.From) && deeper(source, fromName, room) {
-		return invalid("move to %q: what is in %q would be more than %d levels deep", clip(p.To), clip(p.From), walkDepth)
+		return invalid("move to %.80q: what is in %.80q would be more than %d levels deep", p.To, p.From, walkDepth)
 	}
 	err = rename(source, fromName, target, toName, t.Overwrite)
 	switch {
