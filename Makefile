@@ -135,6 +135,13 @@ e2e: setup build images ## who may do what, whole-cluster and browser scenarios
 	@$(GO) test -count 1 -run TestAccessMatrix -v ./graph | grep -v '^ *\(===\|---\) '
 	$(GO) test -count 1 $(E2E) ./e2e/...
 
+.PHONY: check
+check: $(BUNDLE) bin/tools/staticcheck ## what every edit should pass: format, vet, staticcheck, rules, tests without services
+	@test -z "$$(git ls-files -z -co --exclude-standard '*.go' | xargs -0 ls -d 2>/dev/null | xargs gofmt -l | tee /dev/stderr)" || { echo 'run gofmt -w on the files above'; exit 1; }
+	$(GO) vet $$($(READ) | grep -v $(NVML))
+	bin/tools/staticcheck $$($(READ) | grep -v $(NVML))
+	$(GO) test -short -timeout 10m -vet=off $$(tools/unit.sh)
+
 .PHONY: lint
 lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository rules, prose
 	@test -z "$$(git ls-files -z -co --exclude-standard '*.go' | xargs -0 ls -d 2>/dev/null | xargs gofmt -l | tee /dev/stderr)" || { echo 'run gofmt -w on the files above'; exit 1; }

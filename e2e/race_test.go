@@ -31,8 +31,11 @@ func TestManyAtOnceStayWithinPolicy(t *testing.T) {
 
 	var wg sync.WaitGroup
 	ids := make(chan string, 40)
+	turns := make(chan struct{}, 16) // a manager refuses more than 20 requests of one person at once
 	for i := range 40 {
 		wg.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
 			in := cluster.Batch("sleep 0.2")
 			in.Name = fmt.Sprintf("crowd-%d", i)
 			s, err := u.CreateSession(t.Context(), in)

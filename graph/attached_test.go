@@ -12,6 +12,7 @@ import (
 // A policy names where it is attached, a resource group to whom it is granted;
 // each is told of what they see.
 func TestWhereRulesAreAttached(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	f := &fixture{World: w, t: t, owner: w.A.Member, domain: w.A.Domain, project: w.A.Project}
@@ -74,6 +75,7 @@ func TestWhereRulesAreAttached(t *testing.T) {
 
 // A monitor reads what is for administrators, and changes none of it.
 func TestMonitorReadsWhatAdminsRead(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	monitor, member := m.As(t, w.Monitor), m.As(t, w.A.Member)

@@ -27,6 +27,7 @@ func token(t *testing.T, m *managertest.Manager, u *ent.User, input managertest.
 }
 
 func TestTokensReachAsFarAsTheirScopes(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	ctx := w.System(t)
@@ -78,6 +79,7 @@ func TestTokensReachAsFarAsTheirScopes(t *testing.T) {
 }
 
 func TestKeypairOverGraphQL(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	member := m.As(t, w.A.Member)

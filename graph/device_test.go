@@ -14,6 +14,7 @@ import (
 // TestDevicesKnowEachOther reads a GPU, what is cut from it and its neighbour as a
 // member sees them.
 func TestDevicesKnowEachOther(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	c, ctx := w.Client, w.System(t)

@@ -16,6 +16,7 @@ import (
 // TestFiltersHaveLimits sends filters that are wide, deep or many. None of those
 // that are refused reaches the database.
 func TestFiltersHaveLimits(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	member := reader(t, m, w.A.Member)
@@ -94,6 +95,7 @@ func TestFiltersHaveLimits(t *testing.T) {
 // TestQueriesEnd has a query that waits for a lock until its deadline, and one
 // whose client leaves. PostgreSQL stops both.
 func TestQueriesEnd(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	w.Configure = func(c *manager.Config) { c.QueryTimeout = 300 * time.Millisecond }
 	hasty := w.Quiet(t).As(t, w.A.Member)

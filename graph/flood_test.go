@@ -44,6 +44,7 @@ func epoch(t *testing.T, w *managertest.World, m *managertest.Manager) int64 {
 // Those beyond the limits are refused, those within share their reads, others are
 // served, and every change has its row in the audit log.
 func TestFloodOfSubscriptions(t *testing.T) {
+	t.Parallel()
 	w, m, mine, _ := world(t)
 	flooder, other := reader(t, m, w.A.Member), m.As(t, w.B.Member)
 	const sockets, each = 60, 50
@@ -123,6 +124,7 @@ func TestFloodOfSubscriptions(t *testing.T) {
 
 // TestSocketProtocol closes sockets as graphql-transport-ws says.
 func TestSocketProtocol(t *testing.T) {
+	t.Parallel()
 	w, m, mine, _ := world(t)
 	member := m.As(t, w.A.Member)
 	raw := func(c *managertest.Client) *socket {
@@ -198,6 +200,7 @@ func TestSocketProtocol(t *testing.T) {
 
 // TestNoChangeWithoutARow has an audit log that cannot be written.
 func TestNoChangeWithoutARow(t *testing.T) {
+	t.Parallel()
 	w, m, mine, _ := world(t)
 	ctx := w.System(t)
 	member := m.As(t, w.A.Member)

@@ -31,6 +31,7 @@ func published(t *testing.T) *ast.Schema {
 }
 
 func TestEveryFieldHasAnAudience(t *testing.T) {
+	t.Parallel()
 	s := published(t)
 	if err := (guard{schema: s}).Validate(nil); err != nil {
 		t.Fatal(err)
@@ -77,6 +78,7 @@ func TestEveryFieldHasAnAudience(t *testing.T) {
 // A filter reaches no further than the row it filters: a condition on what the
 // row leads to would tell of things out of sight.
 func TestFiltersStayOnTheirRow(t *testing.T) {
+	t.Parallel()
 	s := published(t)
 	inputs := 0
 	for name, def := range s.Types {

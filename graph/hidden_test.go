@@ -96,6 +96,7 @@ func values(s *ast.Schema, f *ast.FieldDefinition, kind string, k kit) []any {
 // with what strangers' rows have, plain and nested: what is not in the list without
 // a filter is in none with one, and is counted by none.
 func TestNoFilterTellsOfHiddenRows(t *testing.T) {
+	t.Parallel()
 	x := newTable(t)
 	s, asked, finds := schema(), 0, 0
 	stranger := x.kits[x.B.Member.ID]
@@ -164,6 +165,7 @@ func TestNoFilterTellsOfHiddenRows(t *testing.T) {
 
 // TestFiltersThatSayNothing are refused, or are none.
 func TestFiltersThatSayNothing(t *testing.T) {
+	t.Parallel()
 	x := newTable(t)
 	for _, where := range []any{nil, vars{}} {
 		for _, q := range []string{

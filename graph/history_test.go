@@ -13,6 +13,7 @@ import (
 
 // A session's history is read in the order in which it happened, whatever the order of its rows.
 func TestHistoryIsInOrder(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m, ctx := w.Quiet(t), w.System(t) // loops of a manager would add to the history
 	seed(t, w).more(1)

@@ -13,6 +13,7 @@ import (
 // Images of registries that are not open to a restricted domain are seen by
 // anyone who sees everything, and with the sessions that were started from them.
 func TestImagesOfRestrictedDomain(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	f := &fixture{World: w, t: t, owner: w.A.Member, domain: w.A.Domain, project: w.A.Project}

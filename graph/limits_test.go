@@ -17,6 +17,7 @@ const introspection = `query { __schema { queryType { name } types { kind name d
   inputFields { name } interfaces { name } enumValues(includeDeprecated: true) { name } possibleTypes { name } } directives { name args { name } } } }`
 
 func TestOperationsHaveLimits(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	member := m.As(t, w.A.Member)
@@ -97,6 +98,7 @@ func clean(message string) string {
 }
 
 func TestListsAreNeverWhole(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	root := m.As(t, w.Superadmin)
@@ -146,6 +148,7 @@ func TestListsAreNeverWhole(t *testing.T) {
 }
 
 func TestBodies(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	member := m.As(t, w.A.Member)
@@ -195,6 +198,7 @@ func TestBodies(t *testing.T) {
 }
 
 func TestStrangersSeeNoSchema(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	nobody, member := m.Anonymous(), m.As(t, w.A.Member)
@@ -216,6 +220,7 @@ func TestStrangersSeeNoSchema(t *testing.T) {
 // TestStrangersGetOneAnswer asks without credentials for what there is, what there is
 // not, and what is not an operation at all.
 func TestStrangersGetOneAnswer(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	nobody := w.Quiet(t).Anonymous()
 	request := regexp.MustCompile(`"requestId":"[^"]*"`)
@@ -247,6 +252,7 @@ func TestStrangersGetOneAnswer(t *testing.T) {
 
 // TestBodiesAreNotSentBack sends what is no JSON with a login.
 func TestBodiesAreNotSentBack(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	member := w.Quiet(t).As(t, w.A.Member)
 	for _, accept := range []string{"", "text/event-stream"} {

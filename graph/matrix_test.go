@@ -55,6 +55,7 @@ func verdictOf(code string) string {
 // with the reviewed table in testdata/access.txt. What is new has no row there
 // and fails.
 func TestAccessMatrix(t *testing.T) {
+	t.Parallel()
 	x := newTable(t)
 	x.nodes()
 	x.edges()

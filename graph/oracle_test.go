@@ -12,6 +12,7 @@ import (
 // A filter tells one bit of what it filters on. So a list may be filtered and
 // sorted only by what its objects show to anyone who sees them at all.
 func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
+	t.Parallel()
 	schema := exec.NewExecutableSchema(exec.Config{}).Schema()
 	checked := 0
 	for name, def := range schema.Types {

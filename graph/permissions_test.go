@@ -123,6 +123,7 @@ var handled = map[string]struct {
 // all that can be done to them, as every role, and compares with what their
 // permissions say.
 func TestPermissionsAreWhatIsEnforced(t *testing.T) {
+	t.Parallel()
 	x := newTable(t)
 	compared, allowed := 0, 0
 	for _, def := range nodeTypes(schema()) {

@@ -13,6 +13,7 @@ import (
 
 // TestAnswersToPosts looks at status, type and length of answers.
 func TestAnswersToPosts(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	member := w.Quiet(t).As(t, w.A.Member)
 	const list, wrong = `{"query": "{ sessions { totalCount edges { node { id } } } }"}`, `{"query": "{ nothing }"}`
@@ -54,6 +55,7 @@ func TestAnswersToPosts(t *testing.T) {
 // TestDeferredFieldsComeAtOnce asks for fields later: a server may answer them at once,
 // and an answer to a POST is the only one.
 func TestDeferredFieldsComeAtOnce(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	root := w.Quiet(t).As(t, w.Superadmin)
 	rows := seed(t, w)

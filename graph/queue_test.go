@@ -33,6 +33,7 @@ func anImage(t *testing.T, w *managertest.World) {
 // Why a session waits is pushed when it is decided, and so is the queue; to whom
 // the session is out of sight, without what would tell whose it is.
 func TestReasonsAndQueuesArePushed(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	anImage(t, w)
 	m := w.Start(t)
@@ -100,6 +101,7 @@ func read(t *testing.T, s *socket, into any) {
 
 // What is asked of a queue costs as many statements whatever its length.
 func TestStatementsOfAQueue(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	anImage(t, w)
 	m := w.Quiet(t)

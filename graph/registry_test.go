@@ -17,6 +17,7 @@ import (
 // A registry gets another name and other credentials, which no answer has, and goes when
 // no session needs it any more; its host is free again.
 func TestRegistriesChange(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	ctx := w.System(t)

@@ -124,6 +124,7 @@ func render(s *ast.Schema, chain []*ast.FieldDefinition) string {
 // No list costs more SQL when it has more rows, and none more than one
 // statement a level, one for each total and one for who asks.
 func TestStatementsDoNotGrowWithRows(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	root, member := m.As(t, w.Superadmin), m.As(t, w.A.Member)
@@ -174,6 +175,7 @@ func TestStatementsDoNotGrowWithRows(t *testing.T) {
 }
 
 func TestNodesAreReadTogether(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	root := m.As(t, w.Superadmin)

@@ -8,6 +8,7 @@ import (
 var withoutEntity = map[string]bool{}
 
 func TestEveryMutationIsAboutAnEntity(t *testing.T) {
+	t.Parallel()
 	s := published(t)
 	want := map[string]string{
 		"createUser": "user", "setMembership": "project", "revokeLoginSession": "credential", "forgetImage": "image",

@@ -132,6 +132,7 @@ func touch(t *testing.T, m *managertest.Manager, owner *ent.User, id uuid.UUID, 
 const sessionChanged = `subscription($id: ID) { sessionChanged(id: $id) { id name usage { slot } kernels { allocations { device { deviceId } } } } }`
 
 func TestChangesReachWhoMaySeeThem(t *testing.T) {
+	t.Parallel()
 	w, m, mine, theirs := world(t)
 	member, stranger := open(t, m.As(t, w.A.Member)), open(t, m.As(t, w.B.Lead))
 	admin := open(t, m.As(t, w.Superadmin))
@@ -174,6 +175,7 @@ func TestChangesReachWhoMaySeeThem(t *testing.T) {
 }
 
 func TestOneSessionIsFollowed(t *testing.T) {
+	t.Parallel()
 	w, m, mine, theirs := world(t)
 	s := open(t, m.As(t, w.A.Member))
 	s.subscribe("theirs", sessionChanged, managertest.Vars{"id": theirs.ID})
@@ -220,6 +222,7 @@ func subscriptionStatements(t *testing.T, w *managertest.World, m *managertest.M
 // A reader that does not read holds up no one, and finds the present state in
 // the end.
 func TestSlowReader(t *testing.T) {
+	t.Parallel()
 	w, m, mine, _ := world(t)
 	slow, quick := open(t, m.As(t, w.A.Member)), open(t, m.As(t, w.A.Member))
 	for _, s := range []*socket{slow, quick} {
@@ -238,6 +241,7 @@ func TestSlowReader(t *testing.T) {
 }
 
 func TestSocketsAreForOwnPages(t *testing.T) {
+	t.Parallel()
 	w, m, _, _ := world(t)
 	c := m.As(t, w.A.Member)
 	for _, origin := range []string{"https://evil.example", "http://" + strings.TrimPrefix(m.URL, "http://") + ".evil.example", "null", ""} {
@@ -273,6 +277,7 @@ func TestSocketsAreForOwnPages(t *testing.T) {
 }
 
 func TestRevokedLoginClosesTheSocket(t *testing.T) {
+	t.Parallel()
 	w, m, mine, _ := world(t)
 	c := m.As(t, w.A.Member)
 	s := open(t, c)
@@ -293,6 +298,7 @@ func TestRevokedLoginClosesTheSocket(t *testing.T) {
 }
 
 func TestNothingOfOthers(t *testing.T) {
+	t.Parallel()
 	w, m, mine, theirs := world(t)
 	ctx := w.System(t)
 	member := m.As(t, w.A.Member)

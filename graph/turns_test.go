@@ -13,6 +13,7 @@ import (
 // One person sends 50 slow queries at once. A share of the connections to the database is
 // theirs, and the others are served meanwhile; those beyond a number are refused.
 func TestFloodOfQueries(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	w.Configure = func(c *manager.Config) { c.QueryTimeout = managertest.Timeout }
 	m := w.Start(t)

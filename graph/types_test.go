@@ -14,6 +14,7 @@ import (
 // A group takes the types of sessions that it allows; another is refused with the
 // group's name and what it takes. One that is inactive is as if it were not there.
 func TestSessionTypesOfGroups(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m, ctx := w.Quiet(t), w.System(t)
 	member := m.As(t, w.A.Member)
@@ -48,6 +49,7 @@ func TestSessionTypesOfGroups(t *testing.T) {
 
 // A refusal names every limit that is in the way, whole, for programs to read.
 func TestRefusalListsEveryLimit(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m, ctx := w.Quiet(t), w.System(t)
 	seed(t, w).more(1)

@@ -3,10 +3,13 @@ package manager_test
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +48,7 @@ func find(rows []auditRow, action, result string) *auditRow {
 }
 
 func TestTrail(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	root, admin, member, stranger := m.As(t, w.Superadmin), m.As(t, w.A.Admin), m.As(t, w.A.Member), m.As(t, w.B.Admin)
@@ -112,6 +116,7 @@ func export(t *testing.T, c *managertest.Client, query string) *http.Response {
 }
 
 func TestAuditExport(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	root, admin := m.As(t, w.Superadmin), m.As(t, w.A.Admin)
@@ -164,6 +169,7 @@ func TestAuditExport(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	root, member := m.As(t, w.Superadmin), m.As(t, w.A.Member)
@@ -198,5 +204,80 @@ func TestRetention(t *testing.T) {
 	audit.New(w.Client, slog.Default()).Sweep(t.Context(), time.Now())
 	if n := w.Client.AuditEntry.Query().CountX(w.System(t)); n != kept || kept == 0 {
 		t.Errorf("%d rows are left, not %d", n, kept)
+	}
+}
+
+// A long trail goes out as it is, in order and whole, and is never in memory;
+// what a spreadsheet would run is text.
+func TestLongTrailIsStreamed(t *testing.T) {
+	w := managertest.New(t)
+	m := w.Quiet(t)
+	root := m.As(t, w.Superadmin)
+	const rows = 100_000
+	begins := []string{"=", "+", "-", "@", "\t=", "\r=", "\n=", "a,\"b\"", "plain"}
+	begin := "CASE i % 9"
+	for i, b := range begins {
+		begin += fmt.Sprintf(" WHEN %d THEN %s", i, "E'"+strings.NewReplacer("\t", `\t`, "\r", `\r`, "\n", `\n`, "'", `\'`).Replace(b)+"'")
+	}
+	if _, err := w.Client.ExecContext(w.System(t), `INSERT INTO audit_entries (id, at, action, result, message, request_id)
+		SELECT gen_random_uuid(), timestamptz '2026-01-01' + i * interval '1 s', 'made', 'OK', `+begin+` END || repeat('x', 400), i::text
+		FROM generate_series(0, $1::int - 1) i`, rows); err != nil {
+		t.Fatal(err)
+	}
+	resp := export(t, root, "?to="+time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+	live := func() uint64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return s.HeapAlloc
+	}
+	in := csv.NewReader(resp.Body)
+	in.ReuseRecord = true
+	header, err := in.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := map[string]int{}
+	for i, name := range header {
+		column[name] = i
+	}
+	var least, most uint64
+	n := 0
+	for ; ; n++ {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("after %d rows: %v", n, err)
+		}
+		if i, err := strconv.Atoi(row[column["request_id"]]); err != nil || i != n {
+			t.Fatalf("row %d is %q", n, row[column["request_id"]])
+		}
+		want := begins[n%9]
+		if strings.ContainsAny(want[:1], "=+-@\t\r\n") {
+			want = "'" + want
+		}
+		want = strings.ReplaceAll(want, "\r\n", "\n")
+		if got := row[column["message"]]; got != want+strings.Repeat("x", 400) {
+			t.Fatalf("row %d says %.20q, want %.20q", n, got, want)
+		}
+		if n%10_000 == 5_000 {
+			h := live()
+			if least == 0 || h < least {
+				least = h
+			}
+			most = max(most, h)
+		}
+	}
+	if n != rows {
+		t.Errorf("%d rows of %d", n, rows)
+	}
+	t.Logf("the heap has %d to %d KiB while %d MiB go out", least>>10, most>>10, rows*500>>20)
+	if most-least > 8<<20 {
+		t.Errorf("the heap grows by %d KiB", (most-least)>>10)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 // Two clusters share an etcd: neither sees a key of the other.
 func TestEtcdPrefix(t *testing.T) {
+	t.Parallel()
 	endpoint := testenv.Etcd(t)
 	open := func(prefix string) *clientv3.Client {
 		c, err := Etcd{Endpoints: []string{endpoint}, Prefix: prefix}.open(nil)
@@ -49,6 +50,7 @@ func TestEtcdPrefix(t *testing.T) {
 
 // An etcd with TLS and users lets in those alone who trust its certificate and have the password.
 func TestEtcdWithTLSAndUsers(t *testing.T) {
+	t.Parallel()
 	endpoint, ca := secureEtcd(t)
 	root, err := Etcd{Endpoints: []string{endpoint}, CA: ca}.open(nil)
 	if err != nil {

@@ -1,9 +1,7 @@
 package manager_test
 
 import (
-	"slices"
 	"testing"
-	"time"
 
 	entagent "github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -48,25 +46,19 @@ func TestAgentIsExpelled(t *testing.T) {
 	}
 	n.stop()
 	managertest.Eventually(t, "nobody holds a tunnel of the name", func() bool { return !c.m.Reaches("a") && !second.Reaches("a") })
+	said := newJournal()
+	c.log = said.Logger
 	refused := c.runAgent(t, &old, "", c.m)
 	defer refused()
-	if c.comesBack(t, "a", second) {
-		t.Error("the certificate of the expelled agent opens a tunnel again")
-	}
+	managertest.Eventually(t, "the expelled agent is refused", func() bool {
+		if c.m.Reaches("a") || second.Reaches("a") {
+			t.Fatal("the certificate of the expelled agent opens a tunnel again")
+		}
+		return len(said.lines("refused: ask for a new join token")) > 0
+	})
 	refused()
+	c.log = nil
 	// With a new token the same directory is good again.
 	c.join(t, &old, c.m)
 	c.noDrift(t)
-}
-
-// comesBack reports whether an agent is connected within the time in which it has tried
-// several times.
-func (c *cluster) comesBack(t *testing.T, name string, others ...*managertest.Manager) bool {
-	t.Helper()
-	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-		if slices.ContainsFunc(append(others, c.m), func(m *managertest.Manager) bool { return m.Reaches(name) }) {
-			return true
-		}
-	}
-	return false
 }

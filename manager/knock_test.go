@@ -15,6 +15,7 @@ import (
 
 // TestKnocksAreBounded opens WebSockets that say nothing.
 func TestKnocksAreBounded(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	dial := func(c *managertest.Client) (*websocket.Conn, int) {

@@ -99,6 +99,7 @@ func TestLeaderAfterTheFenceMoved(t *testing.T) {
 
 // While no one leads, people are told so, and managers still answer them.
 func TestNobodyLeads(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	etcd := w.Etcd(t)
 	const before = "election//berth/leader/0" // stands for a candidate that does not lead

@@ -202,7 +202,14 @@ func TestEightUnderALimitOfFour(t *testing.T) {
 	})
 	// A lower limit ends nothing, and what runs already counts.
 	pol.Update().SetTotalSlots(resource.Slots{"cpu": 100}).ExecX(ctx)
-	time.Sleep(300 * time.Millisecond)
+	managertest.Eventually(t, "those that wait say the lower limit", func() bool {
+		for _, w := range c.Client.Session.Query().Where(session.StatusEQ(lifecycle.Pending)).AllX(ctx) {
+			if w.Pending == nil || len(w.Pending.Limits) != 1 || w.Pending.Limits[0].Limit != "0.1" {
+				return false
+			}
+		}
+		return true
+	})
 	if n := running(); n != 4 {
 		t.Errorf("%d run after the limit was lowered", n)
 	}

@@ -12,6 +12,7 @@ import (
 )
 
 func TestMetricsAreForTheOperator(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("of the operator\n"), 0o600); err != nil {

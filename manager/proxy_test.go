@@ -66,7 +66,8 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 	}
 
 	d.stop()
-	d.cfg.JoinToken = ""
+	said := newJournal()
+	d.cfg.JoinToken, d.cfg.Logger = "", said.Logger
 	d.start(t, nil)
 	served(t, true)
 
@@ -81,14 +82,18 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 		root.Must(t, remove, managertest.Vars{"n": "far"}, nil)
 	}
 	served(t, false)
-	// Nor does it come back by itself, which it tries within 10 s, or started again.
+	// Nor does it come back by itself, or started again: it tries, and is refused.
+	managertest.Eventually(t, "the removed proxy is refused", func() bool { return len(said.lines("refused: ask for a new join token")) > 0 })
 	d.stop()
+	again := newJournal()
+	d.cfg.Logger = again.Logger
 	d.run(t, nil)
-	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+	managertest.Eventually(t, "the removed proxy is refused after it was started again", func() bool {
 		if reached() {
 			t.Fatal("a proxy that was removed serves its volume")
 		}
-	}
+		return len(again.lines("refused: ask for a new join token")) > 0
+	})
 	d.stop()
 
 	// Who looks at its volume after a while sees that no one serves it.

@@ -27,6 +27,10 @@ directory, each on every built-in machine that names it.
 Exit code: 0 nothing failed, 1 a check failed, 2 it could not be run.
 `
 
+// machinesAtOnce is how many machines a table has at the same time: most of a check's time
+// goes by while plugins start and wait.
+const machinesAtOnce = 4
+
 func main() { conformance.Main(contract()) }
 
 func contract() conformance.Suite {
@@ -36,7 +40,7 @@ func contract() conformance.Suite {
 	var machines conformance.List
 	fs.Var(&machines, "fixture", "machine to run on, a built-in `NAME`, a directory or a YAML file; may be given again")
 
-	s := conformance.Suite{Usage: usage, Flags: fs, Columns: columns}
+	s := conformance.Suite{Usage: usage, Flags: fs, Columns: columns, AtOnce: machinesAtOnce}
 	for _, c := range acceleratortest.Checks() {
 		s.Checks = append(s.Checks, suite.Check{Name: c.Name, Want: c.Want})
 	}
@@ -63,8 +67,10 @@ func environments(p acceleratortest.Plugin, machines []string) []conformance.Env
 		machines = []string{""}
 	}
 	var out []conformance.Environment
-	for _, p.Fixture = range machines {
-		out = append(out, conformance.Environment{Name: p.Fixture, Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
+	for _, machine := range machines {
+		p := p // each has its own machine
+		p.Fixture = machine
+		out = append(out, conformance.Environment{Name: machine, Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
 			return acceleratortest.Run(ctx, p, only, report)
 		}})
 	}

@@ -46,6 +46,8 @@ type Suite struct {
 	Environments func(binary string, env []string) ([]Environment, error)
 	// Columns returns the environments of all plugins in a directory. Optional.
 	Columns func(dir string) ([]Column, error)
+	// AtOnce is how many environments of a table run at the same time; 0 = one by one.
+	AtOnce int
 }
 
 // Main is the main function of a suite's command.

@@ -49,27 +49,65 @@ func table(ctx context.Context, s Suite, dir string, only []string, w io.Writer)
 	if err != nil {
 		return false, err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	free := make(chan struct{}, max(s.AtOnce, 1))
+	runs := make([][]<-chan run, len(columns))
+	for i, c := range columns {
+		for _, e := range c.Environments {
+			runs[i] = append(runs[i], begin(ctx, e, only, free))
+		}
+	}
 	var found []*findings
 	all := sums{}
-	for _, c := range columns {
+	for i, c := range columns {
 		f := &findings{plugin: c.Plugin, cells: map[string]suite.Outcome{}}
-		for _, l := range c.Environments {
-			began, sums := time.Now(), sums{}
-			err := l.Run(ctx, only, func(r suite.Result) {
+		for j, e := range c.Environments {
+			r, sums := <-runs[i][j], sums{}
+			if r.err != nil && err == nil {
+				err = fmt.Errorf("%s on %q: %w", c.Plugin, e.Name, r.err)
+				stop()
+			}
+			if err != nil {
+				continue // the others end before this returns
+			}
+			for _, r := range r.results {
 				sums[r.Outcome]++
 				all[r.Outcome]++
-				f.add(l.Name, r)
-			})
-			if err != nil {
-				return false, fmt.Errorf("%s on %q: %w", c.Plugin, l.Name, err)
+				f.add(e.Name, r)
 			}
-			fmt.Fprintf(w, "%-13s %33s %5.0f s  %s\n", c.Plugin, sums, time.Since(began).Seconds(), cmp.Or(l.Name, "nothing made for it"))
+			fmt.Fprintf(w, "%-13s %33s %5.0f s  %s\n", c.Plugin, sums, r.took.Seconds(), cmp.Or(e.Name, "nothing made for it"))
 		}
 		found = append(found, f)
+	}
+	if err != nil {
+		return false, err
 	}
 	draw(w, s.Checks, found)
 	fmt.Fprintln(w, all)
 	return all[suite.Failed] > 0, nil
+}
+
+// run is what the checks of one plugin in one environment found.
+type run struct {
+	results []suite.Result
+	took    time.Duration
+	err     error
+}
+
+// begin runs the checks in an environment as soon as one of the places is free.
+func begin(ctx context.Context, e Environment, only []string, free chan struct{}) <-chan run {
+	out := make(chan run, 1)
+	go func() {
+		free <- struct{}{}
+		defer func() { <-free }()
+		var r run
+		began := time.Now()
+		r.err = e.Run(ctx, only, func(one suite.Result) { r.results = append(r.results, one) })
+		r.took = time.Since(began)
+		out <- r
+	}()
+	return out
 }
 
 // findings are the results of one plugin, a column of the table.

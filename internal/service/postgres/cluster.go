@@ -127,7 +127,7 @@ func (c *cluster) admit(dir string) error {
 // tests that run side by side a handful each.
 func (c *cluster) connections() string {
 	if c.volatile {
-		return "300"
+		return "800" // of many tests at once
 	}
 	return "60"
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,9 +18,13 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// spoilings is the maximum number of files to corrupt. A fixed seed selects them on a machine with
-// more files.
-const spoilings = 100
+const (
+	// spoilings is the maximum number of files to corrupt. A fixed seed selects them on a
+	// machine with more files.
+	spoilings = 100
+	// spoilTime ends the check earlier on a busy machine, and leaves time for the last file.
+	spoilTime = checkTimeout / 2
+)
 
 // rubbish has corruptions that no driver would cause.
 var rubbish = map[string]func(t *bench, file string) error{
@@ -59,8 +64,8 @@ func garbage(ctx context.Context, b *bench) error {
 	alike := families(files)
 	random := rand.New(rand.NewPCG(5, 8))
 	random.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
-	n := 0
-	for ; n < spoilings && ctx.Err() == nil; n++ {
+	n, began := 0, time.Now()
+	for ; n < spoilings && time.Since(began) < spoilTime; n++ {
 		file, kind := files[n%len(files)], kinds[(n+n/len(files))%len(kinds)]
 		if n >= len(files)*len(kinds) {
 			break

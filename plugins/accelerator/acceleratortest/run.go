@@ -11,7 +11,7 @@ import (
 
 const (
 	// checkTimeout limits one check.
-	checkTimeout = 90 * time.Second
+	checkTimeout = 3 * time.Minute
 	// timeout is the limit for operations to which the contract allows 5 s, because the suite must
 	// also pass on a busy machine.
 	timeout = 15 * time.Second

@@ -26,6 +26,7 @@ import (
 // However many superadmins take each other's role, activity or domain away at
 // one moment, one stays who may change everything.
 func TestOneSuperadminStays(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	ctx := w.System(t)
@@ -199,6 +200,7 @@ func signUp(t *testing.T, m *managertest.Manager, form managertest.Vars) (*http.
 
 // An invitation makes one user of the address it was made for, once and in time.
 func TestInvitationIsForOne(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	ctx := w.System(t)

@@ -81,6 +81,7 @@ func hostile(s *ast.Schema, t *ast.Type, round, depth int) (any, bool) {
 // argument: no one is told of statements, paths or stacks, and none finds the
 // server at a loss.
 func TestErrorsTellNothingOfTheInside(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	rows := seed(t, w)

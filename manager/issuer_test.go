@@ -121,6 +121,7 @@ func (p *provider) write(header, claims map[string]any, sign func([]byte) []byte
 // An ID token counts when the issuer's own key signed it, by an algorithm of
 // which a public key is not a secret, for us and for now. All others log no one in.
 func TestTokensOfIssuers(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	p := newProvider(t)

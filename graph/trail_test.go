@@ -15,6 +15,7 @@ import (
 // failed by who may, denied to who may not, denied to no one in particular, and
 // one whose input could not be read.
 func TestEveryMutationIsInTheTrail(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	ctx := w.System(t)

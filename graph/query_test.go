@@ -26,6 +26,7 @@ import (
 // What a variable cannot be is refused as the asker's mistake, with the same
 // class whatever it is, and before anything runs.
 func TestVariablesOfWrongKinds(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	member := m.As(t, w.A.Member)
@@ -99,6 +100,7 @@ func TestVariablesOfWrongKinds(t *testing.T) {
 // A body is read up to the limit and not one byte further; a body that is not
 // what its headers say runs nothing.
 func TestBodiesAtTheLimit(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	member := m.As(t, w.A.Member)
@@ -185,6 +187,7 @@ func TestBodiesAtTheLimit(t *testing.T) {
 // What changes something takes JSON by POST: a page of another origin can send
 // neither.
 func TestOnlyPostedJSON(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	member := m.As(t, w.A.Member)
@@ -246,6 +249,7 @@ func list(field, order, cursor string) (string, managertest.Vars) {
 // A cursor is a place in the list that gave it: another list, or the same list
 // in another order, does not take it, and neither one that someone made.
 func TestCursorsOfOtherLists(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	root := m.As(t, w.Superadmin)
@@ -314,6 +318,7 @@ func TestCursorsOfOtherLists(t *testing.T) {
 
 // No list at any depth gives a billion.
 func TestNoListGivesABillion(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	root := m.As(t, w.Superadmin)
@@ -370,6 +375,7 @@ var shared = map[id.Kind]bool{
 // node(id) gives nothing of another tenant, whatever it is, nor anything for an
 // id that says it is of another kind.
 func TestNodesOfOtherTenants(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	rows := seed(t, w)
@@ -462,6 +468,7 @@ func TestNodesOfOtherTenants(t *testing.T) {
 // Whatever can be followed of one object: of another's there is an error and no
 // data, and the socket continues.
 func TestSubscriptionsToOthers(t *testing.T) {
+	t.Parallel()
 	w, m, mine, theirs := world(t)
 	ctx := w.System(t)
 	ids := map[string]uuid.UUID{

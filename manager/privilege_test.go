@@ -23,6 +23,7 @@ import (
 
 // No one gives themselves, by fields that are not for them, what others give.
 func TestNobodyGivesHimselfMore(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	ctx := w.System(t)

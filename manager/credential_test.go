@@ -73,6 +73,7 @@ func from(t *testing.T, host byte) *http.Client {
 
 // Every route asks who is there, and takes nothing that someone made themselves.
 func TestForgedCredentials(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	jwt := func(header string) string {
@@ -207,6 +208,7 @@ func TestUnknownUserCostsTheSame(t *testing.T) {
 // A reset gives a password for one use: it opens one account, must be replaced
 // at once, and is worth nothing after that or after the next reset.
 func TestResetPasswordIsForOnce(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	reset := func(as, of *ent.User) (string, managertest.Errors) {
@@ -251,6 +253,7 @@ func TestResetPasswordIsForOnce(t *testing.T) {
 // What a peer that no one trusts says of others before it is not believed: not
 // by limits, nor the history, nor the trail, nor where a browser is sent.
 func TestForwardedHeadersOfStrangers(t *testing.T) {
+	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	claims := func(i int) []string {
