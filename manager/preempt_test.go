@@ -80,7 +80,7 @@ func TestSessionMakesRoom(t *testing.T) {
 	if s := c.session(t, stays); s.Status != lifecycle.Running {
 		t.Errorf("what is not preemptible is %s", s.Status)
 	}
-	if e := c.Client.SessionEvent.Query().Where(sessionevent.SessionID(urgent), sessionevent.Code("waiting")).AllX(c.System(t)); len(e) > 0 && !strings.Contains(e[len(e)-1].Message, "ends for it") {
+	if e := c.Client.SessionEvent.Query().Where(sessionevent.SessionID(urgent), sessionevent.Code("waiting")).AllX(c.System(t)); len(e) > 0 && !strings.Contains(e[len(e)-1].Message, "ended for it") {
 		t.Errorf("it waited as %q", e[len(e)-1].Message)
 	}
 	c.check(t, false)
