@@ -70,7 +70,7 @@ async function policies() {
   await form.getByText("Enter a number, or leave empty.").waitFor();
   await form.getByLabel("Slots in use at once: cpu").fill("4");
   await form.getByLabel("Slots in use at once: mem").fill("8");
-  await form.getByRole("radiogroup", { name: "All other slots" }).getByText("zero").click();
+  await form.getByRole("radiogroup", { name: "All other resources" }).getByText("zero").click();
   await field(form, "Concurrent sessions").fill("2");
   await field(form, "Session lifetime").fill("12h");
   await look("policy-form");
@@ -211,8 +211,8 @@ async function presets() {
     await button("New preset").click();
     const form = dialog("New preset");
     await field(form, "Name").fill(name);
-    await form.getByLabel("Requested slots: cpu").fill(cpu);
-    await form.getByLabel("Requested slots: mem").fill("256 MiB");
+    await form.getByLabel("Requested resources: CPU").fill(cpu);
+    await form.getByLabel("Requested resources: Memory").fill("256 MiB");
     if (name === fits) {
       await field(form, "Shared memory").fill("128m");
       await look("preset-form");

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
 import { useKeys } from "../hooks/useKeys";
@@ -11,6 +11,7 @@ import { tell, useSessionChanges } from "../hooks/useSessionChanges";
 import { toast } from "../hooks/useToasts";
 import { ViewerProvider, ViewerQuery } from "../hooks/useViewer";
 import { t } from "../i18n";
+import { nameSlots } from "../slots";
 import { seesSome } from "./admin/nav";
 import { useInvitations } from "./folder/useInvitations";
 import { Help } from "./Help";
@@ -65,6 +66,7 @@ export function Frame() {
   const [wish, setWish] = useState<LaunchWish | null>(null);
   const navigate = useNavigate();
   const viewer = data?.viewer;
+  useMemo(() => nameSlots(data?.slotTypes ?? []), [data?.slotTypes]);
   const shown = places.filter((p) => p.to !== "/admin" || (viewer && seesSome(viewer)));
   const launch = (begin: LaunchWish = {}) => setWish(begin);
 

@@ -2,6 +2,7 @@ import { Button, CopyButton } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { Failure } from "../api/errors";
 import { t } from "../i18n";
+import { withSlotNames } from "../slots";
 
 export function Copy({ value, label }: { value: string; label?: string }) {
   return (
@@ -23,7 +24,7 @@ export function FailureNote({ failure, what }: { failure: Failure | null; what?:
     <div className="failure" role="alert">
       <div>
         {what ? <b>{what}: </b> : null}
-        {failure.message}
+        {withSlotNames(failure.message)}
         {failure.limit ? ` (${t("limit")} ${failure.limit})` : null}
       </div>
       <div className="codes">

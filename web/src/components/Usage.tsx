@@ -1,5 +1,6 @@
 import { t } from "../i18n";
-import { amount, bySlot, slotHours, slotName } from "./format";
+import { slotName } from "../slots";
+import { amount, bySlot, slotHours } from "./format";
 import { Meter } from "./Meter";
 
 interface Props {

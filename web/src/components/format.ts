@@ -1,4 +1,5 @@
 import { language } from "../i18n";
+import { slotName } from "../slots";
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
@@ -51,16 +52,6 @@ export function when(iso: string, now = new Date()): string {
   );
 }
 
-/** cuda.shares → cuda shares; kept short where people know the word. */
-export function slotName(slot: string): string {
-  if (slot === "cpu") return "CPU";
-  if (slot === "mem") return "Memory";
-  return slot
-    .replace(/\.shares$/, "")
-    .replace(/\.device$/, " device")
-    .replace(/\.mem$/, " memory");
-}
-
 export const isMemory = (slot: string) => slot === "mem" || slot.endsWith(".mem");
 
 export function amount(slot: string, decimal: string): string {
@@ -73,7 +64,7 @@ const order = (slot: string) => (slot === "cpu" ? 0 : slot === "mem" ? 1 : 2);
 
 export const bySlot = (a: string, b: string) => order(a) - order(b) || a.localeCompare(b);
 
-/** "1 CPU · 1 GiB · 0.5 cuda" */
+/** "1 CPU · 1 GiB · 0.5 fGPU" */
 export function slotsLine(slots: Record<string, string>): string {
   return Object.keys(slots)
     .filter((slot) => Number(slots[slot]) > 0)

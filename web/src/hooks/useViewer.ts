@@ -13,6 +13,7 @@ export const ViewerQuery = graphql(`
       projects { id name type }
       resourceGroups { id name }
     }
+    slotTypes { id name displayName unit icon }
   }
 `);
 

@@ -10,13 +10,13 @@ import { Holders } from "../components/device/Holders";
 import { LinkMatrix } from "../components/device/LinkMatrix";
 import { PluginNote } from "../components/device/PluginNote";
 import { mainSlot } from "../components/device/segments";
-import { slotName } from "../components/format";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
 import { extend, type Series } from "../components/session/series";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useSlotTypes } from "../hooks/useSlotTypes";
 import { t } from "../i18n";
+import { slotName } from "../slots";
 import { Lost } from "./Lost";
 
 // What changes of a device while one looks at it.

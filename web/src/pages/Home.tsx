@@ -13,6 +13,7 @@ import { useSessionChanges } from "../hooks/useSessionChanges";
 import { useStored } from "../hooks/useStored";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
+import { withSlotNames } from "../slots";
 
 const HomeQuery = graphql(`
   query Home($me: ID!, $from: Time!) {
@@ -105,7 +106,7 @@ export function Home() {
                       <b>{s.name}</b>
                     </Link>
                     <Status status={s.status} />
-                    <span className="dim">{s.pending?.summary}</span>
+                    <span className="dim">{withSlotNames(s.pending?.summary ?? "")}</span>
                     {s.pending ? (
                       <span className="push nowrap">{t("position {{n}}", { n: s.pending.position })}</span>
                     ) : null}

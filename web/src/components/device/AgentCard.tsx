@@ -1,9 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useNow } from "../../hooks/useNow";
-import { useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
-import { amount, duration, slotName } from "../format";
+import { slotName } from "../../slots";
+import { amount, duration } from "../format";
 import { Status } from "../Status";
 import { type DeviceView, Pool } from "./Cell";
 import { Conditions, Cordon, type Cordoned } from "./Cordon";
@@ -100,7 +100,6 @@ export function AgentCard({ agent }: { agent: AgentView }) {
 
 /** The short of a device; its own page has the rest. */
 function Detail({ device, load, cut }: { device: DeviceView; load: number | null; cut: boolean }) {
-  const types = useSlotTypes();
   const slot = mainSlot(device.capacity);
   const reason = why(device);
   return (
@@ -110,9 +109,7 @@ function Detail({ device, load, cut }: { device: DeviceView; load: number | null
         <Status status={standing(device, cut)} />
         <span className="dim">
           {device.model}
-          {slot
-            ? ` · ${amount(slot, device.capacity[slot] ?? "0")} ${types.get(slot)?.displayName || slotName(slot)}`
-            : ""}
+          {slot ? ` · ${amount(slot, device.capacity[slot] ?? "0")} ${slotName(slot)}` : ""}
           {load === null ? "" : ` · ${t("utilization {{n}} %", { n: Math.round(load) })}`}
         </span>
         <Link className="push" to="/cluster/devices/$id" params={{ id: device.id }}>

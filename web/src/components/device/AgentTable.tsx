@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { type SlotType, useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
-import { slotName } from "../format";
+import { slotName } from "../../slots";
 import { Status } from "../Status";
 import { type AgentView, utilization } from "./AgentCard";
 import { type DeviceView, describe } from "./Cell";

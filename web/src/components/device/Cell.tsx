@@ -1,6 +1,7 @@
 import { t } from "../../i18n";
+import { slotName } from "../../slots";
 import { stateWord } from "../../words";
-import { amount, slotName, trim } from "../format";
+import { amount, trim } from "../format";
 import { type Member, shortName, standing, why } from "./fleet";
 import { type Holder, held, mainSlot, type Segment, segments } from "./segments";
 

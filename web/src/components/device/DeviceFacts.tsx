@@ -1,9 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
+import { slotName } from "../../slots";
 import { readable } from "../../words";
-import { amount, bySlot, bytes, slotName } from "../format";
+import { amount, bySlot, bytes } from "../format";
 import { shortName } from "./fleet";
 
 interface Near {
@@ -40,15 +40,13 @@ const enforcements: Record<string, string> = {
 
 /** What there is to know of a device. */
 export function DeviceFacts({ device }: { device: Facts }) {
-  const types = useSlotTypes();
-  const unit = (slot: string) => types.get(slot)?.displayName || slotName(slot);
   const rows: [string, ReactNode][] = [
     [t("Vendor"), device.vendor],
     [t("Device"), <code key="id">{device.deviceId}</code>],
     ...Object.keys(device.capacity)
       .sort(bySlot)
       .map((slot): [string, ReactNode] => [
-        unit(slot),
+        slotName(slot),
         <span key={slot} title={slot}>
           {t("{{held}} of {{all}} in use", {
             held: amount(slot, device.occupied[slot] ?? "0"),

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { type SlotType, useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
-import { slotName } from "../format";
+import { slotName } from "../../slots";
 import { Status } from "../Status";
 import { Cell, type DeviceView } from "./Cell";
 import { type Family, leaves, shortName, standing, type Trouble, troubles } from "./fleet";
@@ -40,7 +40,7 @@ export function FamilyBerths({ family, load, opened, onOpen, children }: Props) 
       <div className="row tight">
         <Glyph icon={iconOf(family.plugin, family.slots, types)} />
         <b>{family.vendor || family.plugin}</b>
-        <span className="dim">{namesOf(family.slots, types)}</span>
+        <span className="dim">{namesOf(family.slots)}</span>
         <span className="push dim">{t("{{busy}} of {{all}} in use", { busy, all: given.length })}</span>
       </div>
       <div className="quay">
@@ -109,7 +109,5 @@ export const iconOf = (plugin: string, slots: readonly string[], types: Types) =
   [...types.values()].find((s) => s.name.startsWith(`${plugin}.`))?.icon ??
   "";
 
-export const namesOf = (slots: readonly string[], types: Types) =>
-  [...new Set(slots.filter((s) => !s.endsWith(".mem")).map((s) => types.get(s)?.displayName || slotName(s)))].join(
-    ", ",
-  );
+export const namesOf = (slots: readonly string[]) =>
+  [...new Set(slots.filter((s) => !s.endsWith(".mem")).map((s) => slotName(s)))].join(", ");

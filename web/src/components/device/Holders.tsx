@@ -1,12 +1,11 @@
 import { Link } from "@tanstack/react-router";
-import { useSlotTypes } from "../../hooks/useSlotTypes";
 import { t } from "../../i18n";
-import { amount, slotName } from "../format";
+import { slotName } from "../../slots";
+import { amount } from "../format";
 import { type DeviceShare, segments } from "./segments";
 
 /** Who holds which part of a device. */
 export function Holders({ device }: { device: DeviceShare }) {
-  const types = useSlotTypes();
   const parts = segments(device);
   if (parts.length === 0) return <p className="dim">{t("Not in use.")}</p>;
   return (
@@ -23,7 +22,7 @@ export function Holders({ device }: { device: DeviceShare }) {
           {p.kind === "mine" ? <span className="dim">{t("yours")}</span> : null}
           <span className="push">
             {Object.entries(p.amounts)
-              .map(([s, n]) => `${amount(s, n)} ${types.get(s)?.displayName || slotName(s)}`)
+              .map(([s, n]) => `${amount(s, n)} ${slotName(s)}`)
               .join(" + ")}
           </span>
         </li>

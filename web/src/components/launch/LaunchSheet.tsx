@@ -1,142 +1,32 @@
-import { Button, Drawer, NumberInput, SegmentedControl, TextInput } from "@mantine/core";
-import { useNavigate } from "@tanstack/react-router";
-import { useRef, useState } from "react";
-import { byField } from "../../api/errors";
-import { graphql } from "../../api/graphql";
-import { useAction } from "../../hooks/useAction";
-import { type LaunchWish, launchedHere } from "../../hooks/useLaunch";
-import { useLiveQuery } from "../../hooks/useLiveQuery";
-import { useStored } from "../../hooks/useStored";
+import { Button, Drawer, TextInput } from "@mantine/core";
+import type { LaunchWish } from "../../hooks/useLaunch";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
-import { largest } from "../device/largest";
-import { bytes, slotsLine } from "../format";
 import { FailureNote } from "../Note";
+import { Amounts } from "./Amounts";
 import { Disk } from "./Disk";
 import { Folders } from "./Folders";
-import { NoImage } from "./NoImage";
+import { Images } from "./Images";
 import { Places } from "./Places";
-import { PresetFit } from "./PresetFit";
+import { Presets } from "./Presets";
 import { Preview } from "./Preview";
-import { acceleratorSlots, byHand, byPreset, byRecent, check, inputOf, sizeOf, usual, type Wish } from "./request";
-import { Share } from "./Share";
+import { byHand } from "./request";
+import { SessionType } from "./SessionType";
 import { Sizes } from "./Sizes";
-import { Tiles } from "./Tiles";
+import { useLaunchForm } from "./useLaunchForm";
 import { WhenAndWhere } from "./WhenAndWhere";
 import "./launch.css";
 
-const LaunchQuery = graphql(`
-  query Launch {
-    images(first: 100, where: { status: alive }, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name reference sizeBytes minimumSlots } }
-    }
-    vfolders(first: 100, where: { status: ready }) {
-      edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } }
-    }
-    slotTypes { id name quantum allowedCounts }
-    agents(first: 50) {
-      edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
-    }
-  }
-`);
+interface Props {
+  wish: LaunchWish;
+  onClose: () => void;
+}
 
-const PresetsQuery = graphql(`
-  query LaunchPresets($project: ID, $group: ID) {
-    resourcePresets(resourceGroup: $group) {
-      id name description slots shmBytes fit(project: $project, resourceGroup: $group) { state reason }
-    }
-  }
-`);
-
-const CreateSession = graphql(`
-  mutation CreateSession($input: CreateSessionInput!) {
-    createSession(input: $input) { session { id version name status } }
-  }
-`);
-
-const fields = [
-  "image",
-  "command",
-  "name",
-  "slots.cpu",
-  "slots.mem",
-  "slots",
-  "diskBytes",
-  "mounts",
-  "project",
-  "resourceGroup",
-  "startsAt",
-  "dependsOn",
-  "lifetime",
-  "priority",
-  "preemptible",
-  "agents",
-  "strictAgents",
-  "sessionGroup",
-];
-
-/** The least that an image asks for, if it asks for anything. */
-const needs = (minimum: Record<string, string>) =>
-  Object.keys(minimum).length > 0 ? t("needs {{slots}}", { slots: slotsLine(minimum) }) : "";
-
-export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish; onClose: () => void }) {
+/** The form that starts a session. Its fields scroll; the preview and the button stay in sight below them. */
+export default function LaunchSheet({ wish: begin, onClose }: Props) {
   const viewer = useViewer();
-  const navigate = useNavigate();
-  const { data, failure: unread } = useLiveQuery({ query: LaunchQuery });
-  const { run, busy, failure } = useAction(CreateSession);
-  const [recent, setRecent] = useStored<string[]>("images", []);
-  const [tried, setTried] = useState(false);
-  const key = useRef(crypto.randomUUID());
-  const [wish, setWish] = useState<Wish>({
-    image: begin.image ?? "",
-    mode: begin.command ? "batch" : "interactive",
-    command: begin.command ?? "",
-    name: "",
-    ...sizeOf(begin.slots),
-    preset: null,
-    disk: "",
-    folders: begin.folder ? [{ id: begin.folder, readOnly: begin.readOnly ?? false }] : [],
-    project: viewer.projects[0]?.id ?? null,
-    group: viewer.resourceGroups[0]?.id ?? null,
-    ...usual,
-  });
-  const set = (more: Partial<Wish>) => {
-    // A changed request is another request, not a repetition.
-    key.current = crypto.randomUUID();
-    setWish((w) => ({ ...w, ...more }));
-  };
-
-  const images = byRecent(
-    (data?.images.edges ?? []).flatMap((e) => (e?.node ? [e.node] : [])),
-    recent,
-  );
-  const agents = (data?.agents.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
-  const slots = acceleratorSlots(agents);
-  const full: Wish = {
-    ...wish,
-    image: wish.image || (images[0]?.reference ?? ""),
-    slot: wish.slot || (slots[0] ?? ""),
-  };
-  const most = largest(agents, full.slot);
-  const type = data?.slotTypes.find((s) => s.name === full.slot);
-  const offered = useLiveQuery({ query: PresetsQuery, variables: { project: wish.project, group: wish.group } });
-  const presets = offered.data?.resourcePresets ?? [];
-
-  const { field: refused, rest } = byField(failure, fields);
-  const wrong = { ...refused, ...(tried ? check(full) : {}) };
-
-  async function submit(event: React.FormEvent) {
-    event.preventDefault();
-    setTried(true);
-    if (Object.keys(check(full)).length > 0) return;
-    const done = await run({ input: inputOf(full, key.current) });
-    if (!done) return;
-    setRecent([full.image, ...recent.filter((r) => r !== full.image)].slice(0, 8));
-    launchedHere.add(done.createSession.session.id);
-    onClose();
-    await navigate({ to: "/sessions/$id", params: { id: done.createSession.session.id } });
-  }
-
+  const { wish, set, offer, wrong, rest, busy, submit } = useLaunchForm(begin, onClose);
+  const why = (field: string) => wrong[field] && t(wrong[field]);
   return (
     <Drawer
       opened
@@ -145,131 +35,37 @@ export default function LaunchSheet({ wish: begin, onClose }: { wish: LaunchWish
       size={520}
       title={t("Launch a session")}
       closeButtonProps={{ "aria-label": t("Close") }}
+      classNames={{ content: "launch-sheet", body: "launch-body" }}
     >
-      <form className="stack" style={{ gap: 18 }} onSubmit={submit} noValidate>
-        <FailureNote failure={unread} />
-        {data && images.length === 0 ? (
-          <NoImage />
-        ) : (
-          <Tiles
-            first
-            label={t("Image")}
-            chosen={full.image}
-            onChoose={(image) => set({ image })}
-            error={wrong.image && t(wrong.image)}
-            tiles={images.slice(0, 12).map((i) => ({
-              key: i.reference,
-              title: i.name,
-              note: (
-                <span className="dim">
-                  {[i.sizeBytes > 0 ? bytes(i.sizeBytes) : "", needs(i.minimumSlots)].filter(Boolean).join(", ")}
-                </span>
-              ),
-            }))}
+      <form onSubmit={submit} noValidate>
+        <div className="launch-fields stack">
+          <FailureNote failure={offer.failure} />
+          <Images offer={offer} chosen={wish.image} onChoose={(image) => set({ image })} error={why("image")} />
+          <Presets presets={offer.presets} wish={wish} onChange={set} />
+          <Sizes wish={wish} onChoose={(size) => set(byHand(size))} />
+          <Amounts offer={offer} wish={wish} wrong={wrong} onChange={set} />
+          <Disk wish={wish} error={why("diskBytes")} onChange={(disk) => set({ disk })} />
+          <SessionType wish={wish} error={why("command")} onChange={set} />
+          <Folders
+            all={offer.folders}
+            chosen={wish.folders}
+            onChoose={(folders) => set({ folders })}
+            error={wrong.mounts}
           />
-        )}
-        {presets.length > 0 ? (
-          <Tiles
-            wide
-            label={t("Preset")}
-            chosen={full.preset?.id ?? null}
-            onChoose={(id) => set(byPreset(presets.find((p) => p.id === id)!))}
-            tiles={presets.map((p) => ({
-              key: p.id,
-              title: p.name,
-              off: p.fit.state === "never",
-              note: (
-                <>
-                  <span className="dim" title={p.description || undefined}>
-                    {slotsLine(p.slots)}
-                  </span>
-                  <PresetFit fit={p.fit} />
-                </>
-              ),
-            }))}
+          <TextInput
+            label={t("Name")}
+            description={t("Leave empty to generate a name.")}
+            value={wish.name}
+            error={why("name")}
+            onChange={(e) => set({ name: e.currentTarget.value })}
           />
-        ) : null}
-        <Sizes wish={full} onChoose={(size) => set(byHand(size))} />
-        <div className="row" style={{ alignItems: "flex-start" }}>
-          <NumberInput
-            label={t("CPU")}
-            w={110}
-            min={0}
-            step={1}
-            decimalScale={3}
-            value={full.cpu}
-            error={wrong["slots.cpu"] && t(wrong["slots.cpu"])}
-            onChange={(v) => set(byHand({ cpu: Number(v) || 0 }))}
-          />
-          <NumberInput
-            label={t("Memory, GiB")}
-            w={130}
-            min={0}
-            step={1}
-            decimalScale={3}
-            value={full.mem}
-            error={wrong["slots.mem"] && t(wrong["slots.mem"])}
-            onChange={(v) => set(byHand({ mem: Number(v) || 0 }))}
-          />
+          <Places viewer={viewer} wish={wish} onChange={(place) => set({ ...place, preset: null })} wrong={wrong} />
+          <WhenAndWhere wish={wish} agents={offer.agents} wrong={wrong} onChange={set} />
+          <FailureNote failure={rest} />
         </div>
-        {slots.length > 0 ? (
-          <Share
-            slots={slots}
-            slot={full.slot}
-            share={full.share}
-            most={most}
-            quantum={Number(type?.quantum ?? 1)}
-            counts={type?.allowedCounts ?? []}
-            error={wrong.slots && t(wrong.slots)}
-            onSlot={(slot) => set(byHand({ slot, share: 0 }))}
-            onShare={(share) => set(byHand({ share }))}
-          />
-        ) : wrong.slots ? (
-          <p className="bad">{wrong.slots}</p>
-        ) : null}
-        <Disk wish={full} error={wrong.diskBytes && t(wrong.diskBytes)} onChange={(disk) => set({ disk })} />
-        <fieldset className="legendless">
-          <legend>{t("Session type")}</legend>
-          <SegmentedControl
-            aria-label={t("Session type")}
-            value={full.mode}
-            onChange={(mode) => set({ mode: mode as Wish["mode"] })}
-            data={[
-              { value: "interactive", label: t("Interactive") },
-              { value: "batch", label: t("Batch command") },
-            ]}
-          />
-          {full.mode === "batch" ? (
-            <TextInput
-              mt={8}
-              label={t("Command")}
-              className="mono"
-              placeholder="python3 train.py"
-              value={full.command}
-              error={wrong.command && t(wrong.command)}
-              onChange={(e) => set({ command: e.currentTarget.value })}
-            />
-          ) : null}
-        </fieldset>
-        <Folders
-          all={(data?.vfolders.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []))}
-          chosen={full.folders}
-          onChoose={(folders) => set({ folders })}
-          error={wrong.mounts}
-        />
-        <TextInput
-          label={t("Name")}
-          description={t("Leave empty to generate a name.")}
-          value={full.name}
-          error={wrong.name && t(wrong.name)}
-          onChange={(e) => set({ name: e.currentTarget.value })}
-        />
-        <Places viewer={viewer} wish={full} onChange={(place) => set({ ...place, preset: null })} wrong={wrong} />
-        <WhenAndWhere wish={full} agents={agents} wrong={wrong} onChange={set} />
-        <FailureNote failure={rest} />
-        <div className="sheet-foot row">
-          <Preview wish={full} onChange={set} />
-          <Button type="submit" size="sm" className="push" loading={busy} disabled={!full.image}>
+        <div className="launch-foot row">
+          <Preview wish={wish} onChange={set} />
+          <Button type="submit" size="sm" className="push" loading={busy} disabled={!wish.image}>
             {t("Launch")}
           </Button>
         </div>

@@ -1,4 +1,5 @@
 import { t } from "../../i18n";
+import { withSlotNames } from "../../slots";
 
 const tones = { now: "tone-ok", when_free: "tone-wait", never: "tone-bad", refused: "tone-bad" } as const;
 const words = {
@@ -17,7 +18,7 @@ export function PresetFit({ fit }: Props) {
   return (
     <span>
       <span className={tones[fit.state]}>{t(words[fit.state])}</span>
-      {fit.reason ? <span className="dim">: {fit.reason}</span> : null}
+      {fit.reason ? <span className="dim">: {withSlotNames(fit.reason)}</span> : null}
     </span>
   );
 }

@@ -5,6 +5,7 @@ import { fromGraphQL } from "../../api/errors";
 import { graphql, type ResultOf, type VariablesOf } from "../../api/graphql";
 import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
+import { slotName, withSlotNames } from "../../slots";
 import { duration } from "../format";
 import { byHand, check, inputOf, sizeOf, type Wish } from "./request";
 
@@ -50,7 +51,7 @@ export function Preview({ wish, onChange }: Props) {
       style={{ flex: 1, minWidth: 0, opacity: current ? 1 : 0.75 }}
     >
       {error && complete ? (
-        <span className="tone-bad">{fromGraphQL(error).message}</span>
+        <span className="tone-bad">{withSlotNames(fromGraphQL(error).message)}</span>
       ) : trial ? (
         <Verdict trial={trial} onChange={onChange} />
       ) : (
@@ -77,7 +78,7 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
           {trial.verdict === "never" ? t("This session could never start") : t("This launch would be refused")}
         </b>
         {trial.refusals.slice(0, 3).map((r) => (
-          <span key={r.message}>{r.message}</span>
+          <span key={r.message}>{withSlotNames(r.message)}</span>
         ))}
       </>
     );
@@ -86,7 +87,7 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
   return (
     <>
       <span className="tone-wait">
-        {t("Would be pending")}: {trial.pending?.summary}{" "}
+        {t("Would be pending")}: {withSlotNames(trial.pending?.summary ?? "")}{" "}
         {start ? t("It starts in {{time}} at the latest.", { time: duration(Date.parse(start) - now) }) : null}
       </span>
       <div className="row" style={{ gap: 6 }}>
@@ -94,7 +95,13 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
           .filter((s) => s.kind !== "end_session")
           .slice(0, 3)
           .map((s) => (
-            <Button key={s.text} variant="light" size="compact-xs" onClick={() => onChange(changeOf(s))} title={s.text}>
+            <Button
+              key={s.text}
+              variant="light"
+              size="compact-xs"
+              onClick={() => onChange(changeOf(s))}
+              title={withSlotNames(s.text)}
+            >
               {short(s)}
             </Button>
           ))}
@@ -113,7 +120,7 @@ function changeOf(s: Suggestion): Partial<Wish> {
 function short(s: Suggestion): string {
   if (s.kind === "slots")
     return t("Start now with {{to}}", {
-      to: `${s.field.replace(/^slots\./, "").replace(/\.(shares|device)$/, "")} ${s.to}`,
+      to: `${s.to} ${slotName(s.field.replace(/^slots\./, ""))}`,
     });
   return s.kind === "resource_group" ? t("Start now in {{to}}", { to: s.to }) : t("Start now on any machine");
 }

@@ -1,6 +1,7 @@
 import { NumberInput, Select } from "@mantine/core";
 import { t } from "../../i18n";
-import { amount, slotName, trim } from "../format";
+import { slotName } from "../../slots";
+import { amount, trim } from "../format";
 import { marks } from "./request";
 
 interface Props {

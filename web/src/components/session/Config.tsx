@@ -1,7 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import { t } from "../../i18n";
+import { slotName } from "../../slots";
 import { word } from "../../words";
-import { amount, bySlot, bytes, duration, quote, slotName, when } from "../format";
+import { amount, bySlot, bytes, duration, quote, when } from "../format";
 import { Copy } from "../Note";
 import { Mounts } from "./Mounts";
 import type { SessionDetail } from "./session";

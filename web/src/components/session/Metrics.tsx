@@ -1,8 +1,9 @@
 import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { t } from "../../i18n";
+import { slotName } from "../../slots";
 import { readable } from "../../words";
-import { bySlot, slotHours, slotName } from "../format";
+import { bySlot, slotHours } from "../format";
 import { Empty } from "../Note";
 import { Chart } from "./Chart";
 import { extend, type Series } from "./series";

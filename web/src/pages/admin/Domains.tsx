@@ -156,7 +156,7 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: (id: string)
           />
           <PolicyPick
             label={t("Policy")}
-            description={t("Limits for all users of the domain together, such as total slots.")}
+            description={t("Limits for all users of the domain together, such as the resources in use at once.")}
             placeholder={t("none")}
             value={draft.policy}
             error={wrong.policy}

@@ -51,7 +51,7 @@ export function Presets() {
       ),
     },
     {
-      head: t("Requested slots"),
+      head: t("Requested resources"),
       cell: (p) => (
         <>
           {slotsLine(p.slots)}

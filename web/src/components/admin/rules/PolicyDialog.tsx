@@ -91,16 +91,16 @@ export function PolicyDialog({
           />
           <p className="dim">{t("Leave a field empty for no limit.")}</p>
           <SlotsInput
-            legend={t("Slots in use at once")}
+            legend={t("Resources in use at once")}
             value={draft.totalSlots}
             wrong={wrongSlots("totalSlots", refused, typed)}
             free
             onChange={(totalSlots) => set({ totalSlots })}
           />
           <fieldset className="legendless">
-            <legend>{t("All other slots")}</legend>
+            <legend>{t("All other resources")}</legend>
             <SegmentedControl
-              aria-label={t("All other slots")}
+              aria-label={t("All other resources")}
               value={draft.unlistedSlots}
               onChange={(value) => set({ unlistedSlots: value as typeof draft.unlistedSlots })}
               data={[
@@ -110,7 +110,7 @@ export function PolicyDialog({
             />
           </fieldset>
           <SlotsInput
-            legend={t("Slots requested by pending sessions")}
+            legend={t("Resources requested by pending sessions")}
             value={draft.maxPendingSlots}
             wrong={wrongSlots("maxPendingSlots", refused, typed)}
             free

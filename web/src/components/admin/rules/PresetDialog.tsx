@@ -93,7 +93,7 @@ export function PresetDialog({
             onChange={(e) => setDescription(e.currentTarget.value)}
           />
           <SlotsInput
-            legend={t("Requested slots")}
+            legend={t("Requested resources")}
             value={texts}
             wrong={wrongSlots("slots", refused, typed)}
             onChange={setTexts}

@@ -2,6 +2,7 @@ import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useSlotTypes } from "../../../hooks/useSlotTypes";
 import { t } from "../../../i18n";
+import { slotName } from "../../../slots";
 import { bySlot, isMemory } from "../../format";
 import type { SlotTexts } from "./amounts";
 
@@ -38,8 +39,8 @@ export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props
           return (
             <TextInput
               key={slot}
-              label={types.get(slot)?.displayName || slot}
-              aria-label={`${legend}: ${slot}`}
+              label={slotName(slot)}
+              aria-label={`${legend}: ${slotName(slot)}`}
               title={slot}
               value={value[slot] ?? ""}
               error={wrong[slot]}
@@ -59,8 +60,8 @@ export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props
       {free ? (
         <div className="row">
           <TextInput
-            aria-label={t("Add a slot: {{legend}}", { legend })}
-            placeholder={t("Add a slot, such as cuda.shares")}
+            aria-label={t("Add a resource: {{legend}}", { legend })}
+            placeholder={t("Add a resource, such as cuda.shares")}
             w={250}
             value={another}
             onChange={(e) => setAnother(e.currentTarget.value)}

@@ -1,4 +1,5 @@
-import { amount, bytes, isMemory, parseBytes, slotName, trim } from "../../format";
+import { slotName } from "../../../slots";
+import { amount, bytes, isMemory, parseBytes, trim } from "../../format";
 
 /** How a limit is typed and shown. */
 export type Kind = "count" | "seconds" | "bytes";

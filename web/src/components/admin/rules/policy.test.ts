@@ -61,11 +61,11 @@ it("names what it cannot read", () => {
 
 it("says in words what it limits", () => {
   expect(words(nothing)).toEqual([]);
-  expect(words({ ...nothing, unlistedSlots: "zero" })).toEqual([["no slots at all"]]);
+  expect(words({ ...nothing, unlistedSlots: "zero" })).toEqual([["no resources at all"]]);
   expect(words(small).map(([key]) => key)).toEqual([
     "{{slots}} in use at once",
     "no {{slot}}",
-    "no other slots",
+    "no other resources",
     "{{slots}} requested by pending sessions",
     "{{count}} concurrent sessions",
     "sessions stop after {{time}}",

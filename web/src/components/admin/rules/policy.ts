@@ -1,4 +1,5 @@
 import { graphql, type ResultOf } from "../../../api/graphql";
+import { slotName } from "../../../slots";
 import { slotsLine } from "../../format";
 import { hints, type Kind, parse, print, readSlots, type SlotTexts, textsOf } from "./amounts";
 
@@ -99,8 +100,8 @@ export function words(policy: Policy): Phrase[] {
   const listed = Object.entries(policy.totalSlots);
   const line = slotsLine(policy.totalSlots);
   if (line) out.push(["{{slots}} in use at once", { slots: line }]);
-  for (const [slot, n] of listed) if (Number(n) === 0) out.push(["no {{slot}}", { slot }]);
-  if (policy.unlistedSlots === "zero") out.push(listed.length > 0 ? ["no other slots"] : ["no slots at all"]);
+  for (const [slot, n] of listed) if (Number(n) === 0) out.push(["no {{slot}}", { slot: slotName(slot) }]);
+  if (policy.unlistedSlots === "zero") out.push(listed.length > 0 ? ["no other resources"] : ["no resources at all"]);
   const waiting = slotsLine(policy.maxPendingSlots);
   if (waiting) out.push(["{{slots}} requested by pending sessions", { slots: waiting }]);
   for (const { key } of limits) if (policy[key] !== null) out.push(phrases[key](policy[key]));

@@ -1,5 +1,6 @@
 import { t } from "../../../i18n";
-import { amount, slotName } from "../../format";
+import { slotName } from "../../../slots";
+import { amount } from "../../format";
 import { checkPhrase, funnel } from "./funnel";
 import type { Report } from "./report";
 

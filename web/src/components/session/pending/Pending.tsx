@@ -1,4 +1,5 @@
 import { t } from "../../../i18n";
+import { withSlotNames } from "../../../slots";
 import { duration, when } from "../../format";
 import { Ahead } from "./Ahead";
 import { Factors } from "./Factors";
@@ -27,7 +28,7 @@ export function Pending({ session, report, may, now }: Props) {
       </div>
       <div className="stack" style={{ padding: "12px 14px" }}>
         <p style={{ fontSize: 15 }} role="status">
-          {report.summary}
+          {withSlotNames(report.summary)}
         </p>
         <ol className="stages" aria-label={t("Scheduling steps")}>
           {stages.map((s) => {

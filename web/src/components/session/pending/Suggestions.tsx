@@ -4,6 +4,7 @@ import { graphql, type ResultOf } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { t } from "../../../i18n";
+import { withSlotNames } from "../../../slots";
 import { Confirm } from "../../Confirm";
 
 const SuggestionsQuery = graphql(`
@@ -71,7 +72,7 @@ export function Suggestions({ session, stamp, may }: Props) {
       <ul className="rows suggestions" aria-label={t("Ways to start now")}>
         {list.map((s) => (
           <li key={`${s.kind} ${s.field} ${s.to} ${s.session}`}>
-            <span>{s.text}</span>
+            <span>{withSlotNames(s.text)}</span>
             {may ? (
               <Button
                 className="push"
@@ -79,7 +80,7 @@ export function Suggestions({ session, stamp, may }: Props) {
                 size="compact-sm"
                 color={s.kind === "end_session" ? "red" : undefined}
                 loading={change.busy}
-                aria-label={`${does(s)}: ${s.text}`}
+                aria-label={`${does(s)}: ${withSlotNames(s.text)}`}
                 onClick={() => void apply(s)}
               >
                 {does(s)}
@@ -99,7 +100,7 @@ export function Suggestions({ session, stamp, may }: Props) {
           if (ending?.session && (await end.run({ input: { id: ending.session } }))) setEnding(null);
         }}
       >
-        {ending?.text} {t("Files that it has not saved in a folder are lost.")}
+        {withSlotNames(ending?.text ?? "")} {t("Files that it has not saved in a folder are lost.")}
       </Confirm>
     </div>
   );

@@ -1,4 +1,6 @@
+import { slotName } from "../../../slots";
 import { readable } from "../../../words";
+
 export interface Dropped {
   check: string;
   slot: string;
@@ -23,13 +25,9 @@ export function funnel(agents: number, dropped: readonly Dropped[]): FunnelStage
     });
 }
 
-/** The slot as words, for a sentence about it. */
-const slotWords = (slot: string) =>
-  slot === "cpu" ? "CPU" : slot === "mem" ? "memory" : slot.replace(/\.(shares|device)$/, "");
-
 /** What a check means, as a phrase to translate; unknown checks keep their own name. */
 export function checkPhrase(check: string, slot: string): [key: string, values?: Record<string, string>] {
-  const what = slotWords(slot);
+  const what = slotName(slot);
   switch (check) {
     case "not_asked_for":
       return ["not among the requested machines"];

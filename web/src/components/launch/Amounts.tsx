@@ -1,0 +1,60 @@
+import { NumberInput } from "@mantine/core";
+import { t } from "../../i18n";
+import { largest } from "../device/largest";
+import { byHand, type Wish } from "./request";
+import { Share } from "./Share";
+import type { Offer } from "./useOffer";
+
+interface Props {
+  offer: Offer;
+  wish: Wish;
+  wrong: Record<string, string>;
+  onChange: (more: Partial<Wish>) => void;
+}
+
+/** Exact amounts of CPU, memory and an accelerator. An amount that is changed here takes the place of the preset. */
+export function Amounts({ offer, wish, wrong, onChange }: Props) {
+  const type = offer.typeOf(wish.slot);
+  const set = (more: Parameters<typeof byHand>[0]) => onChange(byHand(more));
+  return (
+    <>
+      <div className="row" style={{ alignItems: "flex-start" }}>
+        <NumberInput
+          label={t("CPU")}
+          w={110}
+          min={0}
+          step={1}
+          decimalScale={3}
+          value={wish.cpu}
+          error={wrong["slots.cpu"] && t(wrong["slots.cpu"])}
+          onChange={(v) => set({ cpu: Number(v) || 0 })}
+        />
+        <NumberInput
+          label={t("Memory, GiB")}
+          w={130}
+          min={0}
+          step={1}
+          decimalScale={3}
+          value={wish.mem}
+          error={wrong["slots.mem"] && t(wrong["slots.mem"])}
+          onChange={(v) => set({ mem: Number(v) || 0 })}
+        />
+      </div>
+      {offer.slots.length > 0 ? (
+        <Share
+          slots={offer.slots}
+          slot={wish.slot}
+          share={wish.share}
+          most={largest(offer.agents, wish.slot)}
+          quantum={Number(type?.quantum ?? 1)}
+          counts={type?.allowedCounts ?? []}
+          error={wrong.slots && t(wrong.slots)}
+          onSlot={(slot) => set({ slot, share: 0 })}
+          onShare={(share) => set({ share })}
+        />
+      ) : wrong.slots ? (
+        <p className="bad">{wrong.slots}</p>
+      ) : null}
+    </>
+  );
+}

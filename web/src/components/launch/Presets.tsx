@@ -1,0 +1,38 @@
+import { t } from "../../i18n";
+import { slotsLine } from "../format";
+import { PresetFit } from "./PresetFit";
+import { byPreset, type Wish } from "./request";
+import { Tiles } from "./Tiles";
+import type { Offer } from "./useOffer";
+
+interface Props {
+  presets: Offer["presets"];
+  wish: Wish;
+  onChange: (more: Partial<Wish>) => void;
+}
+
+/** The presets of administrators; hidden where there are none. */
+export function Presets({ presets, wish, onChange }: Props) {
+  if (presets.length === 0) return null;
+  return (
+    <Tiles
+      wide
+      label={t("Preset")}
+      chosen={wish.preset?.id ?? null}
+      onChoose={(id) => onChange(byPreset(presets.find((p) => p.id === id)!))}
+      tiles={presets.map((p) => ({
+        key: p.id,
+        title: p.name,
+        off: p.fit.state === "never",
+        note: (
+          <>
+            <span className="dim" title={p.description || undefined}>
+              {slotsLine(p.slots)}
+            </span>
+            <PresetFit fit={p.fit} />
+          </>
+        ),
+      }))}
+    />
+  );
+}

@@ -1,0 +1,38 @@
+import { SegmentedControl, TextInput } from "@mantine/core";
+import { t } from "../../i18n";
+import type { Wish } from "./request";
+
+interface Props {
+  wish: Pick<Wish, "mode" | "command">;
+  error?: string;
+  onChange: (more: Partial<Wish>) => void;
+}
+
+/** Whether people work in the session, or it runs one command. */
+export function SessionType({ wish, error, onChange }: Props) {
+  return (
+    <fieldset className="legendless">
+      <legend>{t("Session type")}</legend>
+      <SegmentedControl
+        aria-label={t("Session type")}
+        value={wish.mode}
+        onChange={(mode) => onChange({ mode: mode as Wish["mode"] })}
+        data={[
+          { value: "interactive", label: t("Interactive") },
+          { value: "batch", label: t("Batch command") },
+        ]}
+      />
+      {wish.mode === "batch" ? (
+        <TextInput
+          mt={8}
+          label={t("Command")}
+          className="mono"
+          placeholder="python3 train.py"
+          value={wish.command}
+          error={error}
+          onChange={(e) => onChange({ command: e.currentTarget.value })}
+        />
+      ) : null}
+    </fieldset>
+  );
+}

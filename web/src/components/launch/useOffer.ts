@@ -1,0 +1,46 @@
+import { graphql } from "../../api/graphql";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { nodesOf } from "../admin/usePages";
+import { acceleratorSlots, byRecent, type Wish } from "./request";
+
+const LaunchQuery = graphql(`
+  query Launch {
+    images(first: 100, where: { status: alive }, orderBy: [{ field: NAME, direction: ASC }]) {
+      edges { node { id name reference sizeBytes minimumSlots } }
+    }
+    vfolders(first: 100, where: { status: ready }) {
+      edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } }
+    }
+    slotTypes { id name quantum allowedCounts }
+    agents(first: 50) {
+      edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
+    }
+  }
+`);
+
+const PresetsQuery = graphql(`
+  query LaunchPresets($project: ID, $group: ID) {
+    resourcePresets(resourceGroup: $group) {
+      id name description slots shmBytes fit(project: $project, resourceGroup: $group) { state reason }
+    }
+  }
+`);
+
+/** What a session can be made of: images, the recent ones first, presets, folders, machines and their accelerators. */
+export function useOffer(recent: readonly string[], { project, group }: Pick<Wish, "project" | "group">) {
+  const { data, failure } = useLiveQuery({ query: LaunchQuery });
+  const presets = useLiveQuery({ query: PresetsQuery, variables: { project, group } });
+  const agents = nodesOf(data?.agents);
+  return {
+    loaded: Boolean(data),
+    failure,
+    images: byRecent(nodesOf(data?.images), recent),
+    presets: presets.data?.resourcePresets ?? [],
+    folders: nodesOf(data?.vfolders),
+    agents,
+    slots: acceleratorSlots(agents),
+    typeOf: (slot: string) => data?.slotTypes.find((s) => s.name === slot),
+  };
+}
+
+export type Offer = ReturnType<typeof useOffer>;
