@@ -66,10 +66,10 @@ async function policies() {
   await button("New policy").click();
   const form = dialog("New policy");
   await field(form, "Name").fill(policy);
-  await form.getByLabel("Slots in use at once: cpu").fill("many");
+  await form.getByLabel("Resources in use at once: CPU").fill("many");
   await form.getByText("Enter a number, or leave empty.").waitFor();
-  await form.getByLabel("Slots in use at once: cpu").fill("4");
-  await form.getByLabel("Slots in use at once: mem").fill("8");
+  await form.getByLabel("Resources in use at once: CPU").fill("4");
+  await form.getByLabel("Resources in use at once: Memory").fill("8");
   await form.getByRole("radiogroup", { name: "All other resources" }).getByText("zero").click();
   await field(form, "Concurrent sessions").fill("2");
   await field(form, "Session lifetime").fill("12h");
