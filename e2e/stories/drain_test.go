@@ -54,7 +54,7 @@ func TestDrain(t *testing.T) {
 	late := u.Run(asks(group))
 	waits(t, u, late.ID, "room")
 	text = u.Shell().Must("session", "why", late.Name)
-	says(t, text, "1 cordoned (new cables), 2 draining (disk replacement)")
+	says(t, text, "1 is cordoned (new cables), 2 are draining (disk replacement)")
 	t.Logf("berth session why %s:\n%s", late.Name, text)
 	for _, s := range []*client.Session{moves, ends} {
 		if now := u.Show(s.ID); now.Status != "running" {
