@@ -176,7 +176,7 @@ func (m *Manager) wire() error {
 	})
 	m.stats.Sampled = m.idle.Sampled
 	advisor := scheduler.NewAdvisor(m.scheduler, m.client, m.sessions)
-	m.scheduler.Spare(m.sessions.Strays)
+	m.scheduler.Spare(m.sessions.Orphans)
 	m.scheduler.Prefer(m.agents.Images)
 	m.occupancy = occupancy.New(occupancy.Config{
 		Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Fence: session.Fence, Registry: m.meter(), Recovering: m.recovery.On, Logger: m.log,

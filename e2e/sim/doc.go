@@ -40,12 +40,12 @@
 //	what is over keeps its allocations            I4   seed 1
 //	any end of what is needed counts as success   I8   seed 5
 //	only the first kernel of a gang is placed     I12  seed 2
-//	the scheduler does not spare what strays hold I1   seed 23
+//	the scheduler uses the slots of orphans       I1   seed 23
 //
-// It does not find what a second guard makes up for: strays that the reconciler
+// It does not find what a second guard makes up for: orphans that the reconciler
 // leaves are ended by the audit of occupancy, and a placement of a session that
 // waits no more is refused by the statement that moves it. An end that does not
-// wait for the containers (40 seeds) leaves strays, which are spared and ended,
+// wait for the containers (40 seeds) leaves orphans, which are spared and ended,
 // and 160 seeds did without the unconditional pass over live sessions: retries,
 // reports and new leaders look at them too.
 package sim

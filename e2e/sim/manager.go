@@ -72,7 +72,7 @@ func (w *world) startManager(index int) *process {
 		Client: client, Bus: p.bus, Agents: p.agents, Images: image.New(client, nil), Fitter: p.scheduler,
 		Policies: policies, Samples: noSamples{}, Logger: log,
 	})
-	p.scheduler.Spare(p.sessions.Strays)
+	p.scheduler.Spare(p.sessions.Orphans)
 	p.scheduler.Prefer(p.agents.Images)
 	p.occupancy = occupancy.New(occupancy.Config{
 		Client: client, Bus: p.bus, Agents: p.agents, Sessions: p.sessions, Fence: session.Fence, Logger: log,

@@ -95,7 +95,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 	ctx = viewer.SystemContext(ctx)
 	s.setLead(&leadership{ctx: ctx, epoch: epoch, observer: observer})
 	defer s.setLead(nil)
-	tick := time.NewTicker(3 * time.Second)
+	tick := clock.NewTicker("lost agents", 3*time.Second)
 	defer tick.Stop()
 	since, forgot := map[uuid.UUID]time.Time{}, clock.Now()
 	for {

@@ -148,7 +148,7 @@ func (s *Service) markLost(ctx context.Context) error {
 // dead tunnel ends within eight seconds.
 func (s *Service) Sight(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
-	tick := time.NewTicker(sightEvery)
+	tick := clock.NewTicker("sightings", sightEvery)
 	defer tick.Stop()
 	for {
 		if err := s.sight(ctx); err != nil && ctx.Err() == nil {
@@ -191,7 +191,7 @@ var ErrOutreached = errors.New("another manager reaches more agents")
 // this one for a while, and nil when ctx ends.
 func (s *Service) Outreached(ctx context.Context) error {
 	ctx = viewer.SystemContext(ctx)
-	tick := time.NewTicker(sightEvery)
+	tick := clock.NewTicker("sightings of others", sightEvery)
 	defer tick.Stop()
 	var since time.Time
 	for {

@@ -133,7 +133,7 @@ func (s *Service) Revoked(ctx context.Context) { s.bus.Publish(ctx, event.Event{
 // of this manager.
 func (s *Service) Watch(ctx context.Context, peers func() []*cluster.Peer) {
 	events := s.bus.Subscribe(ctx, event.Revoked)
-	tick := time.NewTicker(watchEvery)
+	tick := clock.NewTicker("revoked certificates", watchEvery)
 	defer tick.Stop()
 	for {
 		select {

@@ -143,7 +143,7 @@ func (s *Service) term(ctx context.Context, t *discovery.Term, lead func(context
 // guard returns when the epoch in the database differs, as after a restore of the database:
 // this leader can no longer change anything, but a new one can.
 func (s *Service) guard(ctx context.Context, epoch int64) error {
-	tick := time.NewTicker(guardEvery)
+	tick := clock.NewTicker("fence", guardEvery)
 	defer tick.Stop()
 	for {
 		select {

@@ -78,7 +78,7 @@ func (s *Service) newer(id uuid.UUID) bool {
 
 // Beat records the time until ctx ends. Only the leader calls it.
 func (s *Service) Beat(ctx context.Context) {
-	tick := time.NewTicker(beatEvery)
+	tick := clock.NewTicker("age of the database", beatEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -115,7 +115,7 @@ func (s *Service) phase(ctx context.Context, on bool, run func(ctx context.Conte
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, on) }()
-	tick := time.NewTicker(lookEvery)
+	tick := clock.NewTicker("recovery mode", lookEvery)
 	defer tick.Stop()
 	for {
 		select {

@@ -39,8 +39,8 @@ func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 	for _, p := range places {
 		var holds []hold
 		for _, k := range p.Kernels {
-			for _, h := range k.Holds {
-				holds = append(holds, hold{k.Agent, h.Device, h.Slot, h.Amount, now})
+			for _, a := range k.Allocations {
+				holds = append(holds, hold{k.Agent, a.Device, a.Slot, a.Amount, now})
 			}
 		}
 		done[p.Session.ID] = true
@@ -174,7 +174,7 @@ func placements(d plan.Decision, touched map[uuid.UUID]bool) []msession.Placemen
 	for _, a := range d.Assignments {
 		p := msession.Placement{Kernel: a.KernelID, Agent: a.AgentID}
 		for _, h := range a.Allocs {
-			p.Holds = append(p.Holds, msession.Hold{Device: h.DeviceID, Slot: h.Slot, Amount: h.Amount})
+			p.Allocations = append(p.Allocations, msession.Allocation{Device: h.DeviceID, Slot: h.Slot, Amount: h.Amount})
 			touched[h.DeviceID] = true
 		}
 		out = append(out, p)

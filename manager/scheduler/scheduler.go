@@ -33,7 +33,7 @@ type Scheduler struct {
 	past     *lately[[]plan.Usage]  // what holders took
 	asked    *lately[[]plan.Demand] // what the latest sessions asked for
 	roster   roster
-	strays   func(agent uuid.UUID) map[string]resource.Slots // nil: there are none
+	orphans  func(agent uuid.UUID) map[string]resource.Slots // nil: none
 	images   func(agent string) map[string]bool              // nil: no one knows
 	networks overlay.Range                                   // of sessions over several agents
 	meter    meter
@@ -48,8 +48,10 @@ func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog
 	}
 }
 
-// Spare makes the scheduler leave alone what strays hold of an agent's devices.
-func (s *Scheduler) Spare(strays func(agent uuid.UUID) map[string]resource.Slots) { s.strays = strays }
+// Spare makes the scheduler treat the slots of orphaned containers as used.
+func (s *Scheduler) Spare(orphans func(agent uuid.UUID) map[string]resource.Slots) {
+	s.orphans = orphans
+}
 
 // Join makes the scheduler take the networks of sessions over several agents from r.
 func (s *Scheduler) Join(r overlay.Range) { s.networks = r }
@@ -57,14 +59,14 @@ func (s *Scheduler) Join(r overlay.Range) { s.networks = r }
 // Prefer makes the scheduler prefer, of equally good agents, one that has the image.
 func (s *Scheduler) Prefer(images func(agent string) map[string]bool) { s.images = images }
 
-// spare takes what strays hold from what agents offer: of processors and memory
-// the amounts, of an accelerator all.
+// spare subtracts the slots of orphans from the capacity of agents: the amounts of
+// processors and memory, and whole accelerators.
 func (s *Scheduler) spare(agents []plan.Agent) {
-	if s.strays == nil {
+	if s.orphans == nil {
 		return
 	}
 	for i := range agents {
-		held := s.strays(agents[i].ID)
+		held := s.orphans(agents[i].ID)
 		for j := range agents[i].Devices {
 			d := &agents[i].Devices[j]
 			slots := held[d.Name]

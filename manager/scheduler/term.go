@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/policy"
@@ -76,7 +77,7 @@ func (s *Scheduler) newTerm(ctx context.Context, epoch int64) *term {
 
 // run reads everything, and then decides whenever something has changed.
 func (t *term) run(ctx context.Context) {
-	tick := time.NewTicker(tickEvery)
+	tick := clock.NewTicker("scheduler", tickEvery)
 	defer tick.Stop()
 	defer func() {
 		if t.repairing {

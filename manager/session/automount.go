@@ -20,15 +20,15 @@ import (
 // usedEvery is how exactly it is known when a folder was last used.
 const usedEvery = time.Minute
 
-// checkAutoMounts adds the folders whose names begin with a dot, the owner's before
-// those of the project, each where nothing is mounted by request. What may not be
-// mounted is left out: no one asked for it.
-func (s *Service) checkAutoMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, w *wish) error {
+// checkAutoMounts mounts the folders whose names begin with a dot, the owner's before
+// those of the project, unless the request mounts something at the same path. It skips
+// folders that the owner may not mount, as the request does not name them.
+func (s *Service) checkAutoMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
 	if in.AutoMount != nil && !*in.AutoMount {
 		return nil
 	}
 	all, err := s.Client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ(""), vfolder.NameHasPrefix("."),
-		vfolder.Or(vfolder.OwnerID(v.User), vfolder.ProjectID(w.project))).Order(vfolder.ByName()).All(ctx)
+		vfolder.Or(vfolder.OwnerID(v.User), vfolder.ProjectID(spec.project))).Order(vfolder.ByName()).All(ctx)
 	if err != nil {
 		return fmt.Errorf("find folders to mount: %w", err)
 	}
@@ -36,7 +36,7 @@ func (s *Service) checkAutoMounts(ctx context.Context, v *viewer.Viewer, in Crea
 		for _, f := range all {
 			target := "/home/work/" + f.Name
 			taken := func(m mount) bool { return m.target == target || m.folder == f.ID }
-			if (f.ProjectID == nil) != own || slices.ContainsFunc(w.mounts, taken) || len(w.mounts) >= maxMounts {
+			if (f.ProjectID == nil) != own || slices.ContainsFunc(spec.mounts, taken) || len(spec.mounts) >= maxMounts {
 				continue
 			}
 			if permit.Inside(ctx, access.Special, f) != nil {
@@ -50,20 +50,20 @@ func (s *Service) checkAutoMounts(ctx context.Context, v *viewer.Viewer, in Crea
 				return err
 			}
 			readOnly := permit.Inside(ctx, access.Write, f) != nil || s.Volumes.Allow(ctx, f, access.VolumeUpload) != nil
-			w.mounts = append(w.mounts, mount{folder: f.ID, target: target, readOnly: readOnly})
+			spec.mounts = append(spec.mounts, mount{folder: f.ID, target: target, readOnly: readOnly})
 		}
 	}
 	return nil
 }
 
-// noteUse notes that the session of a wish mounts its folders. It is not a part of what
-// makes the session: the rows are held for others to share there.
-func (s *Service) noteUse(ctx context.Context, w *wish) {
-	if len(w.mounts) == 0 {
+// noteUse records the time at which folders were mounted, after the session was stored:
+// the transaction that stores it has only shared locks on the folders.
+func (s *Service) noteUse(ctx context.Context, spec *sessionSpec) {
+	if len(spec.mounts) == 0 {
 		return
 	}
-	ids := make([]uuid.UUID, len(w.mounts))
-	for i, m := range w.mounts {
+	ids := make([]uuid.UUID, len(spec.mounts))
+	for i, m := range spec.mounts {
 		ids[i] = m.folder
 	}
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return cmp.Compare(a.String(), b.String()) })

@@ -3,30 +3,22 @@ package session
 import (
 	"context"
 	"fmt"
-	"github.com/berthhq/berth/manager/store"
 	"path"
 	"strings"
 
+	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/kernel"
-	"github.com/berthhq/berth/ent/membership"
-	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/session"
-	"github.com/berthhq/berth/ent/sessionevent"
-	"github.com/berthhq/berth/ent/user"
-	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// CreateSession checks a request, stores it as pending and wakes the
-// scheduler. A second request with the same idempotency key returns the
-// session of the first one.
+// CreateSession checks a request, stores the session as pending and wakes the scheduler.
+// A second request with the same idempotency key returns the session of the first one.
 func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*SessionPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -37,23 +29,24 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 			return &SessionPayload{Session: prior}, err
 		}
 	}
-	w, err := s.check(ctx, v, in)
+	spec, err := s.check(ctx, v, in)
 	if err != nil {
 		return nil, err
 	}
-	created, err := s.storeBeside(ctx, w)
-	if ent.IsConstraintError(err) && in.IdempotencyKey != nil {
-		// The same request raced us; its session is the answer to both.
+	stored, err := s.storer.store(ctx, []*sessionSpec{spec})
+	if sqlgraph.IsUniqueConstraintError(err) && in.IdempotencyKey != nil {
+		// A concurrent request with the same key was faster; its session answers both.
 		if prior, keyErr := s.byKey(ctx, v, *in.IdempotencyKey); prior != nil {
 			return &SessionPayload{Session: prior}, keyErr
 		}
 	}
-	if ent.IsConstraintError(err) {
-		return nil, nameTaken(w.name)
+	if sqlgraph.IsUniqueConstraintError(err) {
+		return nil, nameTaken(spec.name)
 	}
 	if err != nil {
 		return nil, err
 	}
+	created := stored[0]
 	s.meter.created.Inc()
 	s.Logger.InfoContext(ctx, "session created", "session", created.ID, "owner", created.OwnerID, "group", created.ResourceGroupID, "slots", created.Slots.String())
 	s.changedBy(ctx, created.ID, byCreation)
@@ -70,131 +63,6 @@ func (s *Service) byKey(ctx context.Context, v *viewer.Viewer, key string) (*ent
 		return nil, nil
 	}
 	return prior, err
-}
-
-// store writes the session, its kernel, mounts and first history entry.
-func (s *Service) store(ctx context.Context, w *wish) (*ent.Session, error) {
-	tx, err := s.Client.Tx(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = tx.Rollback() }()
-	if err := s.admit(ctx, tx, w); err != nil {
-		return nil, err
-	}
-	if err := holdMembership(ctx, tx, w); err != nil {
-		return nil, err
-	}
-	if err := holdFolders(ctx, tx, w); err != nil {
-		return nil, err
-	}
-	if err := holdSessionGroup(ctx, tx, w); err != nil {
-		return nil, err
-	}
-	row := w.create(tx)
-	if err := s.keep(row, secrets{w.environment, w.bootstrap}); err != nil {
-		return nil, err
-	}
-	sess, err := row.Save(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("store session: %w", err)
-	}
-	if err := tx.Kernel.CreateBulk(w.createKernels(tx, sess.ID)...).Exec(ctx); err != nil {
-		return nil, fmt.Errorf("store kernels: %w", err)
-	}
-	if err := storeNeeded(ctx, tx, sess.ID, w.needed); err != nil {
-		return nil, err
-	}
-	for _, m := range w.mounts {
-		if err := tx.SessionMount.Create().SetSessionID(sess.ID).SetVfolderID(m.folder).
-			SetTarget(m.target).SetSubpath(m.subpath).SetReadOnly(m.readOnly).SetReadOnlyWanted(m.readOnlyWanted).Exec(ctx); err != nil {
-			return nil, fmt.Errorf("store mount %s: %w", m.target, err)
-		}
-	}
-	if err := record(ctx, tx, queued(sess.ID)); err != nil {
-		return nil, err
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("store session: %w", err)
-	}
-	s.noteUse(ctx, w)
-	return sess.Unwrap(), nil
-}
-
-// create is the row of a session, without what is sealed.
-func (w *wish) create(tx *ent.Tx) *ent.SessionCreate {
-	return tx.Session.Create().
-		SetName(w.name).SetType(w.kind).SetPriority(w.priority).SetSlots(w.slots).
-		SetCommand(w.command).
-		SetShmBytes(w.shmBytes).SetDiskBytes(w.diskBytes).SetNillableIdempotencyKey(w.key).SetNillableKeypairID(w.keypair).
-		SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner).
-		SetResourceGroupID(w.group).SetImageID(w.image.ID).
-		SetNillableStartsAt(w.startsAt).SetStrictAgents(w.strict).AddAgentIDs(w.agents...).
-		SetNillableLifetime(w.lifetime).SetPreemptible(w.preemptible).SetNillableSessionGroupID(w.together)
-}
-
-// createKernels are the rows of its kernels.
-func (w *wish) createKernels(tx *ent.Tx, sess uuid.UUID) (list []*ent.KernelCreate) {
-	for i := range w.kernels {
-		k := tx.Kernel.Create().SetSessionID(sess).SetSlots(w.slots).
-			SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(w.owner)
-		role, host := kernelName(i)
-		list = append(list, k.SetIndex(i).SetRole(role).SetHostname(host))
-	}
-	return list
-}
-
-// kernelName returns the role and the host name of a session's kernel.
-func kernelName(index int) (role kernel.Role, host string) {
-	if index == 0 {
-		return kernel.RoleMain, "main"
-	}
-	return kernel.RoleSub, fmt.Sprintf("sub%d", index)
-}
-
-// queued is the first entry of a session's history.
-func queued(sess uuid.UUID) entry {
-	return entry{session: sess, phase: "schedule", to: lifecycle.Pending, result: sessionevent.ResultInfo, attempt: 1, message: "queued"}
-}
-
-// holdMembership keeps the owner in the project until the session is there. Who
-// asks was read before, and may have left since.
-func holdMembership(ctx context.Context, tx *ent.Tx, w *wish) error {
-	if !w.member {
-		return nil
-	}
-	held, err := tx.Membership.Query().Where(membership.UserID(w.owner), membership.ProjectID(w.project),
-		membership.HasUserWith(user.StatusEQ(user.StatusActive)), membership.HasProjectWith(project.Active(true))).
-		ForShare().IDs(viewer.SystemContext(ctx))
-	if err != nil {
-		return fmt.Errorf("hold membership: %w", err)
-	}
-	if len(held) == 0 {
-		return problem.NotFound("project").WithField("project")
-	}
-	return nil
-}
-
-// holdFolders keeps the folders from being deleted until the session, with
-// its mounts, is there for anyone who wants to delete them.
-func holdFolders(ctx context.Context, tx *ent.Tx, w *wish) error {
-	want := map[uuid.UUID]bool{}
-	for _, m := range w.mounts {
-		want[m.folder] = true
-	}
-	if len(want) == 0 {
-		return nil
-	}
-	held, err := tx.Vfolder.Query().
-		Where(vfolder.IDIn(store.IDs(want)...), vfolder.StatusEQ(vfolder.StatusReady)).
-		Order(vfolder.ByID()).ForShare().IDs(viewer.SystemContext(ctx))
-	if err != nil {
-		return fmt.Errorf("hold folders: %w", err)
-	}
-	if len(held) < len(want) {
-		return problem.NotFound("folder").WithField("mounts")
-	}
-	return nil
 }
 
 // RenameSession gives a session another name.
@@ -217,7 +85,7 @@ func (s *Service) RenameSession(ctx context.Context, in RenameSessionInput) (*Se
 	return &SessionPayload{Session: sess}, nil
 }
 
-// find returns a session to which the viewer may do op.
+// find returns a session if the viewer is allowed to do op with it.
 func (s *Service) find(ctx context.Context, id uuid.UUID, op access.Operation) (*ent.Session, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -237,7 +105,7 @@ const (
 	maxShm           = 1 << 40
 	maxMounts        = 64
 	maxKey           = 128
-	maxKernels       = 29 // for which a session's network has addresses
+	maxKernels       = 29 // as many as a session's network has addresses
 )
 
 func checkName(name string) error {
@@ -256,7 +124,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// reserved are targets that would break the container itself.
+// reserved are mount targets that would break the container.
 var reserved = []string{"/proc", "/sys", "/dev", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/usr", "/opt/berth", "/run", "/boot"}
 
 func checkTarget(field, target string) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/store"
@@ -31,7 +32,7 @@ const (
 // followDrains tells the owners of what runs on agents that are drained, until
 // ctx ends. What is due is displaced by the sessions' own steps.
 func (s *Service) followDrains(ctx context.Context, epoch int64) {
-	tick := time.NewTicker(drainEvery)
+	tick := clock.NewTicker("drains", drainEvery)
 	defer tick.Stop()
 	known := map[uuid.UUID]*ent.Agent{}
 	empty := map[uuid.UUID]bool{}

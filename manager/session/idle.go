@@ -151,8 +151,8 @@ WHERE s.id = $1 AND NOT s.idle_exempt AND (a.at IS NULL OR a.at <= $2) FOR NO KE
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return fmt.Errorf("session %s was used meanwhile: %w", sess.ID, errdefs.ErrAborted)
 		}
-		return Move(ctx, tx, sess, move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo,
-			code: "idle", message: message, reason: &reason})
+		return Move(ctx, tx, move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo,
+			code: "idle", message: message, reason: &reason}, sess)
 	})
 	if err != nil {
 		return err

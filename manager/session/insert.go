@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
-	"github.com/berthhq/berth/manager/store"
 )
 
-// newSession and newKernel are rows to insert, by the names of their columns. What is
-// not here has its default in the database.
+// newSession and newKernel are rows to insert, by the names of their columns. The other
+// columns have defaults in the database.
 type newSession struct {
 	ID              uuid.UUID         `json:"id"`
 	Name            string            `json:"name"`
@@ -42,6 +42,7 @@ type newSession struct {
 	ProjectID       uuid.UUID         `json:"project_id"`
 	OwnerID         uuid.UUID         `json:"owner_id"`
 	GroupID         uuid.UUID         `json:"resource_group_id"`
+	SessionGroupID  *uuid.UUID        `json:"session_group_id"`
 	ImageID         uuid.UUID         `json:"image_id"`
 }
 
@@ -53,40 +54,45 @@ type newKernel struct {
 	Hostname  string      `json:"hostname"`
 }
 
-// insertStatement has the same text for any number of sessions, so that PostgreSQL
-// parses it once for a connection. $1 are sessions, $2 kernels, $3 is the time.
-const insertStatement = `WITH s AS (SELECT * FROM json_to_recordset($1::json) AS s(id uuid, name text, type text, priority bigint,
+// insertStatement inserts sessions, their kernels and the first entries of their history.
+// Its text is the same for any number of sessions, so PostgreSQL parses it once for a
+// connection. $1 is the time; $2, $3 and $4 are the entries, sessions and kernels.
+const insertStatement = `WITH r AS (SELECT * FROM json_to_recordset($3::json) AS r(id uuid, name text, type text, priority bigint,
   slots jsonb, command jsonb, environment jsonb, bootstrap_script text, secrets_sealed text, shm_bytes bigint, disk_bytes bigint,
   idempotency_key text, starts_at timestamptz, strict_agents boolean, lifetime bigint, preemptible boolean, keypair_id uuid,
-  domain_id uuid, project_id uuid, owner_id uuid, resource_group_id uuid, image_id uuid)),
-inserted AS (INSERT INTO sessions (id, created_at, name, type, priority, slots, command, environment, bootstrap_script, secrets_sealed,
+  domain_id uuid, project_id uuid, owner_id uuid, resource_group_id uuid, session_group_id uuid, image_id uuid)),
+s AS (INSERT INTO sessions (id, created_at, name, type, priority, slots, command, environment, bootstrap_script, secrets_sealed,
   shm_bytes, disk_bytes, idempotency_key, starts_at, strict_agents, lifetime, preemptible, keypair_id,
-  domain_id, project_id, owner_id, resource_group_id, image_id, avoid_agents)
-  SELECT s.id, $3::timestamptz, s.name, s.type, s.priority, s.slots, s.command, s.environment, s.bootstrap_script, decode(s.secrets_sealed, 'base64'),
-  s.shm_bytes, s.disk_bytes, s.idempotency_key, s.starts_at, s.strict_agents, s.lifetime, s.preemptible, s.keypair_id,
-  s.domain_id, s.project_id, s.owner_id, s.resource_group_id, s.image_id, '[]' FROM s)
-INSERT INTO kernels (id, created_at, session_id, role, index, hostname, slots, domain_id, project_id, owner_id)
-SELECT k.id, $3::timestamptz, s.id, k.role, k.index, k.hostname, s.slots, s.domain_id, s.project_id, s.owner_id
-FROM json_to_recordset($2::json) AS k(id uuid, session_id uuid, role text, index bigint, hostname text) JOIN s ON s.id = k.session_id`
+  domain_id, project_id, owner_id, resource_group_id, session_group_id, image_id, avoid_agents)
+  SELECT r.id, $1::timestamptz, r.name, r.type, r.priority, r.slots, r.command, r.environment, r.bootstrap_script, decode(r.secrets_sealed, 'base64'),
+  r.shm_bytes, r.disk_bytes, r.idempotency_key, r.starts_at, r.strict_agents, r.lifetime, r.preemptible, r.keypair_id,
+  r.domain_id, r.project_id, r.owner_id, r.resource_group_id, r.session_group_id, r.image_id, '[]' FROM r),
+k AS (INSERT INTO kernels (id, created_at, session_id, role, index, hostname, slots, domain_id, project_id, owner_id)
+  SELECT k.id, $1::timestamptz, r.id, k.role, k.index, k.hostname, r.slots, r.domain_id, r.project_id, r.owner_id
+  FROM json_to_recordset($4::json) AS k(id uuid, session_id uuid, role text, index bigint, hostname text) JOIN r ON r.id = k.session_id)
+` + insertEvents
 
-// insert stores wishes that hold nothing, their kernels and their first entries of
-// history, and returns the sessions in the same order. Its statements do not grow in
-// number with the wishes.
-func (s *Service) insert(ctx context.Context, tx *ent.Tx, wishes []*wish) ([]*ent.Session, error) {
-	ids := make([]uuid.UUID, len(wishes))
-	sessions := make([]newSession, len(wishes))
-	history := make([]entry, len(wishes))
+// insertSessions runs insertStatement for specs, and returns the ids of the sessions.
+func (s database) insertSessions(ctx context.Context, tx *ent.Tx, specs []*sessionSpec) ([]uuid.UUID, error) {
+	ids := make([]uuid.UUID, len(specs))
+	sessions := make([]newSession, len(specs))
+	history := make([]entry, len(specs))
 	var kernels []newKernel
-	for i, w := range wishes {
-		row, err := s.newSession(w)
+	for i, spec := range specs {
+		row, err := s.newSession(spec)
 		if err != nil {
 			return nil, err
 		}
-		ids[i], sessions[i], history[i] = row.ID, row, queued(row.ID)
-		for k := range w.kernels {
+		ids[i], sessions[i] = row.ID, row
+		history[i] = entry{session: row.ID, phase: "schedule", to: lifecycle.Pending, result: sessionevent.ResultInfo, attempt: 1, message: "queued"}
+		for k := range spec.kernels {
 			role, host := kernelName(k)
 			kernels = append(kernels, newKernel{id.New(id.Kernel), row.ID, role, k, host})
 		}
+	}
+	events, err := eventRows(history)
+	if err != nil {
+		return nil, err
 	}
 	rows, err := json.Marshal(sessions)
 	if err != nil {
@@ -96,47 +102,32 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, wishes []*wish) ([]*en
 	if err != nil {
 		return nil, fmt.Errorf("store kernels: %w", err)
 	}
-	if err := exactly(ctx, tx, len(kernels), insertStatement, string(rows), string(theirs), clock.Now()); err != nil {
+	if err := exactly(ctx, tx, len(specs), insertStatement, clock.Now(), events, string(rows), string(theirs)); err != nil {
 		return nil, fmt.Errorf("store sessions: %w", err)
 	}
-	if err := record(ctx, tx, history...); err != nil {
-		return nil, err
-	}
-	made, err := tx.Session.Query().Where(func(q *sql.Selector) { q.Where(store.In(q.C(session.FieldID), ids)) }).
-		Order(session.ByID()).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read sessions: %w", err)
-	}
-	return inOrder(made, ids)
+	return ids, nil
 }
 
-// newSession is the row of a wish.
-func (s *Service) newSession(w *wish) (newSession, error) {
+// kernelName returns the role and the host name of a session's kernel.
+func kernelName(index int) (role kernel.Role, host string) {
+	if index == 0 {
+		return kernel.RoleMain, "main"
+	}
+	return kernel.RoleSub, fmt.Sprintf("sub%d", index)
+}
+
+// newSession returns the row of a spec.
+func (s database) newSession(spec *sessionSpec) (newSession, error) {
 	row := newSession{
-		ID: id.New(id.Session), Name: w.name, Type: w.kind, Priority: w.priority, Slots: w.slots, Command: w.command,
-		Environment: w.environment, BootstrapScript: w.bootstrap, ShmBytes: w.shmBytes, DiskBytes: w.diskBytes, IdempotencyKey: w.key,
-		StartsAt: w.startsAt, StrictAgents: w.strict, Lifetime: w.lifetime, Preemptible: w.preemptible, KeypairID: w.keypair,
-		DomainID: w.domain, ProjectID: w.project, OwnerID: w.owner, GroupID: w.group, ImageID: w.image.ID,
+		ID: id.New(id.Session), Name: spec.name, Type: spec.kind, Priority: spec.priority, Slots: spec.slots, Command: spec.command,
+		Environment: spec.environment, BootstrapScript: spec.bootstrap, ShmBytes: spec.shmBytes, DiskBytes: spec.diskBytes, IdempotencyKey: spec.key,
+		StartsAt: spec.startsAt, StrictAgents: spec.strict, Lifetime: spec.lifetime, Preemptible: spec.preemptible, KeypairID: spec.keypair,
+		DomainID: spec.domain, ProjectID: spec.project, OwnerID: spec.owner, GroupID: spec.group, SessionGroupID: spec.together, ImageID: spec.image.ID,
 	}
 	if s.Keys == nil {
 		return row, nil
 	}
-	sealed, names, err := s.seal(secrets{w.environment, w.bootstrap})
+	sealed, names, err := s.seal(secrets{spec.environment, spec.bootstrap})
 	row.SecretsSealed, row.Environment, row.BootstrapScript = sealed, names, ""
 	return row, err
-}
-
-// inOrder returns the sessions in the order of their ids.
-func inOrder(made []*ent.Session, ids []uuid.UUID) ([]*ent.Session, error) {
-	byID := make(map[uuid.UUID]*ent.Session, len(made))
-	for _, one := range made {
-		byID[one.ID] = one
-	}
-	out := make([]*ent.Session, len(ids))
-	for i, id := range ids {
-		if out[i] = byID[id]; out[i] == nil {
-			return nil, fmt.Errorf("session %s was not stored", id)
-		}
-	}
-	return out, nil
 }

@@ -16,26 +16,26 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// checkPolicies finds the limits that bind a request; admit decides, where
-// what waits can be counted.
-func (s *Service) checkPolicies(ctx context.Context, v *viewer.Viewer, _ CreateSessionInput, w *wish) (err error) {
+// checkPolicies finds the limits that bind a request. admit compares them with the usage
+// later, under a lock.
+func (s *Service) checkPolicies(ctx context.Context, v *viewer.Viewer, _ CreateSessionInput, spec *sessionSpec) (err error) {
 	if id.KindOf(v.Credential) == id.Keypair {
-		w.keypair = &v.Credential
+		spec.keypair = &v.Credential
 	}
-	at := policy.Place{Domain: w.domain, Project: w.project, User: w.owner, Group: w.group}
-	if w.keypair != nil {
-		at.Keypair = *w.keypair
+	at := policy.Place{Domain: spec.domain, Project: spec.project, User: spec.owner, Group: spec.group}
+	if spec.keypair != nil {
+		at.Keypair = *spec.keypair
 	}
-	w.limits, err = s.Policies.Binding(ctx, at)
+	spec.limits, err = s.Policies.Binding(ctx, at)
 	return err
 }
 
-// checkDisk settles what each container may write on its machine: what is asked for,
-// or the default where policies allow it. More than the default needs a policy that
-// names more.
-func (s *Service) checkDisk(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) error {
+// checkDisk sets how much each container may write on its machine: the requested amount,
+// or the default if policies allow it. More than the default needs a policy that allows
+// more.
+func (s *Service) checkDisk(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
 	most, named := int64(0), false
-	for _, l := range w.limits {
+	for _, l := range spec.limits {
 		if n := l.MaxDiskBytes; n != nil && (!named || *n < most) {
 			most, named = *n, true
 		}
@@ -43,51 +43,52 @@ func (s *Service) checkDisk(_ context.Context, _ *viewer.Viewer, in CreateSessio
 	if !named {
 		most = policy.DefaultDiskBytes
 	}
-	w.diskBytes = min(policy.DefaultDiskBytes, most)
+	spec.diskBytes = min(policy.DefaultDiskBytes, most)
 	if in.DiskBytes == nil {
 		return nil
 	}
-	w.diskBytes = *in.DiskBytes
-	if w.diskBytes < policy.MinDiskBytes {
-		return problem.Invalid("diskBytes", "%s is below the minimum of %s", resource.FormatBytes(w.diskBytes), resource.FormatBytes(policy.MinDiskBytes)).
+	spec.diskBytes = *in.DiskBytes
+	if spec.diskBytes < policy.MinDiskBytes {
+		return problem.Invalid("diskBytes", "%s is below the minimum of %s", resource.FormatBytes(spec.diskBytes), resource.FormatBytes(policy.MinDiskBytes)).
 			WithLimit(fmt.Sprint(int64(policy.MinDiskBytes)))
 	}
-	if w.diskBytes > most && !named { // where one is named, admit says whose it is
+	if spec.diskBytes > most && !named { // where one is named, admit says whose it is
 		return problem.Exhausted("a session may have at most %s of disk unless a resource policy allows more", resource.FormatBytes(most)).
 			WithField("diskBytes").WithLimit(fmt.Sprint(most))
 	}
 	return nil
 }
 
-// admit refuses what a policy can never allow, and what is one too many to
-// wait; what may fit later waits in the queue with that reason. All limits that
-// stand in the way are named. Requests of one holder count one after the other.
-func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
-	if len(w.limits) == 0 {
+// admit refuses a session that a policy can never allow, or that would exceed a limit of
+// pending sessions, and names all limits that it exceeds. A session that fits later waits
+// in the queue with that reason. Requests of one user, project or domain are counted one
+// after the other.
+func (s *Service) admit(ctx context.Context, tx *ent.Tx, spec *sessionSpec) error {
+	if len(spec.limits) == 0 {
 		return nil
 	}
-	locks := w.locks()
-	if len(locks) == 0 && !w.refused() {
+	locks := spec.locks()
+	if len(locks) == 0 && !spec.refused() {
 		return nil
 	}
 	if err := store.Lock(ctx, tx, locks...); err != nil {
 		return err
 	}
-	usage, err := s.Policies.Usage(ctx, tx, w.limits)
+	usage, err := s.Policies.Usage(ctx, tx, spec.limits)
 	if err != nil {
 		return err
 	}
 	var reached []report.LimitReached
-	for i := range w.limits {
-		used, err := usage.Of(&w.limits[i])
+	for i := range spec.limits {
+		used, err := usage.Of(&spec.limits[i])
 		if err != nil {
 			return err
 		}
-		if w.stored {
+		if spec.stored {
 			used.Pending--
-			used.PendingSlots.Sub(w.total())
+			used.PendingSlots.Sub(spec.total())
 		}
-		reached = append(reached, w.limits[i].Refuses(w.ask(), used)...)
+		reached = append(reached, spec.limits[i].Refuses(spec.ask(), used)...)
 	}
 	if len(reached) == 0 {
 		return nil
@@ -99,13 +100,13 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, w *wish) error {
 	return problem.Exhausted("%s", strings.Join(all, "; ")).WithField(fieldOf(reached[0].What)).WithLimit(reached[0].Limit).WithReached(reached)
 }
 
-func (w *wish) ask() policy.Ask {
-	return policy.Ask{Slots: w.total(), Containers: w.kernels, Priority: w.priority, Disk: w.diskBytes}
+func (spec *sessionSpec) ask() policy.Ask {
+	return policy.Ask{Slots: spec.total(), Containers: spec.kernels, Priority: spec.priority, Disk: spec.diskBytes}
 }
 
-// locks names those whose requests are counted one after the other.
-func (w *wish) locks() (list []string) {
-	for _, l := range w.limits {
+// locks returns the names of the locks under which the usage is counted.
+func (spec *sessionSpec) locks() (list []string) {
+	for _, l := range spec.limits {
 		if l.MaxPendingSessions != nil || len(l.PendingSlots) > 0 {
 			holder := l.ScopeID
 			if l.Scope == policy.ScopeKeypair {
@@ -117,9 +118,9 @@ func (w *wish) locks() (list []string) {
 	return list
 }
 
-// refused reports whether a limit would refuse it even if nothing was used.
-func (w *wish) refused() bool {
-	return slices.ContainsFunc(w.limits, func(l policy.Limit) bool { return len(l.Refuses(w.ask(), policy.Used{})) > 0 })
+// refused reports whether a limit would refuse the session even without other usage.
+func (spec *sessionSpec) refused() bool {
+	return slices.ContainsFunc(spec.limits, func(l policy.Limit) bool { return len(l.Refuses(spec.ask(), policy.Used{})) > 0 })
 }
 
 // fieldOf is the field of the request that a limit is about.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"time"
 
 	"entgo.io/ent/dialect/sql"
-	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
@@ -35,15 +33,6 @@ func connect(ctx context.Context, tx *ent.Tx, places []Place) error {
 	}
 	if err := tx.SessionNetwork.CreateBulk(rows...).Exec(ctx); err != nil {
 		return fmt.Errorf("store networks of sessions: %w", err)
-	}
-	return nil
-}
-
-// disconnect gives the network of a session back, if it has one.
-func disconnect(ctx context.Context, tx *ent.Tx, id uuid.UUID, now time.Time) error {
-	err := tx.SessionNetwork.Update().Where(sessionnetwork.SessionID(id), sessionnetwork.FreedAtIsNil()).SetFreedAt(now).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("free network of session %s: %w", id, err)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ ORDER BY s.created_at, s.id LIMIT 500`
 
 // cancelWaitedOut ends what has waited for too long, until ctx ends.
 func (s *Service) cancelWaitedOut(ctx context.Context, epoch int64) {
-	tick := time.NewTicker(passEvery)
+	tick := clock.NewTicker("pending timeout", passEvery)
 	defer tick.Stop()
 	for {
 		if err := s.waitedOut(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {

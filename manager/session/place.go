@@ -12,133 +12,117 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
-	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/manager/store"
 )
 
-// Place is where the kernels of one waiting session go.
+// Place is the placement of one pending session.
 type Place struct {
 	Session *ent.Session
 	Kernels []Placement
-	Network *Network // where they go to several agents
+	Network *Network // of a session over several agents
 }
 
-// Placement is where one kernel goes and what it holds there.
+// Placement is the agent of one kernel, with what is allocated to it there.
 type Placement struct {
-	Kernel uuid.UUID
-	Agent  uuid.UUID
-	Holds  []Hold
+	Kernel      uuid.UUID
+	Agent       uuid.UUID
+	Allocations []Allocation
 }
 
-// Hold is an amount of a slot on one device.
-type Hold struct {
+// Allocation is an amount of a slot on one device.
+type Allocation struct {
 	Device uuid.UUID
 	Slot   string
 	Amount int64
 }
 
-// LockPending returns those of the sessions that wait still, and keeps them so
-// until the transaction ends. Of each it has what Schedule needs, and what its
-// owner may change while it waits.
+// LockPending returns those of the sessions that are still pending, and locks them until
+// the transaction ends. It reads the columns that Schedule needs and those that the owner
+// can change while the session is pending.
 func LockPending(ctx context.Context, tx *ent.Tx, ids []uuid.UUID) ([]*ent.Session, error) {
 	q := tx.Session.Query().Where(session.StatusEQ(lifecycle.Pending), func(s *sql.Selector) {
 		s.Where(store.In(s.C(session.FieldID), ids))
 	}).Order(session.ByID()).ForUpdate()
 	q.Select(session.FieldID, session.FieldStatus, session.FieldAttempt, session.FieldDomainID, session.FieldProjectID, session.FieldOwnerID,
 		session.FieldSlots, session.FieldResourceGroupID, session.FieldStrictAgents)
-	held, err := q.All(ctx)
+	locked, err := q.All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("lock waiting sessions: %w", err)
+		return nil, fmt.Errorf("lock pending sessions: %w", err)
 	}
-	return held, nil
+	return locked, nil
 }
 
-// Schedule moves waiting sessions to scheduled and gives their kernels what
-// they hold, in the caller's transaction. Its statements do not grow in number
-// with the sessions: this is where many are placed at once.
+// Schedule moves pending sessions to scheduled, and stores the agents and allocations of
+// their kernels, in the caller's transaction. The number of its statements does not grow
+// with the sessions.
 func Schedule(ctx context.Context, tx *ent.Tx, places []Place) error {
-	var sessions, kernels, agents []string
+	if err := connect(ctx, tx, places); err != nil {
+		return err
+	}
+	sessions := make([]*ent.Session, len(places))
+	for i, p := range places {
+		sessions[i] = p.Session
+	}
+	return Move(ctx, tx, move{to: lifecycle.Scheduled, phase: "schedule", result: sessionevent.ResultSuccess, message: "placed", places: places}, sessions...)
+}
+
+// The parts of a move to scheduled, with the arguments of placeArgs. A kernel that has
+// ended, which no session that is pending has, leaves the history empty, and so the move
+// fails.
+const (
+	placeKernels = `k AS (UPDATE kernels SET agent_id = w.agent, launch_epoch = kernels.launch_epoch + 1, status = $6::text
+  FROM unnest($16::text[]::uuid[], $17::text[]::uuid[]) AS w(id, agent)
+  WHERE kernels.id = w.id AND kernels.id = ANY ($16::text[]::uuid[]) AND kernels.terminated_at IS NULL RETURNING 1),
+`
+	placeAllocations = `a AS (INSERT INTO allocations (id, created_at, domain_id, project_id, owner_id, session_id, kernel_id, agent_id, device_id, slot, amount)
+  SELECT w.id, $1::timestamptz, w.domain, w.project, w.owner, w.session, w.kernel, w.agent, w.device, w.slot, w.amount
+  FROM unnest($18::text[]::uuid[], $19::text[]::uuid[], $20::text[]::uuid[], $21::text[]::uuid[], $22::text[]::uuid[], $23::text[]::uuid[],
+    $24::text[]::uuid[], $25::text[]::uuid[], $26::text[], $27::bigint[])
+    AS w(id, domain, project, owner, session, kernel, agent, device, slot, amount))
+`
+	placeAll = ` WHERE (SELECT count(*) FROM k) = COALESCE(cardinality($16::text[]), 0)`
+)
+
+// placeArgs returns the columns of the rows of places.
+func placeArgs(places []Place) ([]any, error) {
+	var kernels, agents []string
 	var a allocations
-	history := make([]entry, 0, len(places))
-	pending := lifecycle.Pending
 	for _, p := range places {
-		sessions = append(sessions, p.Session.ID.String())
-		history = append(history, entry{session: p.Session.ID, phase: "schedule", from: &pending, to: lifecycle.Scheduled,
-			result: sessionevent.ResultSuccess, attempt: p.Session.Attempt, message: placed})
 		for _, k := range p.Kernels {
 			kernels, agents = append(kernels, k.Kernel.String()), append(agents, k.Agent.String())
-			for _, h := range k.Holds {
-				if err := a.add(p.Session, k, h); err != nil {
-					return err
+			for _, one := range k.Allocations {
+				if err := a.add(p.Session, k, one); err != nil {
+					return nil, err
 				}
 			}
 		}
 	}
-	now := clock.Now()
-	// One statement: the sessions are held by the caller, so what it does not
-	// change was changed by no one else.
-	if err := connect(ctx, tx, places); err != nil {
-		return err
-	}
-	row, err := tx.QueryContext(ctx, `WITH k AS (UPDATE kernels k SET agent_id = w.agent, launch_epoch = k.launch_epoch + 1, status = $3
-  FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS w(id, agent) WHERE k.id = w.id AND k.id = ANY ($1::text[]::uuid[]) AND k.terminated_at IS NULL RETURNING 1),
-a AS (INSERT INTO allocations
-  (id, created_at, domain_id, project_id, owner_id, session_id, kernel_id, agent_id, device_id, slot, amount)
-  SELECT w.id, $5::timestamptz, w.domain, w.project, w.owner, w.session, w.kernel, w.agent, w.device, w.slot, w.amount
-  FROM unnest($4::text[]::uuid[], $6::text[]::uuid[], $7::text[]::uuid[], $8::text[]::uuid[], $9::text[]::uuid[], $10::text[]::uuid[],
-    $11::text[]::uuid[], $12::text[]::uuid[], $13::text[], $14::bigint[])
-    AS w(id, domain, project, owner, session, kernel, agent, device, slot, amount) RETURNING 1),
-s AS (UPDATE sessions SET status = $3, version = version + 1, status_message = $15,
-  deadline_at = $16, scheduled_at = $5::timestamptz, pending = NULL, retry_at = NULL
-  WHERE id = ANY ($17::text[]::uuid[]) AND status = $18 RETURNING 1)
-SELECT (SELECT count(*) FROM k), (SELECT count(*) FROM a), (SELECT count(*) FROM s)`,
-		kernels, agents, string(lifecycle.Scheduled),
-		a.ids, now, a.domains, a.projects, a.owners, a.sessions, a.kernels, a.agents, a.devices, a.slots, a.amounts,
-		placed, now.Add(lifecycle.Deadline(lifecycle.Scheduled)), sessions, string(lifecycle.Pending))
-	if err != nil {
-		return fmt.Errorf("place sessions: %w", err)
-	}
-	defer row.Close()
-	var moved, held, left int
-	for row.Next() {
-		if err := row.Scan(&moved, &held, &left); err != nil {
-			return fmt.Errorf("place sessions: %w", err)
-		}
-	}
-	if err := row.Err(); err != nil {
-		return fmt.Errorf("place sessions: %w", err)
-	}
-	if moved != len(kernels) || held != len(a.ids) || left != len(sessions) {
-		return fmt.Errorf("place %d of %d kernels, %d of %d sessions: %w", moved, len(kernels), left, len(sessions), errdefs.ErrAborted)
-	}
-	return record(ctx, tx, history...)
+	return []any{kernels, agents, a.ids, a.domains, a.projects, a.owners, a.sessions, a.kernels, a.agents, a.devices, a.slots, a.amounts}, nil
 }
 
-const placed = "placed"
-
-// allocations are the columns of the rows to make.
+// allocations are the columns of the rows to insert.
 type allocations struct {
 	ids, domains, projects, owners, sessions, kernels, agents, devices, slots []string
 	amounts                                                                   []int64
 }
 
-func (a *allocations) add(s *ent.Session, k Placement, h Hold) error {
-	if h.Amount <= 0 {
-		return fmt.Errorf("session %s would hold %d %s: %w", s.ID, h.Amount, h.Slot, errdefs.ErrInvalidArgument)
+func (a *allocations) add(s *ent.Session, k Placement, one Allocation) error {
+	if one.Amount <= 0 {
+		return fmt.Errorf("session %s would get %d %s: %w", s.ID, one.Amount, one.Slot, errdefs.ErrInvalidArgument)
 	}
-	for _, one := range []struct {
+	for _, c := range []struct {
 		to    *[]string
 		value uuid.UUID
 	}{
 		{&a.ids, id.New(id.Allocation)}, {&a.domains, s.DomainID}, {&a.projects, s.ProjectID}, {&a.owners, s.OwnerID},
-		{&a.sessions, s.ID}, {&a.kernels, k.Kernel}, {&a.agents, k.Agent}, {&a.devices, h.Device},
+		{&a.sessions, s.ID}, {&a.kernels, k.Kernel}, {&a.agents, k.Agent}, {&a.devices, one.Device},
 	} {
-		*one.to = append(*one.to, one.value.String())
+		*c.to = append(*c.to, c.value.String())
 	}
-	a.slots, a.amounts = append(a.slots, h.Slot), append(a.amounts, h.Amount)
+	a.slots, a.amounts = append(a.slots, one.Slot), append(a.amounts, one.Amount)
 	return nil
 }
 
@@ -157,16 +141,16 @@ func exactly(ctx context.Context, tx *ent.Tx, n int, query string, args ...any) 
 	return nil
 }
 
-// Wait is why a session waits, as it was decided now.
+// Wait is the reason why a session is pending.
 type Wait struct {
 	Session uuid.UUID
 	Attempt int
 	Why     *report.Pending
-	News    bool // of another kind than before: an entry of the history
+	News    bool // of another kind than before: it gets an entry in the history
 }
 
-// Explain stores why sessions wait, in the caller's transaction, and leaves
-// out those that moved on.
+// Explain stores why sessions are pending, in the caller's transaction. It leaves out
+// sessions that are no longer pending.
 func Explain(ctx context.Context, tx *ent.Tx, waits []Wait) error {
 	byID := make(map[uuid.UUID]Wait, len(waits))
 	var ids, whys, summaries []string
@@ -178,10 +162,10 @@ func Explain(ctx context.Context, tx *ent.Tx, waits []Wait) error {
 		byID[w.Session] = w
 		ids, whys, summaries = append(ids, w.Session.String()), append(whys, string(why)), append(summaries, w.Why.Summary)
 	}
-	// They are held in the order in which LockPending holds them.
-	rows, err := tx.QueryContext(ctx, `WITH held AS (SELECT id FROM sessions WHERE id = ANY ($1::text[]::uuid[]) AND status = $4 ORDER BY id FOR UPDATE)
+	// The rows are locked in the order in which LockPending locks them.
+	rows, err := tx.QueryContext(ctx, `WITH locked AS (SELECT id FROM sessions WHERE id = ANY ($1::text[]::uuid[]) AND status = $4 ORDER BY id FOR UPDATE)
 UPDATE sessions s SET pending = w.why, status_message = w.summary, version = s.version + 1
-FROM held, unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id, why, summary) WHERE s.id = held.id AND w.id = held.id RETURNING s.id`,
+FROM locked, unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id, why, summary) WHERE s.id = locked.id AND w.id = locked.id RETURNING s.id`,
 		ids, whys, summaries, string(lifecycle.Pending))
 	if err != nil {
 		return fmt.Errorf("explain sessions: %w", err)

@@ -20,7 +20,7 @@ func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent
 		if anew {
 			text += "; it starts anew when its turn comes"
 		}
-		if err := Move(ctx, tx, v, displacing(session.TerminationReasonPreempted, anew, text)); err != nil {
+		if err := Move(ctx, tx, displacing(session.TerminationReasonPreempted, anew, text), v); err != nil {
 			return err
 		}
 	}

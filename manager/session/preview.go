@@ -51,12 +51,12 @@ func (s *Service) Preview(ctx context.Context, in CreateSessionInput) (*Preview,
 	if err != nil {
 		return nil, nil, err
 	}
-	w, refused, err := s.refusals(ctx, v, in)
+	spec, refused, err := s.refusals(ctx, v, in)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(refused) == 0 {
-		if err := s.tryStore(ctx, w); err != nil && !errors.Is(err, errOver) {
+		if err := s.tryStore(ctx, spec); err != nil && !errors.Is(err, errOver) {
 			refused = append(refused, err)
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Service) Preview(ctx context.Context, in CreateSessionInput) (*Preview,
 	if len(refused) > 0 {
 		return nil, refused, nil
 	}
-	p, err := s.preview(ctx, w)
+	p, err := s.preview(ctx, spec)
 	return p, nil, err
 }
 
@@ -78,13 +78,13 @@ func ofInput(err error) bool {
 	return errors.As(err, &p) && !errdefs.IsUnauthorized(err) && !errdefs.IsUnavailable(err)
 }
 
-// refusals makes the checks that do not need each other's results, all of them.
-// Who may not start sessions there gets that as the error.
-func (s *Service) refusals(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (w *wish, list []error, err error) {
-	w = newWish(v, in)
+// refusals runs all checks whose input exists, and returns the errors of all of them. It
+// returns PermissionDenied as its own error if the viewer may not start sessions there.
+func (s *Service) refusals(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (spec *sessionSpec, list []error, err error) {
+	spec = newSpec(v, in)
 	try := func(steps ...inspection) error {
 		for _, do := range steps {
-			if err := do(ctx, v, in, w); err != nil {
+			if err := do(ctx, v, in, spec); err != nil {
 				list = append(list, err)
 				return err
 			}
@@ -92,63 +92,66 @@ func (s *Service) refusals(ctx context.Context, v *viewer.Viewer, in CreateSessi
 		return nil
 	}
 	_ = try(s.checkBasics)
-	_ = try(s.checkWhen)
+	_ = try(s.checkTimes)
+	_ = try(s.checkNeeded)
 	noImage := try(s.checkImage)
 	if err := try(s.checkPlace); errdefs.IsPermissionDenied(err) {
 		return nil, nil, err
 	} else if err != nil {
-		return w, list, nil
+		return spec, list, nil
 	}
 	noAgents := try(s.checkAgents)
-	_ = try(s.checkTerms)
+	_ = try(s.checkSessionGroup)
 	_ = try(s.checkMounts)
 	if noImage == nil && noAgents == nil {
 		_ = try(s.checkSlots, s.checkAutoMounts, s.checkPolicies, s.checkDisk)
 	}
-	return w, list, nil
+	return spec, list, nil
 }
 
-// tryStore stores the session and takes it back.
-func (s *Service) tryStore(ctx context.Context, w *wish) error {
+// tryStore makes the checks of store in a transaction that is rolled back.
+func (s *Service) tryStore(ctx context.Context, spec *sessionSpec) error {
 	tx, err := s.Client.Tx(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	for _, do := range []func(context.Context, *ent.Tx, *wish) error{s.admit, holdMembership, holdFolders, holdSessionGroup} {
-		if err := do(ctx, tx, w); err != nil {
-			return err
-		}
+	if err := s.admit(ctx, tx, spec); err != nil {
+		return err
 	}
-	taken, err := tx.Session.Query().Where(session.OwnerID(w.owner), session.Name(w.name), session.TerminatedAtIsNil()).Exist(viewer.SystemContext(ctx))
+	if err := lock(ctx, tx, spec); err != nil {
+		return err
+	}
+	taken, err := tx.Session.Query().Where(session.OwnerID(spec.owner), session.Name(spec.name), session.TerminatedAtIsNil()).Exist(viewer.SystemContext(ctx))
 	if err != nil {
 		return fmt.Errorf("look for the name: %w", err)
 	}
 	if taken {
-		return nameTaken(w.name)
+		return nameTaken(spec.name)
 	}
 	return errOver
 }
 
-func (s *Service) preview(ctx context.Context, w *wish) (*Preview, error) {
+func (s *Service) preview(ctx context.Context, spec *sessionSpec) (*Preview, error) {
 	p := &Preview{
-		Owner: w.owner, Project: w.project, Domain: w.domain, Group: w.group, Keypair: w.keypair, Type: w.kind,
-		Architecture: w.image.Architecture, Slots: w.slots, Least: slot.Minimum(w.image), Kernels: w.kernels, Priority: w.priority, StartsAt: w.startsAt, Agents: w.agents, Strict: w.strict,
-		Lifetime: w.lifetime,
+		Owner: spec.owner, Project: spec.project, Domain: spec.domain, Group: spec.group, Keypair: spec.keypair, Type: spec.kind,
+		Architecture: spec.image.Architecture, Slots: spec.slots, Least: slot.Minimum(spec.image),
+		Kernels: spec.kernels, Priority: spec.priority, StartsAt: spec.startsAt, Agents: spec.agents, Strict: spec.strict,
+		Lifetime: spec.lifetime,
 	}
-	if w.together != nil {
+	if spec.together != nil {
 		var err error
-		if p.SessionGroup, err = s.Client.SessionGroup.Get(ctx, *w.together); err != nil {
+		if p.SessionGroup, err = s.Client.SessionGroup.Get(ctx, *spec.together); err != nil {
 			return nil, permit.Missing(err, "session group", "sessionGroup")
 		}
 	}
-	for _, n := range w.needed {
+	for _, n := range spec.needed {
 		if !succeeded(n) {
 			p.After = append(p.After, n.Name)
 		}
 	}
 	var folders []uuid.UUID
-	for _, m := range w.mounts {
+	for _, m := range spec.mounts {
 		folders = append(folders, m.folder)
 	}
 	if len(folders) == 0 {
@@ -167,7 +170,7 @@ func (s *Service) preview(ctx context.Context, w *wish) (*Preview, error) {
 // Groups lists the resource groups that are open to the viewer for a session of
 // this domain, project and type.
 func (s *Service) Groups(ctx context.Context, of *Preview) ([]uuid.UUID, error) {
-	list, err := s.groups(ctx, viewer.From(ctx), nil, &wish{domain: of.Domain, project: of.Project, kind: of.Type})
+	list, err := s.groups(ctx, viewer.From(ctx), nil, &sessionSpec{kind: of.Type, resolved: resolved{domain: of.Domain, project: of.Project}})
 	if errdefs.IsNotFound(err) || errdefs.IsInvalidArgument(err) { // none
 		return nil, nil
 	}

@@ -76,7 +76,7 @@ func (s *Service) drive(ctx context.Context, epoch int64, recovering bool) {
 	for range workers {
 		wg.Go(func() { s.work(ctx, epoch, pulls, recovering) })
 	}
-	tick := time.NewTicker(passEvery)
+	tick := clock.NewTicker("sessions", passEvery)
 	defer tick.Stop()
 	s.seen.clear()
 	s.pass(ctx, true)
@@ -144,7 +144,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 		return 0, nil // the pass over everything at the end of the mode takes it up
 	}
 	if ent.IsNotFound(err) { // it was purged
-		step{s, epoch, pulls, &ent.Session{ID: id, Status: lifecycle.Terminated}, readAt}.endStrays(ctx)
+		step{s, epoch, pulls, &ent.Session{ID: id, Status: lifecycle.Terminated}, readAt}.endOrphans(ctx)
 		return 0, nil
 	}
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 	s.seen.put(id, sess.Version)
 	st := step{s, epoch, pulls, sess, readAt}
 	if !recovering {
-		st.endStrays(ctx)
+		st.endOrphans(ctx)
 	}
 	for range 8 { // as many moves as a life has
 		moved, again, err := st.take(ctx)
@@ -243,7 +243,7 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 	case lifecycle.Terminating:
 		return s.terminate(ctx)
 	case lifecycle.Terminated, lifecycle.Cancelled, lifecycle.Error:
-		return false, 0, s.resolve(ctx, s.epoch, s.sess.ID)
+		return false, 0, s.satisfy(ctx, s.epoch, s.sess.ID)
 	}
 	return false, 0, nil
 }

@@ -63,23 +63,6 @@ func (s *Service) Environment(row *ent.Session) (map[string]string, error) {
 	return x.Environment, err
 }
 
-// keep puts the secrets into a new row.
-func (s *Service) keep(c *ent.SessionCreate, x secrets) error {
-	if s.Keys == nil {
-		c.SetEnvironment(x.Environment).SetBootstrapScript(x.BootstrapScript)
-		return nil
-	}
-	sealed, names, err := s.seal(x)
-	if err != nil {
-		return err
-	}
-	c.SetEnvironment(names)
-	if sealed != nil {
-		c.SetSecretsSealed(sealed)
-	}
-	return nil
-}
-
 const (
 	sealEvery = 10 * time.Minute // managers of before may still make rows in the clear
 	sealBatch = 200

@@ -1,8 +1,7 @@
-// Package session owns sessions and kernels: it checks and stores what users
-// ask for, moves sessions through their states, and on the leader drives the
-// agents until what is stored has come true. Controllers only write the wish;
-// the reconciler acts, as often as needed, so a lost or repeated event changes
-// nothing.
+// Package session owns sessions and kernels. It checks and stores requests, moves
+// sessions through their states and, on the leader, asks the agents until the containers
+// are in the stored state. API calls only store the wanted state and the reconciler acts,
+// as often as needed, so a lost or repeated event has no effect.
 package session
 
 import (
@@ -112,18 +111,19 @@ type Service struct {
 	observed *observations
 	seen     *seen
 	kept     kept
-	strays   *strays
+	orphans  *orphans
 	requests sync.Map // ids of kernels whose agents are being asked to start them
-	checks   shared[*wish]
-	batches  batches
+	resolver resolver
+	storer   storer
 	meter    meter
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
 	s := &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{}, meter: newMeter(cfg.Registry),
-		strays: &strays{m: map[uuid.UUID]map[launch]stray{}}}
-	s.checks.gather = s.batches.gather
+		orphans: &orphans{m: map[uuid.UUID]map[launch]orphan{}}}
+	batching := &batchingStore{next: database{s}}
+	s.storer, s.resolver = batching, newCoalescer(database{s}, batching.gather)
 	return s
 }
 

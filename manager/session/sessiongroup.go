@@ -19,7 +19,7 @@ import (
 // maxSessionGroups bounds those of one user.
 const maxSessionGroups = 1000
 
-// CreateSessionGroupInput names sessions to be, that are placed together.
+// CreateSessionGroupInput describes a session group: its sessions are placed together.
 type CreateSessionGroupInput struct {
 	Name      string
 	Placement sessiongroup.Placement
@@ -33,11 +33,11 @@ type DeleteSessionGroupInput struct{ ID uuid.UUID }
 // SessionGroupPayload answers the creation of a session group.
 type SessionGroupPayload struct{ SessionGroup *ent.SessionGroup }
 
-// DeleteSessionGroupPayload is the session group that is gone.
+// DeleteSessionGroupPayload is the deleted session group.
 type DeleteSessionGroupPayload struct{ ID uuid.UUID }
 
-// CreateSessionGroup makes a session group of the viewer in a project. Who may
-// start sessions there may do so.
+// CreateSessionGroup creates a session group of the viewer in a project in which they can
+// start sessions.
 func (s *Service) CreateSessionGroup(ctx context.Context, in CreateSessionGroupInput) (*SessionGroupPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -46,13 +46,13 @@ func (s *Service) CreateSessionGroup(ctx context.Context, in CreateSessionGroupI
 	if err := checkName(in.Name); err != nil {
 		return nil, err
 	}
-	w := &wish{owner: v.User}
-	if err := s.checkProject(ctx, v, in.Project, w); err != nil {
+	spec := &sessionSpec{owner: v.User}
+	if err := s.checkProject(ctx, v, in.Project, spec); err != nil {
 		return nil, err
 	}
 	var g *ent.SessionGroup
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) (err error) {
-		if err := holdMembership(ctx, tx, w); err != nil {
+		if err := lockMemberships(ctx, tx, spec); err != nil {
 			return err
 		}
 		if err := store.Lock(ctx, tx, "session groups "+v.User.String()); err != nil {
@@ -66,7 +66,7 @@ func (s *Service) CreateSessionGroup(ctx context.Context, in CreateSessionGroupI
 			return problem.Exhausted("you have %d session groups; delete some first", n).WithLimit(fmt.Sprint(maxSessionGroups))
 		}
 		g, err = tx.SessionGroup.Create().SetName(in.Name).SetPlacement(in.Placement).SetStrict(in.Strict != nil && *in.Strict).
-			SetDomainID(w.domain).SetProjectID(w.project).SetOwnerID(v.User).Save(ctx)
+			SetDomainID(spec.domain).SetProjectID(spec.project).SetOwnerID(v.User).Save(ctx)
 		return err
 	})
 	if ent.IsConstraintError(err) {
@@ -78,8 +78,24 @@ func (s *Service) CreateSessionGroup(ctx context.Context, in CreateSessionGroupI
 	return &SessionGroupPayload{SessionGroup: g.Unwrap()}, nil
 }
 
-// DeleteSessionGroup deletes a session group. Its sessions continue, and belong to
-// none.
+// checkSessionGroup finds the session group, which must be one of the owner's in the
+// session's project.
+func (s *Service) checkSessionGroup(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
+	if in.SessionGroup == nil {
+		return nil
+	}
+	g, err := s.Client.SessionGroup.Query().Where(sessiongroup.ID(*in.SessionGroup)).Only(ctx)
+	if err != nil {
+		return permit.Missing(err, "session group", "sessionGroup")
+	}
+	if g.OwnerID != spec.owner || g.ProjectID != spec.project {
+		return problem.Invalid("sessionGroup", "%s is not one of your session groups in this project", g.Name)
+	}
+	spec.together = &g.ID
+	return nil
+}
+
+// DeleteSessionGroup deletes a session group. Its sessions continue without one.
 func (s *Service) DeleteSessionGroup(ctx context.Context, in DeleteSessionGroupInput) (*DeleteSessionGroupPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -99,7 +115,7 @@ func (s *Service) DeleteSessionGroup(ctx context.Context, in DeleteSessionGroupI
 	if err := s.Client.SessionGroup.DeleteOne(g).Exec(ctx); err != nil && !ent.IsNotFound(err) {
 		return nil, fmt.Errorf("delete session group %s: %w", g.ID, err)
 	}
-	for _, member := range members { // they are placed on their own from now on
+	for _, member := range members { // from now on, each is placed alone
 		s.changed(ctx, member)
 	}
 	return &DeleteSessionGroupPayload{ID: g.ID}, nil

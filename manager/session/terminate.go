@@ -91,15 +91,7 @@ func (s *Service) stay(ctx context.Context, sess *ent.Session, reason session.Te
 
 // end makes a move that no leader has to make.
 func (s *Service) end(ctx context.Context, sess *ent.Session, m move) error {
-	tx, err := s.Client.Tx(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	if err := Move(ctx, tx, sess, m); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
+	if err := Move(ctx, s.Client, m, sess); err != nil {
 		return err
 	}
 	s.noteMove(ctx, sess, m)

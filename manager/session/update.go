@@ -52,7 +52,7 @@ func (s *Service) UpdatePendingSession(ctx context.Context, in UpdatePendingSess
 
 // change is a checked change of a session.
 type change struct {
-	wish
+	sessionSpec
 	said  []string // what is different, for the history
 	grows bool     // the session counts for more, or elsewhere
 }
@@ -60,9 +60,10 @@ type change struct {
 // change checks an input against the session as it is.
 func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendingSessionInput) (*change, error) {
 	v := viewer.From(ctx)
-	c := &change{wish: wish{
-		owner: sess.OwnerID, project: sess.ProjectID, domain: sess.DomainID, group: sess.ResourceGroupID, kind: sess.Type,
-		slots: sess.Slots, strict: sess.StrictAgents, keypair: sess.KeypairID, priority: sess.Priority, stored: true,
+	c := &change{sessionSpec: sessionSpec{
+		resolved: resolved{project: sess.ProjectID, domain: sess.DomainID, group: sess.ResourceGroupID,
+			slots: sess.Slots, strict: sess.StrictAgents, keypair: sess.KeypairID},
+		owner: sess.OwnerID, kind: sess.Type, priority: sess.Priority, stored: true,
 	}}
 	err := waits(sess)
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 	}
 	c.groups = []uuid.UUID{c.group}
 	if in.ResourceGroup != nil && *in.ResourceGroup != c.group {
-		if c.groups, err = s.groups(ctx, v, in.ResourceGroup, &c.wish); err != nil {
+		if c.groups, err = s.groups(ctx, v, in.ResourceGroup, &c.sessionSpec); err != nil {
 			return nil, err
 		}
 		if c.strict {
@@ -180,7 +181,7 @@ func (s *Service) carryOut(ctx context.Context, tx *ent.Tx, sess *ent.Session, c
 		return fmt.Errorf("change kernels: %w", err)
 	}
 	if c.grows {
-		if err := s.admit(ctx, tx, &c.wish); err != nil {
+		if err := s.admit(ctx, tx, &c.sessionSpec); err != nil {
 			return err
 		}
 	}

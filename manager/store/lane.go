@@ -46,9 +46,10 @@ var limitsOf = [lanes]limits{
 	Leader:   {8, 2 * time.Minute},
 }
 
-// idleConnection is how long a connection without work stays open: each is a process
-// of PostgreSQL with 4 MiB.
-const idleConnection = time.Minute
+// idleConnection is how long an unused connection stays open: each is a process of
+// PostgreSQL with some 5 MiB. It is longer than the intervals of most loops, so that
+// these do not open one each time.
+const idleConnection = 20 * time.Second
 
 // minRequests is the least number of connections with which pages load well.
 const minRequests = 4

@@ -39,7 +39,7 @@ type run struct {
 func (s *Service) Lead(ctx context.Context, epoch int64) {
 	ctx = viewer.SystemContext(ctx)
 	news := s.Bus.Gather(ctx, []event.Topic{event.Task})
-	tick := time.NewTicker(lookEvery)
+	tick := clock.NewTicker("tasks", lookEvery)
 	defer tick.Stop()
 	var runs sync.WaitGroup
 	defer runs.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -13,9 +14,9 @@ import (
 func (s *Service) Lead(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
 	news := s.bus.Gather(ctx, []event.Topic{event.Policy})
-	tick := time.NewTicker(time.Minute)
+	tick := clock.NewTicker("quota scopes", time.Minute)
 	defer tick.Stop()
-	look := time.NewTicker(checkEvery)
+	look := clock.NewTicker("storage proxies", checkEvery)
 	defer look.Stop()
 	for {
 		select {

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/storage/storagepb"
@@ -33,7 +34,7 @@ const sharesEvery = 30 * time.Second
 func (s *Service) Guard(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
 	news := s.bus.Gather(ctx, []event.Topic{event.Login, event.Share, event.Vfolder})
-	tick := time.NewTicker(revokedEvery)
+	tick := clock.NewTicker("transfers", revokedEvery)
 	defer tick.Stop()
 	var told revoked
 	var keys [][]byte

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"github.com/berthhq/berth/manager/store"
 	"maps"
 	"math"
 	"slices"
@@ -19,46 +18,47 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/store"
 )
 
-// strays are launches that hold devices of agents though no session counts on them
-// any more: one was given up before its agent confirmed its end, or the agent came
-// back with it. What they hold is no one's, and no one can be given it before they
-// have ended. The agents are the truth of it, and tell it to every new leader.
-type strays struct {
+// orphans are launches whose containers still use devices although no session refers to
+// them: the session gave the launch up before its agent confirmed the container's exit, or
+// the agent reconnected with it. Until the container has exited, no other session can use
+// its devices. The agents report their containers to every new leader.
+type orphans struct {
 	mu sync.Mutex
-	m  map[uuid.UUID]map[launch]stray // by agent
+	m  map[uuid.UUID]map[launch]orphan // by agent
 }
 
-// launch is one start of a kernel. An agent has one of a kernel at a time: a later
-// one comes when the one before has ended.
+// launch is one start of a kernel. An agent has at most one container of a kernel: a later
+// launch begins when the one before has ended.
 type launch struct {
 	kernel uuid.UUID
 	epoch  int64
 }
 
-type stray struct {
+type orphan struct {
 	session uuid.UUID
-	given   time.Time // up, by its session; zero where only its agent told of it
+	givenUp time.Time // by its session; zero: only its agent has reported it
 	holds   []*agentpb.Allocation
 }
 
-// unheard is for how long an agent's list may be older than the request that a
-// launch begins: no call takes that long.
+// unheard bounds how much older than the request for a launch an agent's list can be. No
+// call takes that long.
 const unheard = 2 * callTimeout
 
-// set makes these all the strays of an agent, and keeps those that were given up
-// so lately that its list may not know of them.
-func (s *strays) set(agent uuid.UUID, now map[launch]stray) {
+// set replaces the orphans of an agent. It keeps those that were given up so recently that
+// the agent's list may not contain them yet.
+func (s *orphans) set(agent uuid.UUID, now map[launch]orphan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for l, old := range s.m[agent] {
 		one, listed := now[l]
 		switch {
 		case listed:
-			one.given = old.given
+			one.givenUp = old.givenUp
 			now[l] = one
-		case clock.Now().Sub(old.given) < unheard:
+		case clock.Now().Sub(old.givenUp) < unheard:
 			now[l] = old
 		}
 	}
@@ -68,25 +68,25 @@ func (s *strays) set(agent uuid.UUID, now map[launch]stray) {
 	}
 }
 
-// add reports whether the launch was none before.
-func (s *strays) add(agent uuid.UUID, l launch, one stray) bool {
+// add adds an orphan, and reports whether it is a new one.
+func (s *orphans) add(agent uuid.UUID, l launch, one orphan) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, was := s.m[agent][l]
 	if s.m[agent] == nil {
-		s.m[agent] = map[launch]stray{}
+		s.m[agent] = map[launch]orphan{}
 	}
 	s.m[agent][l] = one
 	return !was
 }
 
-// drop says that an agent has no launch of the kernel up to that one any more, and
-// whether any was a stray.
-func (s *strays) drop(agent uuid.UUID, last launch) bool {
+// drop removes the orphans of a kernel on an agent up to the last launch, as they have
+// ended, and reports whether there were any.
+func (s *orphans) drop(agent uuid.UUID, last launch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.m[agent])
-	maps.DeleteFunc(s.m[agent], func(l launch, _ stray) bool { return l.kernel == last.kernel && l.epoch <= last.epoch })
+	maps.DeleteFunc(s.m[agent], func(l launch, _ orphan) bool { return l.kernel == last.kernel && l.epoch <= last.epoch })
 	left := len(s.m[agent])
 	if left == 0 {
 		delete(s.m, agent)
@@ -94,14 +94,14 @@ func (s *strays) drop(agent uuid.UUID, last launch) bool {
 	return left < before
 }
 
-// sessions lists who gave launches up.
-func (s *strays) sessions() []uuid.UUID {
+// sessions returns the sessions that gave launches up.
+func (s *orphans) sessions() []uuid.UUID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[uuid.UUID]bool{}
 	for _, on := range s.m {
 		for _, one := range on {
-			if !one.given.IsZero() {
+			if !one.givenUp.IsZero() {
 				found[one.session] = true
 			}
 		}
@@ -109,14 +109,14 @@ func (s *strays) sessions() []uuid.UUID {
 	return store.IDs(found)
 }
 
-// of lists by agent the launches that a session gave up.
-func (s *strays) of(session uuid.UUID) map[uuid.UUID][]launch {
+// of returns, by agent, the launches that a session gave up.
+func (s *orphans) of(session uuid.UUID) map[uuid.UUID][]launch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[uuid.UUID][]launch{}
 	for agent, on := range s.m {
 		for l, one := range on {
-			if one.session == session && !one.given.IsZero() {
+			if one.session == session && !one.givenUp.IsZero() {
 				found[agent] = append(found[agent], l)
 			}
 		}
@@ -124,12 +124,12 @@ func (s *strays) of(session uuid.UUID) map[uuid.UUID][]launch {
 	return found
 }
 
-// Strays sums what strays hold of the devices of an agent, by what it calls them.
-func (s *Service) Strays(agent uuid.UUID) map[string]resource.Slots {
-	s.strays.mu.Lock()
-	defer s.strays.mu.Unlock()
+// Orphans returns the slots that orphans use on an agent, by the agent's device names.
+func (s *Service) Orphans(agent uuid.UUID) map[string]resource.Slots {
+	s.orphans.mu.Lock()
+	defer s.orphans.mu.Unlock()
 	var sum map[string]resource.Slots
-	for _, one := range s.strays.m[agent] {
+	for _, one := range s.orphans.m[agent] {
 		for _, a := range one.holds {
 			amount, err := resource.Parse(a.Slot, a.Amount)
 			if err != nil {
@@ -147,16 +147,16 @@ func (s *Service) Strays(agent uuid.UUID) map[string]resource.Slots {
 	return sum
 }
 
-// Hear takes the list of an agent's kernels before anything can be placed on it:
-// those that should not be there keep what they hold.
+// Hear takes the list of an agent's kernels before the scheduler can use the agent: kernels
+// that should not exist are orphans and keep their devices.
 func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error {
-	found := map[launch]stray{}
+	found := map[launch]orphan{}
 	epochs := map[uuid.UUID]int64{}
 	var lives []uuid.UUID
 	for _, k := range kernels {
 		if id, err := uuid.Parse(k.KernelId); err == nil && k.Phase != agentpb.KernelState_EXITED {
 			session, _ := uuid.Parse(k.SessionId)
-			found[launch{id, k.LaunchEpoch}] = stray{session: session, holds: k.Allocations}
+			found[launch{id, k.LaunchEpoch}] = orphan{session: session, holds: k.Allocations}
 			lives, epochs[id] = append(lives, id), k.LaunchEpoch
 		}
 	}
@@ -174,7 +174,7 @@ func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.
 			}
 		}
 	}
-	s.strays.set(agent, found)
+	s.orphans.set(agent, found)
 	return nil
 }
 
@@ -201,31 +201,31 @@ func (s *Service) hearUnknown(ctx context.Context, agent uuid.UUID, epochs map[u
 	return s.Unknown(ctx, name, store.IDs(missing), later)
 }
 
-// abandon keeps what the session's launches hold whose ends are not confirmed,
-// seen or not, before its allocations are freed. Should they not be freed after
-// all, endStrays takes that back.
+// abandon makes orphans of the session's launches whose exits are not confirmed, whether
+// or not their starts were observed, before the allocations are freed. If the allocations
+// are not freed after all, endOrphans removes the orphans again.
 func (s step) abandon(ctx context.Context) {
 	if slices.Contains([]lifecycle.Status{lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared}, s.sess.Status) {
 		return // its agents have not been asked for anything
 	}
 	for _, k := range s.sess.Edges.Kernels {
 		if k.AgentID != nil && !s.exited(k) {
-			s.stray(ctx, *k.AgentID, launch{k.ID, k.LaunchEpoch}, holds(k))
+			s.orphan(ctx, *k.AgentID, launch{k.ID, k.LaunchEpoch}, holds(k))
 		}
 	}
 }
 
-// stray says that the session gives up a launch.
-func (s step) stray(ctx context.Context, agent uuid.UUID, l launch, holds []*agentpb.Allocation) {
-	if s.strays.add(agent, l, stray{s.sess.ID, clock.Now(), holds}) {
+// orphan records that the session gives up a launch.
+func (s step) orphan(ctx context.Context, agent uuid.UUID, l launch, holds []*agentpb.Allocation) {
+	if s.orphans.add(agent, l, orphan{s.sess.ID, clock.Now(), holds}) {
 		s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: agent})
 	}
 }
 
-// gone says that an agent has no launch of a kernel up to that one any more: what
-// it held as a stray is free.
+// gone records that an agent has no launch of a kernel up to the last one: the devices of
+// its orphans are free.
 func (s *Service) gone(ctx context.Context, agent uuid.UUID, last launch) {
-	if s.strays.drop(agent, last) {
+	if s.orphans.drop(agent, last) {
 		s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: agent})
 	}
 }
@@ -233,8 +233,8 @@ func (s *Service) gone(ctx context.Context, agent uuid.UUID, last launch) {
 // anyLaunch is every launch of a kernel, for gone.
 func anyLaunch(kernel uuid.UUID) launch { return launch{kernel, math.MaxInt64} }
 
-// heard keeps what an agent says of a kernel. A launch that is there has taken the
-// place of those before it.
+// heard stores an agent's report of a kernel. A launch that exists has replaced those
+// before it.
 func (s *Service) heard(ctx context.Context, agent, kernel uuid.UUID, state *agentpb.KernelState) {
 	s.observed.put(kernel, observation{agent, state})
 	last := launch{kernel, state.LaunchEpoch}
@@ -244,10 +244,10 @@ func (s *Service) heard(ctx context.Context, agent, kernel uuid.UUID, state *age
 	s.gone(ctx, agent, last)
 }
 
-// endStrays ends containers that should not be: of an earlier launch, on another
-// agent, or of a session that is over. What has ended is forgotten. An earlier
-// launch on the same agent is that agent's to replace.
-func (s step) endStrays(ctx context.Context) {
+// endOrphans stops containers that should not exist: of an earlier launch on another
+// agent, or of a session that has ended. It removes those that have exited. An agent itself
+// replaces an earlier launch.
+func (s step) endOrphans(ctx context.Context) {
 	for _, k := range s.sess.Edges.Kernels {
 		for _, ob := range s.observed.all(k.ID) {
 			// A launch that the database has not come to yet is left to an admin: the
@@ -256,17 +256,17 @@ func (s step) endStrays(ctx context.Context) {
 				continue
 			}
 			if ob.Phase != agentpb.KernelState_EXITED {
-				s.stray(ctx, ob.agent, launch{k.ID, ob.LaunchEpoch}, ob.Allocations)
+				s.orphan(ctx, ob.agent, launch{k.ID, ob.LaunchEpoch}, ob.Allocations)
 			}
 			s.observed.drop(k.ID, ob.agent)
 		}
 	}
-	for agent, launches := range s.strays.of(s.sess.ID) {
+	for agent, launches := range s.orphans.of(s.sess.ID) {
 		for _, l := range launches {
 			k := s.placed(l.kernel, agent)
 			switch {
 			case k == nil:
-				s.endStray(ctx, agent, l.kernel)
+				s.endOrphan(ctx, agent, l.kernel)
 			case k.LaunchEpoch == l.epoch: // it was not given up after all
 				s.gone(ctx, agent, l)
 			}
@@ -274,7 +274,7 @@ func (s step) endStrays(ctx context.Context) {
 	}
 }
 
-// placed returns a kernel when it is the session's, and placed on the agent.
+// placed returns a kernel if it is one of the live session's, placed on the agent.
 func (s step) placed(id, agent uuid.UUID) *ent.Kernel {
 	for _, k := range s.sess.Edges.Kernels {
 		if k.ID == id && k.AgentID != nil && *k.AgentID == agent && !s.sess.Status.Final() {
@@ -284,9 +284,9 @@ func (s step) placed(id, agent uuid.UUID) *ent.Kernel {
 	return nil
 }
 
-// endStray asks for the end of a kernel on an agent, until the agent has answered
-// that it has ended: the next pass asks again.
-func (s step) endStray(ctx context.Context, on, kernel uuid.UUID) {
+// endOrphan asks an agent to stop a kernel. Until the agent confirms its exit, the next
+// pass asks again.
+func (s step) endOrphan(ctx context.Context, on, kernel uuid.UUID) {
 	a, err := s.Client.Agent.Get(ctx, on)
 	if ent.IsNotFound(err) {
 		s.gone(ctx, on, anyLaunch(kernel))
@@ -300,6 +300,6 @@ func (s step) endStray(ctx context.Context, on, kernel uuid.UUID) {
 	case err == nil && state.Phase == agentpb.KernelState_EXITED:
 		s.gone(ctx, on, anyLaunch(kernel))
 	case err != nil && !unreachable(err):
-		s.Logger.Warn("end stray container", "kernel", kernel, "agent", on, "error", err)
+		s.Logger.Warn("end orphaned container", "kernel", kernel, "agent", on, "error", err)
 	}
 }

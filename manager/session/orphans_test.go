@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 )
 
-// What a launch holds that was asked for and never seen is spared until its agent
-// has said that it is not there, whatever becomes of an earlier one.
+// The devices of a launch that was requested and never observed stay reserved until its
+// agent has reported that it does not exist, whatever happens to an earlier launch.
 func TestGivenUpUnseen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Bus: event.New(nil, slog.New(slog.DiscardHandler))})
@@ -27,7 +27,7 @@ func TestGivenUpUnseen(t *testing.T) {
 		on := step{Service: s, sess: sess}
 		spared := func(want int64, when string) {
 			t.Helper()
-			if n := s.Strays(agent)["cpu"]["cpu"]; n != want {
+			if n := s.Orphans(agent)["cpu"]["cpu"]; n != want {
 				t.Errorf("%s %d are spared, want %d", when, n, want)
 			}
 		}
@@ -61,7 +61,7 @@ func TestGivenUpUnseen(t *testing.T) {
 		spared(0, "by a list that would have it")
 
 		on.abandon(t.Context())
-		on.endStrays(t.Context())
+		on.endOrphans(t.Context())
 		spared(0, "when it was not given up after all,")
 
 		sess.Status = lifecycle.Prepared

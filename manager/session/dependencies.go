@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -20,25 +19,13 @@ import (
 )
 
 const (
-	maxAhead   = 365 * 24 * time.Hour // of a start
-	maxNeeded  = 32                   // sessions that one depends on
-	maxAgents  = 32                   // that one asks for
-	openAtOnce = 500                  // dependencies looked at in one go
+	maxNeeded  = 32  // sessions that one depends on
+	maxAgents  = 32  // that a request can name
+	openAtOnce = 500 // dependencies read at once
 )
 
-// checkWhen looks at what a session has to wait for: a time, and others.
-func (s *Service) checkWhen(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, w *wish) error {
-	if in.StartsAt != nil {
-		if w.kind != session.TypeBatch {
-			return problem.Invalid("startsAt", "only a batch session can start later")
-		}
-		now := clock.Now()
-		if !in.StartsAt.After(now) || in.StartsAt.After(now.Add(maxAhead)) {
-			return problem.Invalid("startsAt", "must be in the future, at most 365 days ahead").WithLimit(now.Add(maxAhead).Format(time.RFC3339))
-		}
-		at := in.StartsAt.UTC().Truncate(time.Microsecond)
-		w.startsAt = &at
-	}
+// checkNeeded finds the sessions that must succeed before the new one starts.
+func (s *Service) checkNeeded(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
 	if len(in.DependsOn) > maxNeeded {
 		return problem.Invalid("dependsOn", "has %d sessions, which is too many", len(in.DependsOn)).WithLimit(fmt.Sprint(maxNeeded))
 	}
@@ -54,33 +41,22 @@ func (s *Service) checkWhen(ctx context.Context, _ *viewer.Viewer, in CreateSess
 		if failed(needed) {
 			return problem.Precondition("session %s did not succeed, so nothing can start after it", needed.Name).WithField(field)
 		}
-		w.needed = append(w.needed, needed)
+		spec.needed = append(spec.needed, needed)
 	}
 	return nil
 }
 
-// succeeded and failed tell how a session ended; of one that lives, neither is true.
+// succeeded and failed report how a session ended. Before its end, both are false.
 func succeeded(s *ent.Session) bool { return s.Status.Final() && s.Result == session.ResultSuccess }
 func failed(s *ent.Session) bool    { return s.Status.Final() && s.Result != session.ResultSuccess }
 
-// storeNeeded writes what a new session depends on.
-func storeNeeded(ctx context.Context, tx *ent.Tx, id uuid.UUID, needed []*ent.Session) error {
-	for _, n := range needed {
-		if err := tx.SessionDependency.Create().SetSessionID(id).SetNeededID(n.ID).SetName(n.Name).
-			SetSatisfied(succeeded(n)).Exec(ctx); err != nil {
-			return fmt.Errorf("store dependency on %s: %w", n.Name, err)
-		}
-	}
-	return nil
-}
-
-// followUp keeps what waits for other sessions up to date, until ctx ends, so
-// that a lost event or a manager's death holds nothing up.
+// followUp resolves dependencies until ctx ends, so that neither a lost event nor the end
+// of a manager keeps a session waiting.
 func (s *Service) followUp(ctx context.Context, epoch int64) {
-	tick := time.NewTicker(passEvery)
+	tick := clock.NewTicker("dependencies", passEvery)
 	defer tick.Stop()
 	for {
-		if err := s.resolve(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {
+		if err := s.satisfy(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {
 			s.Logger.Error("resolve dependencies", "error", err)
 		}
 		select {
@@ -91,10 +67,10 @@ func (s *Service) followUp(ctx context.Context, epoch int64) {
 	}
 }
 
-// resolve looks at the open dependencies, or at those on one session. Those on
-// what succeeded are satisfied; who needs what did not, or what is gone, is
-// cancelled.
-func (s *Service) resolve(ctx context.Context, epoch int64, on ...uuid.UUID) error {
+// satisfy reads the open dependencies, or those on some sessions. It marks those on
+// sessions that succeeded as satisfied, and cancels sessions that depend on one that
+// failed or no longer exists.
+func (s *Service) satisfy(ctx context.Context, epoch int64, on ...uuid.UUID) error {
 	q := s.Client.SessionDependency.Query().Where(sessiondependency.Satisfied(false),
 		sessiondependency.HasSessionWith(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending)),
 		sessiondependency.Or(sessiondependency.NeededIDIsNil(), sessiondependency.HasNeededWith(session.StatusIn(final...)))).
@@ -131,7 +107,7 @@ func (s *Service) resolve(ctx context.Context, epoch int64, on ...uuid.UUID) err
 // final are the states in which a session has ended.
 var final = slices.DeleteFunc(slices.Clone(lifecycle.All), func(s lifecycle.Status) bool { return !s.Final() })
 
-// cancelAfter ends a session that waits for what will never succeed.
+// cancelAfter cancels a session that depends on one that will never succeed.
 func (s *Service) cancelAfter(ctx context.Context, epoch int64, d *ent.SessionDependency) error {
 	reason := session.TerminationReasonDependencyFailed
 	how := "is gone"

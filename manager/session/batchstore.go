@@ -1,0 +1,150 @@
+package session
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/berthhq/berth/ent"
+)
+
+const (
+	// maxBatch bounds the sessions that are stored in one transaction.
+	maxBatch = 64
+	// maxBatches bounds the transactions at the same time: while one waits for the disk,
+	// the other has the processor.
+	maxBatches = 2
+	// gatherFor bounds how long a request waits for the end of such transactions before
+	// it is resolved. It would wait for them with its own transaction, and requests with
+	// equal references are resolved together. A batch of 30 takes some 5 ms.
+	gatherFor = 5 * time.Millisecond
+)
+
+// batchingStore is a storer that stores concurrent requests in one transaction, as
+// docs/adr/0030-requests-are-stored-together.md explains. If a batch fails, each of its
+// sessions is stored alone, so that no request is refused for another.
+type batchingStore struct {
+	next storer
+
+	mu      sync.Mutex
+	running int
+	open    *batch        // that takes more
+	waiting []*batch      // for the end of a running one
+	idle    chan struct{} // closed when none runs; nil: nothing waits for that
+}
+
+// batch is some specs and, once done is closed, their sessions.
+type batch struct {
+	specs    []*sessionSpec
+	sessions []*ent.Session
+	err      error
+	turn     chan struct{} // closed when the first request is to store the batch
+	done     chan struct{}
+}
+
+// store stores a lone spec together with those of concurrent requests, unless it has to
+// be counted or locks rows of its own.
+func (q *batchingStore) store(ctx context.Context, specs []*sessionSpec) ([]*ent.Session, error) {
+	if len(specs) != 1 || !specs[0].plain() {
+		return q.next.store(ctx, specs)
+	}
+	b, i := q.join(specs[0])
+	if i == 0 {
+		q.lead(ctx, b)
+	}
+	<-b.done
+	switch {
+	case b.err == nil:
+		return b.sessions[i : i+1], nil
+	case len(b.specs) > 1:
+		return q.next.store(ctx, specs)
+	}
+	return nil, b.err
+}
+
+// plain reports whether a spec locks nothing but the owner's membership.
+func (spec *sessionSpec) plain() bool {
+	return len(spec.mounts)+len(spec.needed)+len(spec.agents) == 0 && spec.together == nil && len(spec.locks()) == 0 && !spec.refused()
+}
+
+// join adds a spec to a batch, as the i-th.
+func (q *batchingStore) join(spec *sessionSpec) (b *batch, i int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if b = q.open; b != nil && len(b.specs) < maxBatch {
+		b.specs = append(b.specs, spec)
+		return b, len(b.specs) - 1
+	}
+	b = &batch{specs: []*sessionSpec{spec}, turn: make(chan struct{}), done: make(chan struct{})}
+	q.open = b
+	if q.running < maxBatches {
+		q.running++
+		close(b.turn)
+	} else {
+		q.waiting = append(q.waiting, b)
+	}
+	return b, 0
+}
+
+// lead stores a batch when its turn has come.
+func (q *batchingStore) lead(ctx context.Context, b *batch) {
+	defer close(b.done)
+	<-b.turn
+	defer q.leave()
+	runtime.Gosched() // requests that are about to join do so: one alone costs as much as ten together
+	q.seal(b)
+	if len(b.specs) > 1 {
+		ctx = context.WithoutCancel(ctx) // the others do not end with the first request
+	}
+	b.err = errPanicked
+	b.sessions, b.err = q.next.store(ctx, b.specs)
+}
+
+// seal keeps a batch from taking more.
+func (q *batchingStore) seal(b *batch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open == b {
+		q.open = nil
+	}
+}
+
+// leave lets the next batch run.
+func (q *batchingStore) leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.running--
+		if q.running == 0 && q.idle != nil {
+			close(q.idle)
+			q.idle = nil
+		}
+		return
+	}
+	close(q.waiting[0].turn)
+	q.waiting = q.waiting[1:]
+}
+
+// gather waits until no batch runs, at most gatherFor, and lets requests that are about
+// to come do so.
+func (q *batchingStore) gather(ctx context.Context) {
+	q.mu.Lock()
+	if q.running > 0 {
+		if q.idle == nil {
+			q.idle = make(chan struct{})
+		}
+		idle := q.idle
+		q.mu.Unlock()
+		wait := time.NewTimer(gatherFor)
+		defer wait.Stop()
+		select {
+		case <-ctx.Done():
+		case <-wait.C:
+		case <-idle:
+		}
+	} else {
+		q.mu.Unlock()
+	}
+	runtime.Gosched()
+}
