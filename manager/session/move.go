@@ -16,6 +16,8 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // move is one change of a session's state, with its entry in the history.
@@ -94,10 +96,47 @@ func (m move) entries(s *ent.Session) (list []entry) {
 		attempt: s.Attempt, code: m.code, message: m.message, steps: m.steps})
 }
 
+// advances reports whether a move only brings a session nearer to its run.
+func (m move) advances() bool {
+	switch m.to {
+	case lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating, lifecycle.Running:
+		return true
+	}
+	return false
+}
+
+// moveAlone makes a move in a transaction of its own. Users and the scheduler add to the
+// history of a session meanwhile. The row is locked before the move's own entry gets its
+// time, so that the entries are in the order of the transactions. A session that comes
+// nearer to its run is moved by the leader alone, in one statement.
+func (s *Service) moveAlone(ctx context.Context, m move, sess *ent.Session) error {
+	if m.advances() {
+		return Move(ctx, s.Client, m, sess)
+	}
+	return store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		if err := lockRows(ctx, tx, sess); err != nil {
+			return err
+		}
+		return Move(ctx, tx, m, sess)
+	})
+}
+
+// lockRows waits for the transactions that change sessions, and locks the sessions.
+func lockRows(ctx context.Context, tx *ent.Tx, sessions ...*ent.Session) error {
+	ids := make([]uuid.UUID, len(sessions))
+	for i, s := range sessions {
+		ids[i] = s.ID
+	}
+	if _, err := tx.Session.Query().Where(session.IDIn(ids...)).Order(session.ByID()).ForUpdate().IDs(viewer.SystemContext(ctx)); err != nil {
+		return fmt.Errorf("lock sessions: %w", err)
+	}
+	return nil
+}
+
 // commit makes a leader's move in a transaction of its own.
 func (s *Service) commit(ctx context.Context, epoch int64, sess *ent.Session, m move) error {
 	m.epoch = epoch
-	if err := Move(ctx, s.Client, m, sess); err != nil {
+	if err := s.moveAlone(ctx, m, sess); err != nil {
 		if errdefs.IsAborted(err) {
 			return cmp.Or(Fenced(ctx, s.Client, epoch), err)
 		}

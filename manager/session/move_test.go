@@ -3,13 +3,17 @@ package session
 import (
 	"context"
 	"database/sql"
+	"log/slog"
 	"testing"
 
+	entsql "entgo.io/ent/dialect/sql"
 	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/identitytest"
@@ -62,6 +66,42 @@ func TestMoveAfterAnotherTransaction(t *testing.T) {
 				t.Errorf("%d lines of history, the kernel is %s", history, kernel.Status)
 			}
 		})
+	}
+}
+
+// The entry of a move comes after those of the transaction for which it waited.
+func TestMoveIsLastInHistory(t *testing.T) {
+	client, db := identitytest.Store(t)
+	world := identitytest.Fill(t, client)
+	ctx := viewer.SystemContext(t.Context())
+	s := New(Config{Client: client, Logger: slog.New(slog.DiscardHandler)})
+	sess := scheduled(t, world, "cancelled")
+	sess = sess.Update().SetStatus(lifecycle.Pending).SaveX(ctx)
+	tx, err := client.Tx(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := LockPending(ctx, tx, []uuid.UUID{sess.ID}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- s.moveAlone(ctx, move{to: lifecycle.Cancelled, phase: "terminate", result: sessionevent.ResultInfo}, sess)
+	}()
+	wait.Until(t, "the move waits", func() bool { return waitsForLock(t, db) })
+	if err := Explain(ctx, tx, []Wait{{Session: sess.ID, Attempt: 1, Why: &report.Pending{Summary: "full"}, News: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	last := client.SessionEvent.Query().Where(sessionevent.SessionID(sess.ID)).Order(sessionevent.ByID(entsql.OrderDesc())).FirstX(ctx)
+	if last.ToStatus == nil || *last.ToStatus != lifecycle.Cancelled {
+		t.Errorf("the last entry is %v", last)
 	}
 }
 

@@ -91,7 +91,7 @@ func (s *Service) stay(ctx context.Context, sess *ent.Session, reason session.Te
 
 // end makes a move that no leader has to make.
 func (s *Service) end(ctx context.Context, sess *ent.Session, m move) error {
-	if err := Move(ctx, s.Client, m, sess); err != nil {
+	if err := s.moveAlone(ctx, m, sess); err != nil {
 		return err
 	}
 	s.noteMove(ctx, sess, m)
