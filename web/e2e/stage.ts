@@ -102,10 +102,20 @@ export function hands(page: Page) {
       await field(within, label).first().click();
       await page.getByRole("option", { name: option, exact: true }).click();
     },
-    /** Types into a box that is searched at the server, and takes what it finds. */
+    /** Types into a box that is searched at the server, and takes what it finds. A dialog that
+     * has just opened moves the focus to its first field, which closes the list: then it types again. */
     async pick(within: Place, label: Text, text: string) {
-      await within.getByRole("combobox", { name: label }).fill(text);
-      await page.getByRole("option").filter({ hasText: text }).first().click();
+      const box = within.getByRole("combobox", { name: label });
+      const option = page.getByRole("option").filter({ hasText: text }).first();
+      for (let attempt = 1; ; attempt++) {
+        await box.fill("");
+        await box.fill(text);
+        try {
+          return await option.click({ timeout: 8000 });
+        } catch (error) {
+          if (attempt === 3) throw error;
+        }
+      }
     },
     /** Sends a form and waits until it has closed. */
     async send(within: Locator, name: Text) {
