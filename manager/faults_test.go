@@ -21,8 +21,8 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/managertest"
-	msession "github.com/berthhq/berth/manager/session"
 )
 
 func (c *cluster) containers(t *testing.T, n *node) int {
@@ -136,7 +136,7 @@ func TestAnotherManagerTakesOver(t *testing.T) {
 	c.join(t, n, c.m) // it learns of the other from the managers
 	runs := c.create(t, input(nil, "sleep", "600"))
 	c.reaches(t, runs, lifecycle.Running)
-	old := c.Client.Fence.Query().Where(fence.Name(msession.FenceName)).OnlyX(c.System(t)).Epoch
+	old := c.Client.Fence.Query().Where(fence.Name(leader.FenceName)).OnlyX(c.System(t)).Epoch
 
 	c.m.Stop()
 	c.m = second
@@ -158,7 +158,7 @@ func TestAnotherManagerTakesOver(t *testing.T) {
 func (c *cluster) fencedOff(t *testing.T, old int64, id uuid.UUID) {
 	t.Helper()
 	ctx := c.System(t)
-	now := c.Client.Fence.Query().Where(fence.Name(msession.FenceName)).OnlyX(ctx).Epoch
+	now := c.Client.Fence.Query().Where(fence.Name(leader.FenceName)).OnlyX(ctx).Epoch
 	if now <= old {
 		t.Fatalf("epoch %d after %d", now, old)
 	}
@@ -167,16 +167,16 @@ func (c *cluster) fencedOff(t *testing.T, old int64, id uuid.UUID) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := msession.Fence(ctx, tx, epoch); (err == nil) != ok || err != nil && !errdefs.IsAborted(err) {
+		if err := leader.Fence(ctx, tx, epoch); (err == nil) != ok || err != nil && !errdefs.IsAborted(err) {
 			t.Errorf("epoch %d, present %d: %v", epoch, now, err)
 		}
 		_ = tx.Rollback()
 	}
 	lost := func(context.Context) error { return errdefs.ErrAborted }
-	if _, err := msession.RaiseFence(ctx, c.Client, old, lost); !errdefs.IsAborted(err) {
+	if _, err := leader.RaiseFence(ctx, c.Client, old, lost); !errdefs.IsAborted(err) {
 		t.Errorf("an old leader takes the fence back: %v", err)
 	}
-	if got := c.Client.Fence.Query().Where(fence.Name(msession.FenceName)).OnlyX(ctx).Epoch; got != now {
+	if got := c.Client.Fence.Query().Where(fence.Name(leader.FenceName)).OnlyX(ctx).Epoch; got != now {
 		t.Errorf("an old leader moved the fence from %d to %d", now, got)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/managertest"
-	msession "github.com/berthhq/berth/manager/session"
 )
 
 // The leader is killed while sessions start: the other manager schedules on, and
@@ -26,7 +26,7 @@ func TestLeaderIsKilled(t *testing.T) {
 		managertest.Eventually(t, "the second manager reaches "+name, func() bool { return second.Reaches(name) })
 	}
 	ctx := c.System(t)
-	old := c.Client.Fence.Query().Where(fence.Name(msession.FenceName)).OnlyX(ctx).Epoch
+	old := c.Client.Fence.Query().Where(fence.Name(leader.FenceName)).OnlyX(ctx).Epoch
 	c.as = second.As(t, c.A.Member)
 	var all []uuid.UUID
 	for range 5 {

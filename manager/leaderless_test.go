@@ -11,8 +11,8 @@ import (
 
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/managertest"
-	msession "github.com/berthhq/berth/manager/session"
 )
 
 // clusterState is what GraphQL says of the cluster.
@@ -59,7 +59,7 @@ func TestLeaderAfterEtcdWasLost(t *testing.T) {
 	runs := c.create(t, input(nil, "sleep", "600"))
 	c.reaches(t, runs, lifecycle.Running)
 	high := time.Now().Unix() + 1_000_000 // as where etcd is shared with a busy cluster
-	c.Client.Fence.Update().Where(fence.Name(msession.FenceName)).SetEpoch(high).ExecX(c.System(t))
+	c.Client.Fence.Update().Where(fence.Name(leader.FenceName)).SetEpoch(high).ExecX(c.System(t))
 	c.m.Stop()
 	c.m = c.Start(t)
 	c.as = c.m.As(t, c.A.Member)
@@ -87,7 +87,7 @@ func TestLeaderAfterTheFenceMoved(t *testing.T) {
 	managertest.Eventually(t, "a manager leads", func() bool { return leaderOf(t, c.m, c.World).Cluster.Led })
 	for _, epoch := range []int64{1, 2_000_000} {
 		before := leaderOf(t, c.m, c.World).Cluster.Leader.Epoch
-		c.Client.Fence.Update().Where(fence.Name(msession.FenceName)).SetEpoch(epoch).ExecX(c.System(t))
+		c.Client.Fence.Update().Where(fence.Name(leader.FenceName)).SetEpoch(epoch).ExecX(c.System(t))
 		managertest.Eventually(t, "the leader begins a new epoch", func() bool {
 			l := leaderOf(t, c.m, c.World).Cluster.Leader
 			return l != nil && l.Epoch > max(before, epoch)

@@ -141,7 +141,7 @@ func (m *Manager) wire() error {
 	m.bus.Measure(m.meter())
 	m.leader = leader.New(leader.Config{Client: m.client, Etcd: m.etcd, ID: m.id, Address: m.ClusterAddress(), Version: m.cfg.Version, Registry: m.meter(), Logger: m.log})
 	managers := m.addresses
-	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Fence: session.Fence, Logger: m.log})
+	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Logger: m.log})
 	m.audit = audit.New(m.client, m.log)
 	m.policies = policy.New(m.client, m.bus)
 	m.images = image.New(m.client, m.keys)
@@ -179,7 +179,7 @@ func (m *Manager) wire() error {
 	m.scheduler.Spare(m.sessions.Orphans)
 	m.scheduler.Prefer(m.agents.Images)
 	m.occupancy = occupancy.New(occupancy.Config{
-		Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Fence: session.Fence, Registry: m.meter(), Recovering: m.recovery.On, Logger: m.log,
+		Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Registry: m.meter(), Recovering: m.recovery.On, Logger: m.log,
 	})
 	if err := m.wirePeople(); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/agents"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler"
@@ -75,7 +76,7 @@ func (w *world) startManager(index int) *process {
 	p.scheduler.Spare(p.sessions.Orphans)
 	p.scheduler.Prefer(p.agents.Images)
 	p.occupancy = occupancy.New(occupancy.Config{
-		Client: client, Bus: p.bus, Agents: p.agents, Sessions: p.sessions, Fence: session.Fence, Logger: log,
+		Client: client, Bus: p.bus, Agents: p.agents, Sessions: p.sessions, Logger: log,
 	})
 	w.managers[index] = p
 	w.play(p.relay)
@@ -161,7 +162,7 @@ type term struct {
 // lead does what manager.lead does.
 func (p *process) lead(ctx context.Context, t *term) {
 	ctx = viewer.SystemContext(context.WithValue(ctx, termKey{}, t))
-	epoch, err := session.RaiseFence(ctx, p.client(), t.revision, func(context.Context) error { return p.w.election.confirm(t) })
+	epoch, err := leader.RaiseFence(ctx, p.client(), t.revision, func(context.Context) error { return p.w.election.confirm(t) })
 	p.w.enter(p.name + " has raised the fence")
 	if err != nil {
 		p.w.logf("%s does not lead: %v", p.name, err)

@@ -67,9 +67,17 @@ type morgue struct {
 func newMorgue(t *testing.T) *morgue {
 	m := &morgue{World: identitytest.New(t), blade: &blade{}, lies: map[uuid.UUID]uuid.UUID{}}
 	log := slog.New(slog.DiscardHandler)
+	m.Elect(t, 1)
+	m.Client.Fence.Intercept(ent.InterceptFunc(func(next ent.Querier) ent.Querier {
+		return ent.QuerierFunc(func(ctx context.Context, q ent.Query) (ent.Value, error) {
+			if err := m.pass(ctx); err != nil {
+				return nil, err
+			}
+			return next.Query(ctx, q)
+		})
+	}))
 	m.tasks = task.New(task.Config{
 		Client: m.Client, Bus: event.New(nil, log), Logger: log, Pause: time.Nanosecond,
-		Fence:   func(ctx context.Context, _ *ent.Tx, _ int64) error { return m.pass(ctx) },
 		Backoff: func(int) time.Duration { return 0 },
 	})
 	m.s = identity.New(identity.Config{

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/session"
 )
@@ -65,7 +66,7 @@ func (b *bed) manager() *Service {
 func (b *bed) takeOver(t *testing.T) {
 	t.Helper()
 	b.epoch++
-	if _, err := session.RaiseFence(b.ctx, b.Client, b.epoch, elected); err != nil {
+	if _, err := leader.RaiseFence(b.ctx, b.Client, b.epoch, elected); err != nil {
 		t.Fatal(err)
 	}
 	b.lead = b.manager()

@@ -1,5 +1,6 @@
 // Package leader elects the one manager that schedules sessions and drives the agents, and
-// returns which manager that is.
+// returns which manager that is. Fence makes the transactions of a replaced leader fail;
+// services that only the leader runs import it.
 package leader
 
 import (
@@ -19,7 +20,6 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/discovery"
 	"github.com/berthhq/berth/internal/viewer"
-	"github.com/berthhq/berth/manager/session"
 )
 
 const (
@@ -119,7 +119,7 @@ func (s *Service) rest(ctx context.Context) {
 func (s *Service) term(ctx context.Context, t *discovery.Term, lead func(context.Context, int64) error) error {
 	// The time is above every earlier epoch. Agents remember the highest epoch that they have
 	// seen, which a restored database together with a new etcd does not know.
-	epoch, err := session.RaiseFence(ctx, s.Client, max(t.Revision, clock.Now().Unix()), t.Confirm)
+	epoch, err := RaiseFence(ctx, s.Client, max(t.Revision, clock.Now().Unix()), t.Confirm)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *Service) guard(ctx context.Context, epoch int64) error {
 			return nil
 		case <-tick.C:
 		}
-		err := session.Fenced(ctx, s.Client, epoch)
+		err := Fenced(ctx, s.Client, epoch)
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case ent.IsNotFound(err), errdefs.IsAborted(err):

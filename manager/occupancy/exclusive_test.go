@@ -88,7 +88,6 @@ func TestExclusiveSlots(t *testing.T) {
 	f := newFloor(t)
 	s := occupancy.New(occupancy.Config{
 		Client: f.Client, Bus: event.New(nil, nil), Agents: f, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
-		Fence: func(context.Context, *ent.Tx, int64) error { return nil },
 	})
 	free, taken, both := f.device("free"), f.device("taken"), f.device("both")
 	mine := f.runs("mine", free, "x.device", 1).Update().SetFreedAt(time.Now()).SaveX(f.ctx)
@@ -97,6 +96,7 @@ func TestExclusiveSlots(t *testing.T) {
 	f.runs("whole", both, "x.device", 1)
 	f.runs("part", both, "x.shares", 500)
 
+	f.Elect(t, 1)
 	ctx, cancel := context.WithCancel(f.ctx)
 	led := make(chan struct{})
 	go func() {

@@ -51,8 +51,6 @@ type Config struct {
 	Bus      *event.Bus
 	Agents   Agents
 	Sessions Sessions
-	// Fence returns an error in the transaction of a leader that was replaced.
-	Fence func(ctx context.Context, tx *ent.Tx, epoch int64) error
 	// Recovering reports whether the cluster is in recovery mode, in which nothing is
 	// repaired; nil: never.
 	Recovering func(ctx context.Context) (bool, error)

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -111,7 +112,7 @@ func (st *state) holdAgain(k *ent.Kernel, name, slot string) repair {
 // fenced runs f in a transaction that fails if the leader was replaced.
 func (st *state) fenced(ctx context.Context, epoch int64, f func(*ent.Tx) error) error {
 	return store.InTx(ctx, st.Client, func(tx *ent.Tx) error {
-		if err := st.Fence(ctx, tx, epoch); err != nil {
+		if err := leader.Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
 		return f(tx)

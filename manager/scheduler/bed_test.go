@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
@@ -52,7 +53,7 @@ func newBed(t testing.TB, client *ent.Client, db *sql.DB) *bed {
 	reg := client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(ctx)
 	client.Image.Create().SetReference("registry.test/prog:latest").SetName("prog:latest").SetArchitecture(architecture).
 		SetDigest("sha256:1").SetRegistry(reg).ExecX(ctx)
-	if _, err := session.RaiseFence(ctx, client, b.epoch, elected); err != nil {
+	if _, err := leader.RaiseFence(ctx, client, b.epoch, elected); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	msession "github.com/berthhq/berth/manager/session"
@@ -61,7 +62,7 @@ func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 
 // place writes what of a batch may still start, and returns it.
 func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]msession.Place, error) {
-	if err := msession.Fence(ctx, tx, t.epoch); err != nil {
+	if err := leader.Fence(ctx, tx, t.epoch); err != nil {
 		return nil, err
 	}
 	ids := make([]uuid.UUID, len(batch))

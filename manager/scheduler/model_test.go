@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler"
 	msession "github.com/berthhq/berth/manager/session"
@@ -188,7 +189,7 @@ func TestReplacedLeaderPlacesNothing(t *testing.T) {
 	wait.Until(t, "the first leader places", func() bool { return b.count(t, "scheduled") == 10 })
 	next := b.other(client)
 	next.epoch = 2
-	if _, err := msession.RaiseFence(ctx, client, next.epoch, elected); err != nil {
+	if _, err := leader.RaiseFence(ctx, client, next.epoch, elected); err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {

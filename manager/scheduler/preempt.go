@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	msession "github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/store"
@@ -66,7 +67,7 @@ func (t *term) preempt(ctx context.Context, d plan.Decision) error {
 
 // evict writes what preempt says, and returns whom it ended.
 func (t *term) evict(ctx context.Context, tx *ent.Tx, d plan.Decision) ([]*ent.Session, error) {
-	if err := msession.Fence(ctx, tx, t.epoch); err != nil {
+	if err := leader.Fence(ctx, tx, t.epoch); err != nil {
 		return nil, err
 	}
 	other, err := tx.Session.Query().Where(session.ID(d.SessionID), session.StatusEQ(lifecycle.Pending)).ForUpdate().Only(ctx)

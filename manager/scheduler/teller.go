@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/store"
@@ -185,7 +186,7 @@ func (t *teller) next() (batch []session.Wait, urgent bool) {
 // explain stores why sessions wait. What could not be stored is told later.
 func (t *teller) explain(ctx context.Context, batch []session.Wait) error {
 	err := store.InTx(ctx, t.client, func(tx *ent.Tx) error {
-		if err := session.Fence(ctx, tx, t.epoch); err != nil {
+		if err := leader.Fence(ctx, tx, t.epoch); err != nil {
 			return err
 		}
 		return session.Explain(ctx, tx, batch)

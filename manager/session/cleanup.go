@@ -9,6 +9,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -47,7 +48,7 @@ func (s step) cleaningUp() bool {
 func (s step) extend(ctx context.Context) error {
 	until := clock.Now().Add(cleanUpPause)
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
-		if err := Fence(ctx, tx, s.epoch); err != nil {
+		if err := leader.Fence(ctx, tx, s.epoch); err != nil {
 			return err
 		}
 		return tx.Session.Update().Where(session.ID(s.sess.ID), session.StatusEQ(lifecycle.Terminating)).

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -127,7 +128,7 @@ func (s *Service) tellDrain(ctx context.Context, epoch int64, a *ent.Agent, code
 // tell gives the owner of a session a message that changes no state.
 func (s *Service) tell(ctx context.Context, epoch int64, sess *ent.Session, code, text string) error {
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
-		if err := Fence(ctx, tx, epoch); err != nil {
+		if err := leader.Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
 		n, err := tx.Session.Update().Where(session.ID(sess.ID), session.StatusEQ(sess.Status)).

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -95,7 +96,7 @@ func (s *Service) NoteIdle(ctx context.Context, epoch int64, notes []IdleNote) e
 	}
 	var changed []uuid.UUID
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
-		if err := Fence(ctx, tx, epoch); err != nil {
+		if err := leader.Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
 		rows, err := tx.QueryContext(ctx, `UPDATE sessions s SET idle = nullif(w.idle, '')::jsonb, version = s.version + 1
@@ -140,7 +141,7 @@ WHERE s.id = w.id AND s.id = ANY ($1::text[]::uuid[]) AND s.status = $3 AND (w.i
 func (s *Service) EndIdle(ctx context.Context, epoch int64, sess *ent.Session, used time.Time, message string) error {
 	reason := session.TerminationReasonIdle
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
-		if err := Fence(ctx, tx, epoch); err != nil {
+		if err := leader.Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
 		res, err := tx.ExecContext(ctx, `SELECT FROM sessions s LEFT JOIN idle_activities a ON a.session_id = s.id

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -202,7 +203,7 @@ func (s *Service) warn(ctx context.Context, epoch int64, soon []ending) error {
 	for id, e := range byID {
 		text := fmt.Sprintf("it ends at %s: then %s", e.at.UTC().Format(time.RFC3339), e.why)
 		err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
-			if err := Fence(ctx, tx, epoch); err != nil {
+			if err := leader.Fence(ctx, tx, epoch); err != nil {
 				return err
 			}
 			n, err := tx.Session.Update().Where(session.ID(id), session.StatusEQ(lifecycle.Running)).

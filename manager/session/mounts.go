@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/vfolder"
 )
@@ -177,7 +178,7 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 	sess := changes[0].row.Edges.Session
 	changed := false
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
-		if err := Fence(ctx, tx, epoch); err != nil {
+		if err := leader.Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
 		// Anyone who starts it reads the mounts after it has moved on.

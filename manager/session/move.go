@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -138,7 +139,7 @@ func (s *Service) commit(ctx context.Context, epoch int64, sess *ent.Session, m 
 	m.epoch = epoch
 	if err := s.moveAlone(ctx, m, sess); err != nil {
 		if errdefs.IsAborted(err) {
-			return cmp.Or(Fenced(ctx, s.Client, epoch), err)
+			return cmp.Or(leader.Fenced(ctx, s.Client, epoch), err)
 		}
 		return err
 	}

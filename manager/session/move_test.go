@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/identitytest"
+	"github.com/berthhq/berth/manager/leader"
 )
 
 // A move is one statement, which waits for locked rows. After the wait, it counts what the
@@ -26,7 +27,7 @@ func TestMoveAfterAnotherTransaction(t *testing.T) {
 	client, db := identitytest.Store(t)
 	world := identitytest.Fill(t, client)
 	ctx := viewer.SystemContext(t.Context())
-	if _, err := RaiseFence(ctx, client, epoch, func(context.Context) error { return nil }); err != nil {
+	if _, err := leader.RaiseFence(ctx, client, epoch, func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {

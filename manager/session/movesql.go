@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/leader"
 )
 
 // The statement of a move is put together from these parts. A start has three of them one
@@ -15,7 +16,7 @@ import (
 // The arguments are those of move.args. Nothing happens without the row of the fence, and
 // kernels, allocations and history follow only sessions that have moved.
 const (
-	moveFence = `WITH f AS (SELECT FROM fences WHERE name = '` + FenceName + `' AND epoch = $4::bigint FOR SHARE),
+	moveFence = `WITH f AS (SELECT FROM fences WHERE name = '` + leader.FenceName + `' AND epoch = $4::bigint FOR SHARE),
 `
 	moveSessions = `s AS (UPDATE sessions SET status = $6::text, version = version + 1, status_message = $7, deadline_at = $8::timestamptz, retry_at = $9::timestamptz,
   idle = CASE WHEN $5::text = 'running' THEN NULL ELSE idle END,

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -129,7 +130,7 @@ func (p *settling) ask(ctx context.Context, k *ent.Kernel, updates []*agentpb.Mo
 // changed meanwhile.
 func (p *settling) confirmed(ctx context.Context, mounts []*ent.SessionMount) error {
 	return store.InTx(ctx, p.s.Client, func(tx *ent.Tx) error {
-		if err := Fence(ctx, tx, p.epoch); err != nil {
+		if err := leader.Fence(ctx, tx, p.epoch); err != nil {
 			return err
 		}
 		for _, m := range mounts {

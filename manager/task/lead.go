@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/leader"
 )
 
 const (
@@ -227,7 +228,7 @@ func (s *Service) fenced(ctx context.Context, epoch int64, f func(tx *ent.Tx) er
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer tx.Rollback() // no effect after a commit
-	if err := s.Fence(ctx, tx, epoch); err != nil {
+	if err := leader.Fence(ctx, tx, epoch); err != nil {
 		return err
 	}
 	if err := f(tx); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/ent"
 	enttask "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
@@ -27,21 +26,16 @@ import (
 type cluster struct {
 	*identitytest.World
 	managers [2]*task.Service
-
-	mu    sync.Mutex
-	epoch int64
 }
 
 const kinds = 5
-
-var errReplaced = errors.New("another leader has taken over")
 
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{World: identitytest.New(t)}
 	log := slog.New(slog.DiscardHandler)
 	for i := range c.managers {
 		c.managers[i] = task.New(task.Config{
-			Client: c.Client, Bus: event.New(nil, log), Logger: log, Fence: c.fence,
+			Client: c.Client, Bus: event.New(nil, log), Logger: log,
 			Backoff: func(int) time.Duration { return 0 }, Pause: time.Millisecond,
 		})
 		for k := range kinds {
@@ -49,15 +43,6 @@ func newCluster(t *testing.T) *cluster {
 		}
 	}
 	return c
-}
-
-func (c *cluster) fence(_ context.Context, _ *ent.Tx, epoch int64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if epoch < c.epoch {
-		return errReplaced
-	}
-	return nil
 }
 
 // enqueue adds a task whose steps fail as its input says.
@@ -156,10 +141,8 @@ func TestEveryTaskEnds(t *testing.T) {
 	for round := range 6 {
 		ctx, stop := context.WithCancel(t.Context())
 		stops = append(stops, stop)
-		c.mu.Lock()
-		c.epoch++
-		epoch := c.epoch
-		c.mu.Unlock()
+		epoch := int64(round + 1)
+		c.Elect(t, epoch)
 		if round%2 == 0 && round > 0 {
 			stops[round-1]() // the other leader was killed; in odd rounds it does not know that it is replaced
 		}

@@ -43,8 +43,6 @@ type Undoer interface {
 type Config struct {
 	Client *ent.Client
 	Bus    *event.Bus
-	// Fence returns an error in the transaction of a leader that was replaced.
-	Fence  func(ctx context.Context, tx *ent.Tx, epoch int64) error
 	Logger *slog.Logger
 	// Backoff returns the wait after a number of failed attempts; nil: from 2 s, doubling.
 	Backoff func(attempt int) time.Duration

@@ -67,9 +67,9 @@ func start(t *testing.T, at func(ctx context.Context, n int) error) (*world, *co
 	log := slog.New(slog.DiscardHandler)
 	w.s = task.New(task.Config{
 		Client: w.Client, Bus: event.New(nil, log), Logger: log,
-		Fence:   func(context.Context, *ent.Tx, int64) error { return nil },
 		Backoff: func(int) time.Duration { return 0 },
 	})
+	w.Elect(t, 1)
 	c := &counter{at: at}
 	w.s.Register("count", c)
 	ctx := w.As(t, w.A.Member)

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/identity/password"
+	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -125,6 +126,15 @@ func (m maker) user(d *ent.Domain, name string, role user.Role) *ent.User {
 func (w *World) As(t testing.TB, u *ent.User) context.Context {
 	t.Helper()
 	return viewer.With(t.Context(), w.Viewer(t, u))
+}
+
+// Elect makes epoch the current leader's.
+func (w *World) Elect(t testing.TB, epoch int64) {
+	t.Helper()
+	elected := func(context.Context) error { return nil }
+	if _, err := leader.RaiseFence(viewer.SystemContext(t.Context()), w.Client, epoch, elected); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Viewer returns u as a viewer with their current memberships.

@@ -1,4 +1,4 @@
-package session
+package leader
 
 import (
 	"context"
