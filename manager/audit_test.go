@@ -201,7 +201,7 @@ func TestRetention(t *testing.T) {
 		old = old[n:]
 	}
 	kept := w.Client.AuditEntry.Query().CountX(w.System(t)) - 5001
-	audit.New(w.Client, slog.Default()).Sweep(t.Context(), time.Now())
+	audit.New(audit.Config{Client: w.Client, Logger: slog.Default()}).Sweep(t.Context(), time.Now())
 	if n := w.Client.AuditEntry.Query().CountX(w.System(t)); n != kept || kept == 0 {
 		t.Errorf("%d rows are left, not %d", n, kept)
 	}

@@ -115,7 +115,7 @@ func TestEndedSessionsAreKeptAsLongAsSet(t *testing.T) {
 	}
 	c.Client.Session.UpdateOneID(old).SetTerminatedAt(ago).ExecX(ctx)
 	sweep := func() int {
-		audit.New(c.Client, slog.Default()).Sweep(t.Context(), time.Now())
+		audit.New(audit.Config{Client: c.Client, Logger: slog.Default()}).Sweep(t.Context(), time.Now())
 		return c.Client.Session.Query().CountX(ctx)
 	}
 	if n := sweep(); n != 3 {

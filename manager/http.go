@@ -53,7 +53,7 @@ func (m *Manager) Handler() http.Handler {
 	m.auth.Register(api)
 	m.providers.Register(api)
 	m.signups.Register(api)
-	at := &attach.Handler{Client: m.client, Sessions: m.sessions, Idle: m.idle, Revoked: m.auth, Audit: m.audit, Open: m.attached, Logger: m.log}
+	at := &attach.Handler{Client: m.client, Sessions: m.core.Sessions, Idle: m.idle, Revoked: m.auth, Audit: m.audit, Open: m.attached, Logger: m.log}
 	at.Register(api)
 	m.audit.Register(api)
 

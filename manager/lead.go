@@ -18,7 +18,7 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	together(ctx, g,
-		func(ctx context.Context) { m.agents.Lead(ctx, epoch, m.sessions) },
+		func(ctx context.Context) { m.core.Agents.Lead(ctx, epoch, m.core.Sessions) },
 		m.folders.Measure,
 		m.recovery.Beat,
 	)
@@ -30,7 +30,7 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 		})
 	})
 	g.Go(func() error {
-		err := m.agents.Outreached(ctx)
+		err := m.core.Agents.Outreached(ctx)
 		if errors.Is(err, agents.ErrOutreached) {
 			err = fmt.Errorf("%w: %w", leader.ErrStepDown, err)
 		}
@@ -42,14 +42,14 @@ func (m *Manager) lead(ctx context.Context, epoch int64) error {
 // drive runs the loops that start, end and remove things; in recovery mode only those that end
 // things on request.
 func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, recovering bool) {
-	together(ctx, g, func(ctx context.Context) { m.occupancy.Lead(ctx, epoch) })
+	together(ctx, g, func(ctx context.Context) { m.core.Occupancy.Lead(ctx, epoch) })
 	if recovering {
-		together(ctx, g, func(ctx context.Context) { m.sessions.Recover(ctx, epoch) })
+		together(ctx, g, func(ctx context.Context) { m.core.Sessions.Recover(ctx, epoch) })
 		return
 	}
 	together(ctx, g,
-		func(ctx context.Context) { m.sessions.Lead(ctx, epoch) },
-		func(ctx context.Context) { m.scheduler.Lead(ctx, epoch) },
+		func(ctx context.Context) { m.core.Sessions.Lead(ctx, epoch) },
+		func(ctx context.Context) { m.core.Scheduler.Lead(ctx, epoch) },
 		func(ctx context.Context) { m.idle.Lead(ctx, epoch) },
 		m.folders.Lead,
 		func(ctx context.Context) { m.tasks.Lead(ctx, epoch) },

@@ -102,7 +102,7 @@ func TestLimitsUnderParallelClients(t *testing.T) {
 	c := newCluster(t, 2)
 	c.bound(t)
 	ctx := c.System(t)
-	policies := policy.New(c.Client, event.New(nil, nil))
+	policies := policy.New(policy.Config{Client: c.Client, Bus: event.New(nil, nil)})
 	stop := make(chan struct{})
 	var watcher, clients sync.WaitGroup
 	watched := 0

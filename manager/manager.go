@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/graph"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/discovery"
 	"github.com/berthhq/berth/internal/egress"
@@ -29,17 +30,17 @@ import (
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/internal/viewer"
-	"github.com/berthhq/berth/manager/agents"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/core"
 	"github.com/berthhq/berth/manager/enrolment"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
+	"github.com/berthhq/berth/manager/identity/password"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/objectstorage"
-	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/overlay"
 	"github.com/berthhq/berth/manager/policy"
@@ -47,7 +48,6 @@ import (
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
-	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/store"
@@ -75,21 +75,16 @@ type Manager struct {
 	audit      *audit.Service
 	auth       *auth.Service
 	policies   *policy.Service
-	images     *image.Service
-	agents     *agents.Service
 	folders    *vfolder.Service
 	objects    *objectstorage.Service
-	presets    *preset.Service
 	stats      *stats.Service
-	sessions   *session.Service
 	providers  *oidc.Service
 	signups    *signup.Service
 	leader     *leader.Service
 	enrolments *enrolment.Service
-	scheduler  *scheduler.Scheduler
-	occupancy  *occupancy.Service
 	recovery   *recovery.Service
 	idle       *idle.Service
+	core       *core.Core
 	graph      *graph.Resolver
 	knocks     knocks
 
@@ -140,71 +135,87 @@ func (m *Manager) wire() error {
 	m.bus = event.New(m.redis, m.log)
 	m.bus.Measure(m.meter())
 	m.leader = leader.New(leader.Config{Client: m.client, Etcd: m.etcd, ID: m.id, Address: m.ClusterAddress(), Version: m.cfg.Version, Registry: m.meter(), Logger: m.log})
-	managers := m.addresses
 	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Logger: m.log})
-	m.audit = audit.New(m.client, m.log)
-	m.policies = policy.New(m.client, m.bus)
-	m.images = image.New(m.client, m.keys)
-	m.stats = stats.New(m.redis, m.bus, m.log)
-	m.agents = agents.New(m.client, m.bus, m.stats, managers, m.log)
-	m.enrolments = enrolment.New(m.client, m.bus)
-	m.agents.Fingerprint, m.agents.Enrolments, m.agents.ID, m.agents.MassLoss = m.ca.Fingerprint(), m.enrolments, m.id, m.cfg.MassLossShare
-	m.folders = vfolder.New(m.client, m.bus, signer, m.policies, m.tasks, managers, m.log)
-	m.folders.Enrolments = m.enrolments
-	m.audit.Trash = m.folders.SweepTrash
+	m.policies = policy.New(policy.Config{Client: m.client, Bus: m.bus})
+	m.enrolments = enrolment.New(enrolment.Config{Client: m.client, Bus: m.bus})
+	hasher := password.NewHasher(password.DefaultCost())
+	if err := m.wireAuth(hasher); err != nil {
+		return err
+	}
+	m.folders = vfolder.New(vfolder.Config{
+		Client: m.client, Bus: m.bus, Signer: signer, Policies: m.policies, Tasks: m.tasks, Enrolments: m.enrolments, Users: m.auth,
+		Managers: m.addresses, Logger: m.log,
+	})
+	m.audit = audit.New(audit.Config{
+		Client: m.client, Sweepers: map[string]audit.Sweep{audit.Trash: m.folders.SweepTrash}, Logger: m.log,
+	})
+	if err := m.wireSessions(); err != nil {
+		return err
+	}
 	reach, err := egress.Parse(m.cfg.ObjectStorages)
 	if err != nil {
 		return fmt.Errorf("object storages: %w", err)
 	}
-	m.objects = objectstorage.New(m.client, m.keys, m.folders, m.tasks, reach, m.log)
-	m.scheduler = scheduler.New(m.client, m.bus, m.policies, m.log)
-	m.scheduler.Measure(m.meter())
+	m.objects = objectstorage.New(objectstorage.Config{
+		Client: m.client, Keys: m.keys, Folders: m.folders, Tasks: m.tasks, Egress: reach, Logger: m.log,
+	})
+	m.wirePeople(hasher)
+	m.wireHub()
+	m.graph = m.resolver()
+	m.measure()
+	return nil
+}
+
+// wireSessions creates the services that place, run and watch sessions.
+func (m *Manager) wireSessions() error {
 	networks, err := overlay.Parse(m.cfg.OverlayRange)
 	if err != nil {
 		return err
 	}
-	m.scheduler.Join(networks)
-	m.presets = preset.New(m.client, m.scheduler)
-	m.sessions = session.New(session.Config{
-		Client: m.client, Bus: m.bus, Agents: m.agents, Images: m.images, Fitter: m.scheduler,
-		Policies: m.policies, Volumes: m.folders, Samples: m.stats, LogRetention: m.audit, Keys: m.keys, Registry: m.meter(), Logger: m.log,
-	})
+	measurements := idle.NewMeasurements(m.redis, clock.Now, m.log)
+	m.stats = stats.New(stats.Config{Redis: m.redis, Bus: m.bus, Observer: measurements, Logger: m.log})
 	m.recovery = recovery.New(recovery.Config{Client: m.client, Etcd: m.etcd, CA: m.ca.Fingerprint(), Noted: m.recovering, Logger: m.log})
-	m.sessions.Unknown = m.recovery.Unknown
+	m.core = core.New(core.Config{
+		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Enrolments: m.enrolments, Volumes: m.folders,
+		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Networks: networks,
+		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.addresses, MassLoss: m.cfg.MassLossShare,
+		Registry: m.meter(), Logger: m.log,
+	})
 	m.idle = idle.New(idle.Config{
-		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.sessions, Redis: m.redis, Logger: m.log,
+		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.core.Sessions, Redis: m.redis, Measurements: measurements, Logger: m.log,
 	})
-	m.stats.Sampled = m.idle.Sampled
-	advisor := scheduler.NewAdvisor(m.scheduler, m.client, m.sessions)
-	m.scheduler.Spare(m.sessions.Orphans)
-	m.scheduler.Prefer(m.agents.Images)
-	m.occupancy = occupancy.New(occupancy.Config{
-		Client: m.client, Bus: m.bus, Agents: m.agents, Sessions: m.sessions, Registry: m.meter(), Recovering: m.recovery.On, Logger: m.log,
-	})
-	if err := m.wirePeople(); err != nil {
-		return err
-	}
+	return nil
+}
+
+// wireHub creates the hub of the tunnels to nodes.
+func (m *Manager) wireHub() {
 	views := grpc.NewServer()
 	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitors: m.auth, Audit: m.fileActivity})
 	m.hub = cluster.NewHub(cluster.HubConfig{
-		CA: m.ca, Join: m.enrolments.Join, Admit: m.enrolments.Admit, Managers: managers, OnPeer: m.peer, Logger: m.log,
+		CA: m.ca, Join: m.enrolments.Join, Admit: m.enrolments.Admit, Managers: m.addresses, OnPeer: m.peer, Logger: m.log,
 		Services: map[string]*grpc.Server{cluster.RoleStorage: views},
 	})
-	m.graph = &graph.Resolver{
-		Client: m.client, Bus: m.bus, Agents: m.agents, Occupancy: m.occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity, Tasks: m.tasks, Images: m.images,
-		Providers: m.providers, SignUps: m.signups,
-		Policies: m.policies, Groups: group.New(m.client, m.bus), Roles: role.New(m.client, m.auth), Sessions: m.sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects, Presets: m.presets, Advisor: advisor, Scheduler: m.scheduler, Idle: m.idle, Leadership: m.leader, Recovery: m.recovery,
+}
+
+// resolver returns the resolver of the API, on all services.
+func (m *Manager) resolver() *graph.Resolver {
+	return &graph.Resolver{
+		Client: m.client, Bus: m.bus, Agents: m.core.Agents, Occupancy: m.core.Occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity,
+		Tasks: m.tasks, Images: m.core.Images, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
+		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
+		Sessions: m.core.Sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects,
+		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),
+		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle,
+		Leadership: m.leader, Recovery: m.recovery,
 		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Meter: graph.NewMeter(m.meter()), Logger: m.log,
 	}
-	m.measure()
-	return nil
 }
 
 // peer serves one tunnel of a node.
 func (m *Manager) peer(ctx context.Context, p *cluster.Peer) {
 	switch p.Role {
 	case cluster.RoleAgent:
-		m.agents.Connected(ctx, p)
+		m.core.Agents.Connected(ctx, p)
 	case cluster.RoleStorage:
 		m.folders.Connected(ctx, p)
 	}
@@ -236,7 +247,7 @@ func (m *Manager) watchManagers(ctx context.Context) {
 		list := slices.Collect(maps.Values(alive))
 		m.alive.Store(&list)
 		if !slices.Equal(before, m.addresses()) {
-			m.agents.TellManagers()
+			m.core.Agents.TellManagers()
 			m.folders.TellManagers()
 		}
 	}
@@ -268,27 +279,27 @@ func (m *Manager) AddRegistry(ctx context.Context, name, host, username, passwor
 	id, err := m.client.Registry.Query().Where(registry.Name(name)).OnlyID(ctx)
 	if ent.IsNotFound(err) {
 		var made *image.RegistryPayload
-		if made, err = m.images.CreateRegistry(ctx, in); err == nil {
+		if made, err = m.core.Images.CreateRegistry(ctx, in); err == nil {
 			id = made.Registry.ID
 		}
 	} else if err == nil && password != "" {
-		_, err = m.images.UpdateRegistry(ctx, image.UpdateRegistryInput{ID: id, Username: &username, Password: &password})
+		_, err = m.core.Images.UpdateRegistry(ctx, image.UpdateRegistryInput{ID: id, Username: &username, Password: &password})
 	}
 	if err != nil {
 		return fmt.Errorf("register registry %s: %w", name, err)
 	}
-	_, err = m.images.ScanRegistry(ctx, image.ScanRegistryInput{ID: id})
+	_, err = m.core.Images.ScanRegistry(ctx, image.ScanRegistryInput{ID: id})
 	return err
 }
 
 // Reaches reports whether the agent with that name is connected.
 func (m *Manager) Reaches(agent string) bool {
-	_, err := m.agents.RPC(agent)
+	_, err := m.core.Agents.RPC(agent)
 	return err == nil
 }
 
 // StopSessions ends every live session.
-func (m *Manager) StopSessions(ctx context.Context) error { return m.sessions.StopAll(ctx) }
+func (m *Manager) StopSessions(ctx context.Context) error { return m.core.Sessions.StopAll(ctx) }
 
 // Run serves until ctx ends, then closes everything.
 func (m *Manager) Run(ctx context.Context) error {
@@ -303,7 +314,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error { m.folders.Guard(ctx); return nil })
 	g.Go(func() error { m.idle.Watch(ctx); return nil })
 	g.Go(func() error { m.enrolments.Watch(ctx, m.hub.Peers); return nil })
-	g.Go(func() error { m.agents.Sight(ctx); return nil })
+	g.Go(func() error { m.core.Agents.Sight(ctx); return nil })
 	g.Go(func() error { m.watcher.Run(ctx); return nil })
 	g.Go(func() error { m.leader.Run(store.On(ctx, store.Leader), m.lead); return nil })
 	err := g.Wait()

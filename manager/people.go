@@ -23,8 +23,8 @@ import (
 	"github.com/berthhq/berth/manager/vfolder"
 )
 
-// wirePeople creates the services of users and their authentication.
-func (m *Manager) wirePeople() error {
+// wireAuth creates the service that authenticates users.
+func (m *Manager) wireAuth(hasher *password.Hasher) error {
 	var trusted []netip.Prefix
 	for _, text := range m.cfg.TrustedProxies {
 		p, err := netip.ParsePrefix(text)
@@ -33,7 +33,6 @@ func (m *Manager) wirePeople() error {
 		}
 		trusted = append(trusted, p)
 	}
-	hasher := password.NewHasher(password.DefaultCost())
 	if err := publicURL(m.cfg.PublicURL); err != nil {
 		return err
 	}
@@ -41,14 +40,17 @@ func (m *Manager) wirePeople() error {
 		PublicURL: strings.TrimRight(m.cfg.PublicURL, "/"),
 		Client:    m.client, Bus: m.bus, Redis: m.redis, Passwords: hasher, Keys: m.keys, TrustedProxies: trusted, Registry: m.meter(), Logger: m.log,
 	})
-	m.folders.Rights, m.folders.Recheck = m.auth.Rights, m.auth.Recheck
+	return nil
+}
+
+// wirePeople creates the services of users.
+func (m *Manager) wirePeople(hasher *password.Hasher) {
 	m.identity = identity.New(identity.Config{
 		Client: m.client, Passwords: hasher, Logins: m.auth, Address: auth.AddressFrom,
-		Tasks: m.tasks, Sessions: m.sessions, Folders: m.folders, Purged: m.purged, Logger: m.log,
+		Tasks: m.tasks, Sessions: m.core.Sessions, Folders: m.folders, Purged: m.purged, Logger: m.log,
 	})
 	m.providers = oidc.New(oidc.Config{Client: m.client, Keys: m.keys, Auth: m.auth, Redis: m.redis, Logger: m.log})
 	m.signups = signup.New(signup.Config{Client: m.client, Auth: m.auth, Passwords: hasher, Logger: m.log})
-	return nil
 }
 
 // publicURL checks the configured public URL.

@@ -56,7 +56,7 @@ func newRowMetrics(r prometheus.Registerer) *rowMetrics {
 // countRows reads all of them.
 func (m *Manager) countRows(ctx context.Context, g *rowMetrics) error {
 	ctx = viewer.SystemContext(ctx)
-	list, err := m.agents.Disruptions(ctx)
+	list, err := m.core.Agents.Disruptions(ctx)
 	if err == nil {
 		g.stopped.Set(float64(len(list)))
 	}

@@ -119,7 +119,7 @@ func (w *world) cordon() {
 		return // it has never reported
 	}
 	w.byAdmin(func(ctx context.Context, p *process) error {
-		_, err := p.agents.UpdateAgent(ctx, agents.UpdateAgentInput{ID: id, Schedulable: &open})
+		_, err := p.Agents.UpdateAgent(ctx, agents.UpdateAgentInput{ID: id, Schedulable: &open})
 		return err
 	})
 }
@@ -133,12 +133,12 @@ func (w *world) drain() {
 		return // it has never reported
 	}
 	w.byAdmin(func(ctx context.Context, p *process) error {
-		_, err := p.agents.DrainAgent(ctx, agents.DrainAgentInput{ID: id, After: &after, Action: action})
+		_, err := p.Agents.DrainAgent(ctx, agents.DrainAgentInput{ID: id, After: &after, Action: action})
 		return err
 	})
 	w.later(w.between(10*time.Second, 60*time.Second), m.name+" is no longer drained", func() {
 		w.byAdmin(func(ctx context.Context, p *process) error {
-			_, err := p.agents.UndrainAgent(ctx, agents.UndrainAgentInput{ID: id})
+			_, err := p.Agents.UndrainAgent(ctx, agents.UndrainAgentInput{ID: id})
 			return err
 		})
 	})

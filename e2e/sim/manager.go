@@ -9,18 +9,15 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
-	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/core"
 	"github.com/berthhq/berth/manager/group"
-	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/leader"
-	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/policy"
-	"github.com/berthhq/berth/manager/scheduler"
-	"github.com/berthhq/berth/manager/session"
 )
 
 // process is one life of a manager: what it knows is gone when it dies.
@@ -36,11 +33,8 @@ type process struct {
 	bus    *event.Bus
 	echoes map[echo]int // events of others, on their way through our bus
 
-	sessions  *session.Service
-	agents    *agents.Service
-	groups    *group.Service
-	scheduler *scheduler.Scheduler
-	occupancy *occupancy.Service
+	*core.Core
+	groups *group.Service
 
 	desk chan struct{} // one asks at a time
 }
@@ -54,30 +48,24 @@ type echo struct {
 // noSamples stands for a Redis that has none.
 type noSamples struct{}
 
+func (noSamples) Record(context.Context, uuid.UUID, *agentpb.StatsReport) {}
+
 func (noSamples) Latest(context.Context, []uuid.UUID) (map[uuid.UUID]report.Stats, error) {
 	return nil, nil
 }
 
-// startManager begins a life, wired as manager.New does.
+// startManager begins a life, wired like a manager.
 func (w *world) startManager(index int) *process {
 	p := &process{w: w, index: index, name: "m" + string(rune('0'+index)), desk: make(chan struct{}, 1), echoes: map[echo]int{}}
 	p.ctx, p.cancel = context.WithCancel(w.ctx)
 	client := ent.NewClient(ent.Driver(&statements{entsql.OpenDB(dialect.Postgres, w.place.db), p}))
 	log := w.log.With("manager", p.name)
 	p.bus = event.New(nil, log)
-	policies := policy.New(client, p.bus)
-	p.scheduler = scheduler.New(client, p.bus, policies, log)
-	p.agents = agents.New(client, p.bus, nil, func() []string { return nil }, log)
-	p.groups = group.New(client, p.bus)
-	p.sessions = session.New(session.Config{
-		Client: client, Bus: p.bus, Agents: p.agents, Images: image.New(client, nil), Fitter: p.scheduler,
-		Policies: policies, Samples: noSamples{}, Logger: log,
+	p.Core = core.New(core.Config{
+		Client: client, Bus: p.bus, Policies: policy.New(policy.Config{Client: client, Bus: p.bus}), Samples: noSamples{},
+		Managers: func() []string { return nil }, Logger: log,
 	})
-	p.scheduler.Spare(p.sessions.Orphans)
-	p.scheduler.Prefer(p.agents.Images)
-	p.occupancy = occupancy.New(occupancy.Config{
-		Client: client, Bus: p.bus, Agents: p.agents, Sessions: p.sessions, Logger: log,
-	})
+	p.groups = group.New(group.Config{Client: client, Bus: p.bus})
 	w.managers[index] = p
 	w.play(p.relay)
 	for _, m := range w.machines {
@@ -171,11 +159,11 @@ func (p *process) lead(ctx context.Context, t *term) {
 	t.epoch = epoch
 	p.w.logf("%s leads in epoch %d", p.name, t.epoch)
 	var loops sync.WaitGroup
-	loops.Go(func() { p.agents.Lead(ctx, t.epoch, p.sessions) })
-	loops.Go(func() { p.sessions.Lead(ctx, t.epoch) })
-	loops.Go(func() { p.scheduler.Lead(ctx, t.epoch) })
-	loops.Go(func() { p.occupancy.Lead(ctx, t.epoch) })
+	loops.Go(func() { p.Agents.Lead(ctx, t.epoch, p.Sessions) })
+	loops.Go(func() { p.Sessions.Lead(ctx, t.epoch) })
+	loops.Go(func() { p.Scheduler.Lead(ctx, t.epoch) })
+	loops.Go(func() { p.Occupancy.Lead(ctx, t.epoch) })
 	loops.Wait()
 }
 
-func (p *process) client() *ent.Client { return p.sessions.Client }
+func (p *process) client() *ent.Client { return p.Sessions.Client }

@@ -81,7 +81,7 @@ func (ps *people) create(p *process, a *asked) {
 	w := ps.w
 	var got *session.SessionPayload
 	err := p.at(a.who, func(ctx context.Context) (err error) {
-		got, err = p.sessions.CreateSession(ctx, a.in)
+		got, err = p.Sessions.CreateSession(ctx, a.in)
 		return err
 	})
 	w.enter("answer for " + *a.in.Name)
@@ -105,7 +105,7 @@ func (ps *people) create(p *process, a *asked) {
 
 func (ps *people) terminate(p *process, a *asked, force bool) {
 	err := p.at(a.who, func(ctx context.Context) error {
-		_, err := p.sessions.TerminateSession(ctx, session.TerminateSessionInput{ID: a.id, Force: &force})
+		_, err := p.Sessions.TerminateSession(ctx, session.TerminateSessionInput{ID: a.id, Force: &force})
 		return err
 	})
 	ps.w.enter("answer to the end of " + *a.in.Name)
@@ -220,7 +220,7 @@ func (ps *people) endAll() {
 				p = w.someManager()
 			}
 			err := p.at(w.place.admin, func(ctx context.Context) error {
-				_, err := p.sessions.TerminateSession(ctx, session.TerminateSessionInput{ID: s.ID})
+				_, err := p.Sessions.TerminateSession(ctx, session.TerminateSessionInput{ID: s.ID})
 				return err
 			})
 			if err != nil {

@@ -105,7 +105,7 @@ func newPlace(t *testing.T, dsn string) *place {
 func (p *place) limit(t *testing.T, client *ent.Client, world *identitytest.World) {
 	t.Helper()
 	ctx := viewer.With(context.Background(), p.admin)
-	policies := policy.New(client, event.New(nil, nil))
+	policies := policy.New(policy.Config{Client: client, Bus: event.New(nil, nil)})
 	few := maxSessions
 	personal, err := policies.CreateResourcePolicy(ctx, policy.CreateResourcePolicyInput{Name: "few", Amounts: policy.Amounts{MaxSessions: &few}})
 	if err != nil {

@@ -60,7 +60,7 @@ func (m *machine) connect(p *process) {
 	defer conn.Close()
 	m.tunnels, m.troubled = append(m.tunnels, t), time.Now()
 	w.logf("%s connects to %s", m.name, p.name)
-	p.agents.Connected(t.ctx, &cluster.Peer{Role: cluster.RoleAgent, Name: m.name, Conn: conn, Done: t.ctx.Done()})
+	p.Agents.Connected(t.ctx, &cluster.Peer{Role: cluster.RoleAgent, Name: m.name, Conn: conn, Done: t.ctx.Done()})
 	w.enter(m.name + " has left " + p.name)
 	m.troubled = time.Now()
 	m.tunnels = slices.DeleteFunc(m.tunnels, func(o *tunnel) bool { return o == t })

@@ -23,7 +23,6 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/enrolment"
-	"github.com/berthhq/berth/manager/stats"
 )
 
 // An Observer receives the reports of agents about kernels.
@@ -40,23 +39,32 @@ type Observer interface {
 	ObservePull(ctx context.Context, agent uuid.UUID, pull *agentpb.PullProgress)
 }
 
-// Service is the manager's view of all agents.
-type Service struct {
+// Recorder stores the samples of agents.
+type Recorder interface {
+	Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsReport)
+}
+
+// Config has the dependencies of a Service.
+type Config struct {
+	Client     *ent.Client
+	Bus        *event.Bus
+	Samples    Recorder
+	Enrolments *enrolment.Service // checks that machines belong to the cluster; nil: all do
 	// Fingerprint of the cluster CA, which a joining machine checks.
 	Fingerprint string
-	// Enrolments checks that machines belong to the cluster.
-	Enrolments *enrolment.Service
 	// ID of this manager; other managers see it with the agents that this one reaches.
 	ID string
 	// MassLoss is the fraction of a group's agents that can be unreachable before evictions
 	// stop in the group; zero means 0.5.
 	MassLoss float64
+	// Managers returns the addresses that agents should connect to.
+	Managers func() []string
+	Logger   *slog.Logger
+}
 
-	client   *ent.Client
-	bus      *event.Bus
-	stats    *stats.Service
-	managers func() []string
-	log      *slog.Logger
+// Service is the manager's view of all agents.
+type Service struct {
+	Config
 
 	mu    sync.Mutex
 	conns map[string]*conn // by agent name
@@ -84,10 +92,8 @@ type conn struct {
 	offsets    []time.Duration // between the agent's clock and ours, at the last heartbeats
 }
 
-// New returns a Service; managers returns the addresses that agents should connect to.
-func New(client *ent.Client, bus *event.Bus, st *stats.Service, managers func() []string, log *slog.Logger) *Service {
-	return &Service{client: client, bus: bus, stats: st, managers: managers, log: log, conns: map[string]*conn{}}
-}
+// New returns a Service.
+func New(cfg Config) *Service { return &Service{Config: cfg, conns: map[string]*conn{}} }
 
 // Lead makes this manager record the reports of agents and mark agents without heartbeats as
 // lost, until ctx ends.
@@ -100,7 +106,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 	since, forgot := map[uuid.UUID]time.Time{}, clock.Now()
 	for {
 		if err := s.lookForLost(ctx); err != nil && ctx.Err() == nil {
-			s.log.Error("look for lost agents", "error", err)
+			s.Logger.Error("look for lost agents", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -111,7 +117,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64, observer Observer) {
 		if now := clock.Now(); now.Sub(forgot) >= forgetEvery {
 			forgot = now
 			if err := s.forgetDevices(ctx, since); err != nil && ctx.Err() == nil {
-				s.log.Error("forget lost devices", "error", err)
+				s.Logger.Error("forget lost devices", "error", err)
 			}
 		}
 	}
@@ -141,14 +147,14 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	s.mu.Lock()
 	s.conns[peer.Name] = c
 	s.mu.Unlock()
-	s.log.Info("agent connected", "agent", peer.Name)
+	s.Logger.Info("agent connected", "agent", peer.Name)
 	defer func() {
 		s.mu.Lock()
 		if s.conns[peer.Name] == c {
 			delete(s.conns, peer.Name)
 		}
 		s.mu.Unlock()
-		s.log.Info("agent disconnected", "agent", peer.Name)
+		s.Logger.Info("agent disconnected", "agent", peer.Name)
 	}()
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -168,7 +174,7 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 		default:
 		}
 		if err != nil && ctx.Err() == nil && lead.ctx.Err() == nil {
-			s.log.Warn("watch agent", "agent", peer.Name, "error", err)
+			s.Logger.Warn("watch agent", "agent", peer.Name, "error", err)
 			_ = clock.Pause(ctx, time.Second)
 		}
 	}
@@ -192,7 +198,7 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 	ctx, cancel := context.WithCancel(viewer.SystemContext(ctx))
 	defer cancel()
 	defer context.AfterFunc(lead.ctx, cancel)()
-	stream, err := c.rpc.Watch(ctx, &agentpb.WatchRequest{Epoch: lead.epoch, Managers: s.managers()})
+	stream, err := c.rpc.Watch(ctx, &agentpb.WatchRequest{Epoch: lead.epoch, Managers: s.Managers()})
 	if err != nil {
 		return errgrpc.ToNative(err)
 	}
@@ -216,12 +222,12 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 		case *agentpb.Event_Pull:
 			if e.Pull.Done {
 				s.addImage(c, e.Pull.Reference)
-				s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+				s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
 			}
 			lead.observer.ObservePull(ctx, id, e.Pull)
 		case *agentpb.Event_Stats:
-			s.stats.Record(ctx, id, e.Stats)
-			s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id, By: event.BySamples})
+			s.Samples.Record(ctx, id, e.Stats)
+			s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id, By: event.BySamples})
 		case *agentpb.Event_Heartbeat:
 			if err := s.seen(ctx, id, c, e.Heartbeat); err != nil {
 				return err
@@ -236,21 +242,21 @@ func (s *Service) seen(ctx context.Context, id uuid.UUID, c *conn, beat *agentpb
 	now := clock.Now()
 	c.tick(now, beat.UnixMs)
 	conditions, changed := c.judge(now, beat.Conditions)
-	back, err := s.client.Agent.Update().Where(agent.ID(id), agent.StatusEQ(agent.StatusLost)).
+	back, err := s.Client.Agent.Update().Where(agent.ID(id), agent.StatusEQ(agent.StatusLost)).
 		SetStatus(agent.StatusAlive).ClearLostAt().Save(ctx)
 	if err == nil {
-		err = s.client.Agent.UpdateOneID(id).SetLastSeenAt(now).SetConditions(conditions).Exec(ctx)
+		err = s.Client.Agent.UpdateOneID(id).SetLastSeenAt(now).SetConditions(conditions).Exec(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("note heartbeat: %w", err)
 	}
 	c.conditions = conditions
 	if changed {
-		s.log.Warn("conditions of agent changed", "agent", c.peer.Name, "holding", report.Holding(conditions))
+		s.Logger.Warn("conditions of agent changed", "agent", c.peer.Name, "holding", report.Holding(conditions))
 	}
 	if back > 0 || changed {
-		s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
-		s.bus.Publish(ctx, event.Event{Topic: event.Pending})
+		s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+		s.Bus.Publish(ctx, event.Event{Topic: event.Pending})
 	}
 	return nil
 }

@@ -136,14 +136,14 @@ func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Tx, *e
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
-	a, err := s.client.Agent.Get(ctx, id)
+	a, err := s.Client.Agent.Get(ctx, id)
 	if err != nil {
 		return nil, permit.Missing(err, "agent", "id")
 	}
 	if err := permit.To(ctx, access.Update, a); err != nil {
 		return nil, err
 	}
-	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		// The condition repeats the status that was read, because the agent may reconnect or
 		// be drained by another request meanwhile.
 		u := tx.Agent.UpdateOneID(id).Where(agent.StatusEQ(a.Status))
@@ -163,13 +163,13 @@ func (s *Service) change(ctx context.Context, id uuid.UUID, set func(*ent.Tx, *e
 		return nil, fmt.Errorf("change agent: %w", err)
 	}
 	a = a.Unwrap()
-	s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
-	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
+	s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+	s.Bus.Publish(ctx, event.Event{Topic: event.Pending})
 	return &AgentPayload{Agent: a}, nil
 }
 
 func (s *Service) groupExists(ctx context.Context, id uuid.UUID) error {
-	ok, err := s.client.ResourceGroup.Query().Where(resourcegroup.ID(id)).Exist(ctx)
+	ok, err := s.Client.ResourceGroup.Query().Where(resourcegroup.ID(id)).Exist(ctx)
 	if err == nil && !ok {
 		return problem.NotFound("resource group").WithField("resourceGroup")
 	}
@@ -185,7 +185,7 @@ func value(s *string) string {
 
 // SessionsLeft counts the sessions with allocations on each of the agents.
 func (s *Service) SessionsLeft(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]int, error) {
-	return sessionsLeft(ctx, s.client, ids...)
+	return sessionsLeft(ctx, s.Client, ids...)
 }
 
 func sessionsLeft(ctx context.Context, client *ent.Client, ids ...uuid.UUID) (map[uuid.UUID]int, error) {

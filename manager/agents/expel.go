@@ -22,14 +22,14 @@ func (s *Service) expel(ctx context.Context, id uuid.UUID) (*AgentPayload, error
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
-	a, err := s.client.Agent.Get(ctx, id)
+	a, err := s.Client.Agent.Get(ctx, id)
 	if err != nil {
 		return nil, permit.Missing(err, "agent", "id")
 	}
 	if err := permit.To(ctx, access.Update, a); err != nil {
 		return nil, err
 	}
-	err = store.InTx(viewer.SystemContext(ctx), s.client, func(tx *ent.Tx) error {
+	err = store.InTx(viewer.SystemContext(ctx), s.Client, func(tx *ent.Tx) error {
 		ctx := viewer.SystemContext(ctx)
 		if err := tx.Agent.UpdateOneID(id).SetStatus(agent.StatusTerminated).Exec(ctx); err != nil {
 			return fmt.Errorf("expel agent: %w", err)
@@ -40,9 +40,9 @@ func (s *Service) expel(ctx context.Context, id uuid.UUID) (*AgentPayload, error
 		return nil, err
 	}
 	s.Enrolments.Revoked(ctx)
-	s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
-	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
-	if a, err = s.client.Agent.Get(ctx, id); err != nil {
+	s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+	s.Bus.Publish(ctx, event.Event{Topic: event.Pending})
+	if a, err = s.Client.Agent.Get(ctx, id); err != nil {
 		return nil, fmt.Errorf("read agent: %w", err)
 	}
 	return &AgentPayload{Agent: a}, nil

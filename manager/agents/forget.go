@@ -30,7 +30,7 @@ const unreported = "no longer reported by its agent"
 // forever. A device with allocations, live or freed, stays, because usage and history refer to
 // it. since is when this leader first saw each device missing.
 func (s *Service) forgetDevices(ctx context.Context, since map[uuid.UUID]time.Time) error {
-	lost, err := s.client.Device.Query().Where(device.HealthEQ(device.HealthLost), device.HealthMessage(unreported),
+	lost, err := s.Client.Device.Query().Where(device.HealthEQ(device.HealthLost), device.HealthMessage(unreported),
 		device.HasAgentWith(agent.StatusEQ(agent.StatusAlive))).Select(device.FieldID, device.FieldAgentID).All(ctx)
 	if err != nil {
 		return fmt.Errorf("look for lost devices: %w", err)
@@ -52,7 +52,7 @@ func (s *Service) forgetDevices(ctx context.Context, since map[uuid.UUID]time.Ti
 		}
 	}
 	for agentID, ids := range due {
-		n, err := s.client.Device.Delete().Where(device.IDIn(ids...), device.HealthEQ(device.HealthLost), neverHeld).Exec(ctx)
+		n, err := s.Client.Device.Delete().Where(device.IDIn(ids...), device.HealthEQ(device.HealthLost), neverHeld).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("forget devices of agent %s: %w", agentID, err)
 		}
@@ -60,8 +60,8 @@ func (s *Service) forgetDevices(ctx context.Context, since map[uuid.UUID]time.Ti
 			since[id] = now // a device with allocations is checked again in an hour
 		}
 		if n > 0 {
-			s.log.Info("lost devices forgotten", "agent", agentID, "devices", n)
-			s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: agentID})
+			s.Logger.Info("lost devices forgotten", "agent", agentID, "devices", n)
+			s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: agentID})
 		}
 	}
 	return nil

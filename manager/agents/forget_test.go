@@ -22,7 +22,7 @@ func TestDevicesThatNobodyHeldAreForgotten(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())
 	client.ResourceGroup.Create().SetName("default").ExecX(ctx)
-	s := New(client, event.New(nil, nil), nil, nil, slog.New(slog.DiscardHandler))
+	s := New(Config{Client: client, Bus: event.New(nil, nil), Logger: slog.New(slog.DiscardHandler)})
 	c := &conn{peer: &cluster.Peer{Name: "n"}}
 	report := func(ids ...string) uuid.UUID {
 		t.Helper()

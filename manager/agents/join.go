@@ -24,5 +24,5 @@ func (s *Service) CreateJoinToken(ctx context.Context, in CreateJoinTokenInput) 
 
 func (s *Service) command(role jointoken.Role, token string) string {
 	return fmt.Sprintf("berthd %s --manager %s --ca-fingerprint %s --join-token %s",
-		role, strings.Join(s.managers(), ","), s.Fingerprint, token)
+		role, strings.Join(s.Managers(), ","), s.Fingerprint, token)
 }

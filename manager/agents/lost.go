@@ -66,7 +66,7 @@ func (s *Service) lookForLost(ctx context.Context) error {
 // alone cannot decide that an agent is lost.
 func (s *Service) trustOthers(ctx context.Context) error {
 	now := clock.Now()
-	_, err := s.client.ExecContext(ctx, `UPDATE agents a SET last_seen_at = $1, status = 'alive', lost_at = NULL
+	_, err := s.Client.ExecContext(ctx, `UPDATE agents a SET last_seen_at = $1, status = 'alive', lost_at = NULL
 FROM (SELECT agent_id FROM agent_sightings WHERE manager <> $2 AND seen_at > statement_timestamp() - make_interval(secs => $3) GROUP BY agent_id) s
 WHERE a.id = s.agent_id AND a.status <> 'terminated' AND a.last_seen_at < $4`, now, s.ID, sightFresh, now.Add(-unreachableAfter/2))
 	if err != nil {
@@ -78,7 +78,7 @@ WHERE a.id = s.agent_id AND a.status <> 'terminated' AND a.last_seen_at < $4`, n
 // Disruptions returns the groups where more than MassLoss of the agents, and at least two, are
 // unreachable at the same time.
 func (s *Service) Disruptions(ctx context.Context) ([]Disruption, error) {
-	rows, err := s.client.QueryContext(viewer.SystemContext(ctx), `SELECT g.id, g.name, count(*),
+	rows, err := s.Client.QueryContext(viewer.SystemContext(ctx), `SELECT g.id, g.name, count(*),
   count(*) FILTER (WHERE a.status = 'lost' OR a.last_seen_at < $1)
 FROM agents a JOIN resource_groups g ON g.id = a.resource_group_id WHERE a.status <> 'terminated'
 GROUP BY g.id, g.name ORDER BY g.name`, clock.Now().Add(-unreachableAfter))
@@ -109,13 +109,13 @@ func (s *Service) sayDisrupted(before, now []Disruption) {
 	}
 	for _, d := range now {
 		if !in(before, d) {
-			s.log.Error("too many agents are out of reach at once; evictions stop in the resource group",
+			s.Logger.Error("too many agents are out of reach at once; evictions stop in the resource group",
 				"group", d.ResourceGroup, "unreachable", d.Unreachable, "agents", d.Agents)
 		}
 	}
 	for _, d := range before {
 		if !in(now, d) {
-			s.log.Info("enough agents are in reach again; evictions go on in the resource group", "group", d.ResourceGroup)
+			s.Logger.Info("enough agents are in reach again; evictions go on in the resource group", "group", d.ResourceGroup)
 		}
 	}
 }
@@ -129,17 +129,17 @@ func (s *Service) Disrupted(group uuid.UUID) bool {
 }
 
 func (s *Service) markLost(ctx context.Context) error {
-	silent, err := s.client.Agent.Query().
+	silent, err := s.Client.Agent.Query().
 		Where(agent.StatusEQ(agent.StatusAlive), agent.LastSeenAtLT(clock.Now().Add(-lostAfter))).All(ctx)
 	if err != nil {
 		return err
 	}
 	for _, a := range silent {
-		if err := s.client.Agent.UpdateOne(a).SetStatus(agent.StatusLost).SetLostAt(clock.Now()).Exec(ctx); err != nil {
+		if err := s.Client.Agent.UpdateOne(a).SetStatus(agent.StatusLost).SetLostAt(clock.Now()).Exec(ctx); err != nil {
 			return fmt.Errorf("mark agent %s lost: %w", a.Name, err)
 		}
-		s.log.Warn("agent lost", "agent", a.Name, "last_seen", a.LastSeenAt)
-		s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: a.ID})
+		s.Logger.Warn("agent lost", "agent", a.Name, "last_seen", a.LastSeenAt)
+		s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: a.ID})
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (s *Service) Sight(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.sight(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("note which agents are in reach", "error", err)
+			s.Logger.Warn("note which agents are in reach", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -167,7 +167,7 @@ func (s *Service) sight(ctx context.Context) error {
 	if len(names) == 0 {
 		return nil
 	}
-	_, err := s.client.ExecContext(ctx, `INSERT INTO agent_sightings (id, manager, agent_id, seen_at)
+	_, err := s.Client.ExecContext(ctx, `INSERT INTO agent_sightings (id, manager, agent_id, seen_at)
 SELECT gen_random_uuid(), $1, id, statement_timestamp() FROM agents WHERE name = ANY($2)
 ON CONFLICT (manager, agent_id) DO UPDATE SET seen_at = excluded.seen_at`, s.ID, names)
 	return err
@@ -203,7 +203,7 @@ func (s *Service) Outreached(ctx context.Context) error {
 		best, err := s.bestOther(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				s.log.Warn("compare which agents managers reach", "error", err)
+				s.Logger.Warn("compare which agents managers reach", "error", err)
 			}
 			continue
 		}
@@ -226,10 +226,10 @@ func fewer(mine, best int) bool { return mine < best && mine*10 <= best*9 }
 // outdated records.
 func (s *Service) bestOther(ctx context.Context) (best int, err error) {
 	const forget = `DELETE FROM agent_sightings WHERE seen_at < statement_timestamp() - interval '1 hour'`
-	if _, err := s.client.ExecContext(ctx, forget); err != nil {
+	if _, err := s.Client.ExecContext(ctx, forget); err != nil {
 		return 0, fmt.Errorf("forget old sightings: %w", err)
 	}
-	rows, err := s.client.QueryContext(ctx, `SELECT count(*) FROM agent_sightings
+	rows, err := s.Client.QueryContext(ctx, `SELECT count(*) FROM agent_sightings
 WHERE manager <> $1 AND seen_at > statement_timestamp() - make_interval(secs => $2) GROUP BY manager`, s.ID, sightFresh)
 	if err != nil {
 		return 0, fmt.Errorf("read which agents managers reach: %w", err)

@@ -26,7 +26,7 @@ func (s *Service) RestartPlugin(ctx context.Context, in RestartPluginInput) (*Ag
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.client.Agent.Get(ctx, in.ID)
+	a, err := s.Client.Agent.Get(ctx, in.ID)
 	if err != nil {
 		return nil, permit.Missing(err, "agent", "id")
 	}

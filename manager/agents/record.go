@@ -37,7 +37,7 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	c.images = images
 	s.mu.Unlock()
 
-	tx, err := s.client.Tx(ctx)
+	tx, err := s.Client.Tx(ctx)
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -67,8 +67,8 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	if err := tx.Commit(); err != nil {
 		return uuid.Nil, err
 	}
-	s.bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
-	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
+	s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
+	s.Bus.Publish(ctx, event.Event{Topic: event.Pending})
 	return id, nil
 }
 

@@ -24,7 +24,7 @@ func TestRecordKeepsTopology(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())
 	client.ResourceGroup.Create().SetName("default").ExecX(ctx)
-	s := New(client, event.New(nil, nil), nil, nil, slog.New(slog.DiscardHandler))
+	s := New(Config{Client: client, Bus: event.New(nil, nil), Logger: slog.New(slog.DiscardHandler)})
 	c := &conn{peer: &cluster.Peer{Name: "n"}}
 	node := int32(1)
 	r := &agentpb.Report{
@@ -89,7 +89,7 @@ func TestRecordTakesDevicesAway(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())
 	client.ResourceGroup.Create().SetName("default").ExecX(ctx)
-	s := New(client, event.New(nil, nil), nil, nil, slog.New(slog.DiscardHandler))
+	s := New(Config{Client: client, Bus: event.New(nil, nil), Logger: slog.New(slog.DiscardHandler)})
 	reports := func(devices ...*agentpb.Device) {
 		t.Helper()
 		r := &agentpb.Report{Name: "n", Incarnation: "1", Devices: devices}
@@ -137,7 +137,7 @@ func TestRecordCountsSlots(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())
 	client.ResourceGroup.Create().SetName("default").ExecX(ctx)
-	s := New(client, event.New(nil, nil), nil, nil, slog.New(slog.DiscardHandler))
+	s := New(Config{Client: client, Bus: event.New(nil, nil), Logger: slog.New(slog.DiscardHandler)})
 	for _, c := range []struct {
 		agent  string
 		counts []uint32

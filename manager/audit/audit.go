@@ -36,16 +36,27 @@ const (
 
 // Service writes and reads the audit log.
 type Service struct {
-	// Trash deletes some of the folders that have been in the trash since before a time, and
-	// returns their number.
-	Trash func(ctx context.Context, before time.Time) (int, error)
-
-	client *ent.Client
-	log    *slog.Logger
+	client   *ent.Client
+	sweepers map[string]Sweep
+	log      *slog.Logger
 }
 
+// Config has the dependencies of a Service.
+type Config struct {
+	Client *ent.Client
+	// Sweepers delete the objects of categories that are more than rows. A category without
+	// a sweeper is kept.
+	Sweepers map[string]Sweep
+	Logger   *slog.Logger
+}
+
+// Sweep deletes some of the objects from before a time, and returns their number.
+type Sweep func(ctx context.Context, before time.Time) (int, error)
+
 // New returns a service.
-func New(client *ent.Client, log *slog.Logger) *Service { return &Service{client: client, log: log} }
+func New(cfg Config) *Service {
+	return &Service{client: cfg.Client, sweepers: cfg.Sweepers, log: cfg.Logger}
+}
 
 // Entry is the content of one row, without the actor. A zero Domain and Project are looked up
 // by ID.

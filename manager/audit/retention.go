@@ -31,13 +31,13 @@ type kept struct {
 	table    string
 	over     string   // condition of rows that are older than $1
 	parts    []string // tables of rows that are deleted with a session, by session_id
-	// For folders in the trash there is no table: Service.Trash removes them. Logs are on the
-	// agents: package session removes them, see LogsBefore.
+	// A category without a table has a sweeper, or the logs on the agents, which package
+	// session removes, see LogsBefore.
 }
 
 // The categories that other packages use.
 const (
-	trash       = "trash"
+	Trash       = "trash" // folders; they need a sweeper
 	sessions    = "sessions"
 	sessionLogs = "session_logs"
 )
@@ -49,7 +49,7 @@ var categories = []kept{
 		over: "at < $1 AND EXISTS (SELECT FROM sessions s WHERE s.id = session_id AND s.terminated_at IS NOT NULL)"},
 	{category: "tasks", days: 90, table: "tasks", over: "ended_at < $1"},
 	{category: "login_sessions", days: 30, table: "login_sessions", over: "(expires_at < $1 OR revoked_at < $1)"},
-	{category: trash, days: 30},
+	{category: Trash, days: 30},
 	// Kept forever, because usage is summed from allocations (ADR 18). The time of creation is
 	// before the end, and has an index.
 	{category: sessions, days: 0, table: "sessions", over: "created_at < $1 AND terminated_at < $1",
@@ -190,11 +190,12 @@ func (s *Service) LogsRemoved(ctx context.Context, n int) error {
 
 // batch deletes a number of rows that is small enough not to block other transactions.
 func (s *Service) batch(ctx context.Context, k kept, before time.Time) (int64, error) {
-	if k.category == trash {
-		if s.Trash == nil {
+	if k.table == "" {
+		sweep := s.sweepers[k.category]
+		if sweep == nil {
 			return 0, nil
 		}
-		n, err := s.Trash(ctx, before)
+		n, err := sweep(ctx, before)
 		return int64(n), err
 	}
 	tx, err := s.client.Tx(ctx)

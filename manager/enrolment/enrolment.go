@@ -37,8 +37,14 @@ type Service struct {
 	bus    *event.Bus
 }
 
+// Config has the dependencies of a Service.
+type Config struct {
+	Client *ent.Client
+	Bus    *event.Bus
+}
+
 // New returns a Service.
-func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client, bus} }
+func New(cfg Config) *Service { return &Service{client: cfg.Client, bus: cfg.Bus} }
 
 // NewToken creates a join token for a role. It can be used once, within an hour.
 func (s *Service) NewToken(ctx context.Context, role jointoken.Role) (string, time.Time, error) {

@@ -30,8 +30,14 @@ type Service struct {
 	bus    *event.Bus
 }
 
+// Config has the dependencies of a Service.
+type Config struct {
+	Client *ent.Client
+	Bus    *event.Bus
+}
+
 // New returns a Service.
-func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client: client, bus: bus} }
+func New(cfg Config) *Service { return &Service{client: cfg.Client, bus: cfg.Bus} }
 
 // CreateResourceGroupInput describes a new group. Without session types it allows all; it is
 // open to nobody unless Public is true.

@@ -37,7 +37,7 @@ type world struct {
 
 func start(t *testing.T) world {
 	w := identitytest.New(t)
-	return world{w, group.New(w.Client, event.New(nil, nil))}
+	return world{w, group.New(group.Config{Client: w.Client, Bus: event.New(nil, nil)})}
 }
 
 func (w world) make(t *testing.T, name string, public bool) *ent.ResourceGroup {

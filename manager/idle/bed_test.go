@@ -55,9 +55,10 @@ func newBed(t *testing.T) *bed {
 // manager is one more of them.
 func (b *bed) manager() *Service {
 	bus, log := event.New(nil, nil), slog.New(slog.DiscardHandler)
-	policies := policy.New(b.Client, bus)
+	policies := policy.New(policy.Config{Client: b.Client, Bus: bus})
+	now := func() time.Time { return b.now }
 	return New(Config{
-		Client: b.Client, Bus: bus, Policies: policies, Redis: b.redis, Logger: log, Now: func() time.Time { return b.now },
+		Client: b.Client, Bus: bus, Policies: policies, Redis: b.redis, Logger: log, Now: now, Measurements: NewMeasurements(b.redis, now, log),
 		Sessions: session.New(session.Config{Client: b.Client, Bus: bus, Policies: policies, Logger: log}),
 	})
 }
@@ -127,7 +128,7 @@ func (b *bed) samples(t *testing.T, id uuid.UUID, percent map[string]float64) {
 		for name, v := range percent {
 			list = append(list, report.Metric{Name: name, Value: v, Capacity: 100, Unit: "percent"})
 		}
-		b.lead.Sampled(k, list)
+		b.lead.Measurements.Sampled(k, list)
 	}
 }
 

@@ -28,7 +28,7 @@ func (s *Service) Begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.measured.load(ctx, kernels)
+	s.Measurements.load(ctx, kernels)
 	now := s.Now()
 	blind := now.Sub(time.UnixMilli(0))
 	if text, err := s.Redis.Get(ctx, lookedKey).Result(); err == nil {

@@ -160,8 +160,8 @@ func (s *Service) whole(ctx context.Context, t *Trial) error {
 }
 
 // written returns the measurements of kernels that the leader has stored.
-func (s *Service) written(ctx context.Context, kernels []uuid.UUID) *measured {
-	m := newMeasured(s.Redis, s.Now, s.Logger)
+func (s *Service) written(ctx context.Context, kernels []uuid.UUID) *Measurements {
+	m := NewMeasurements(s.Redis, s.Now, s.Logger)
 	m.load(ctx, kernels)
 	return m
 }

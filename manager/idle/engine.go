@@ -40,17 +40,18 @@ type Config struct {
 	Bus      *event.Bus
 	Policies *policy.Service
 	Sessions *session.Service
-	Redis    redis.UniversalClient // stores measurements across a change of leaders
-	Logger   *slog.Logger
-	Now      func() time.Time // nil: the system clock
+	Redis    redis.UniversalClient // stores the time of the last check
+	// Measurements of the kernels whose agents report to this manager.
+	Measurements *Measurements
+	Logger       *slog.Logger
+	Now          func() time.Time // nil: the system clock
 }
 
 // Service stores checkers and, on the leader, applies them. New creates one.
 type Service struct {
 	Config
-	measured *measured
-	visits   visits
-	swept    time.Time // used only by the leader
+	visits visits
+	swept  time.Time // used only by the leader
 }
 
 // New returns a Service.
@@ -59,7 +60,7 @@ func New(cfg Config) *Service {
 		cfg.Now = clock.Now
 	}
 	return &Service{
-		Config: cfg, measured: newMeasured(cfg.Redis, cfg.Now, cfg.Logger),
+		Config: cfg,
 		visits: visits{open: map[*Visit]struct{}{}, left: map[uuid.UUID]time.Time{}, at: map[uuid.UUID]time.Time{}},
 	}
 }
@@ -70,7 +71,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	changes := s.Bus.Subscribe(ctx, topic)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { s.measured.keep(ctx) })
+	wg.Go(func() { s.Measurements.keep(ctx) })
 	begun := false
 	for {
 		next, err := passEvery, error(nil)
@@ -103,7 +104,7 @@ func (s *Service) Pass(ctx context.Context, epoch int64) (time.Duration, error) 
 	if err != nil {
 		return passEvery, err
 	}
-	running, err := s.running(ctx, rules, func(context.Context, []uuid.UUID) *measured { return s.measured })
+	running, err := s.running(ctx, rules, func(context.Context, []uuid.UUID) *Measurements { return s.Measurements })
 	if err != nil {
 		return passEvery, err
 	}

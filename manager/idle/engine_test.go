@@ -249,7 +249,7 @@ func TestUtilizationAndMemory(t *testing.T) {
 		}
 	}
 	// The next leader continues with what this one wrote down.
-	b.lead.measured.save(b.ctx)
+	b.lead.Measurements.save(b.ctx)
 	b.takeOver(t)
 	b.pass(t, minutes(5), samples)
 	if s := b.ended(t, idle); !strings.Contains(s.StatusMessage, "cuda 0.5 %") {
@@ -266,7 +266,7 @@ func TestUtilizationAndMemory(t *testing.T) {
 		b.samples(t, once, map[string]float64{"cuda_mem": 4, "cuda_util": 0, "cpu_util": 20})
 	})
 	b.runs(t, full)
-	b.lead.measured.save(b.ctx)
+	b.lead.Measurements.save(b.ctx)
 	trial, err := b.manager().IdleDryRun(b.As(t, b.Superadmin), &c.ID, nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -26,10 +26,10 @@ const (
 	perCall = 500
 )
 
-// measured is the measured utilization of running kernels. It is in the leader's memory, and
+// Measurements is the measured utilization of running kernels. It is in the leader's memory, and
 // in Redis for the next leader and for dry runs. It can be lost, because missing data counts
 // as activity.
-type measured struct {
+type Measurements struct {
 	redis redis.UniversalClient
 	now   func() time.Time
 	log   *slog.Logger
@@ -38,16 +38,13 @@ type measured struct {
 	kernels map[uuid.UUID]History
 }
 
-func newMeasured(client redis.UniversalClient, now func() time.Time, log *slog.Logger) *measured {
-	return &measured{redis: client, now: now, log: log, kernels: map[uuid.UUID]History{}}
+// NewMeasurements returns Measurements that are stored in client; now is the clock.
+func NewMeasurements(client redis.UniversalClient, now func() time.Time, log *slog.Logger) *Measurements {
+	return &Measurements{redis: client, now: now, log: log, kernels: map[uuid.UUID]History{}}
 }
 
 // Sampled adds the samples of a kernel, at the time of their arrival by our clock.
-func (s *Service) Sampled(kernel uuid.UUID, metrics []report.Metric) {
-	s.measured.add(kernel, metrics)
-}
-
-func (m *measured) add(kernel uuid.UUID, metrics []report.Metric) {
+func (m *Measurements) Sampled(kernel uuid.UUID, metrics []report.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.kernels[kernel]
@@ -59,7 +56,7 @@ func (m *measured) add(kernel uuid.UUID, metrics []report.Metric) {
 }
 
 // over returns the level of a session's kernels.
-func (m *measured) over(kernels []uuid.UUID, series string, span time.Duration, now time.Time) (Level, bool) {
+func (m *Measurements) over(kernels []uuid.UUID, series string, span time.Duration, now time.Time) (Level, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := make([]History, len(kernels))
@@ -71,7 +68,7 @@ func (m *measured) over(kernels []uuid.UUID, series string, span time.Duration, 
 
 // load reads the measurements that the previous leader has stored, and replaces those of an
 // earlier leadership of this manager.
-func (m *measured) load(ctx context.Context, kernels []uuid.UUID) {
+func (m *Measurements) load(ctx context.Context, kernels []uuid.UUID) {
 	found := m.read(ctx, kernels)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,7 +76,7 @@ func (m *measured) load(ctx context.Context, kernels []uuid.UUID) {
 }
 
 // read returns the stored measurements of kernels; some kernels may have none.
-func (m *measured) read(ctx context.Context, kernels []uuid.UUID) map[uuid.UUID]History {
+func (m *Measurements) read(ctx context.Context, kernels []uuid.UUID) map[uuid.UUID]History {
 	out := make(map[uuid.UUID]History, len(kernels))
 	for part := range slices.Chunk(kernels, perCall) {
 		keys := make([]string, len(part))
@@ -110,10 +107,10 @@ func (m *measured) read(ctx context.Context, kernels []uuid.UUID) map[uuid.UUID]
 }
 
 // keep stores the measurements at intervals, and once more when ctx has ended.
-func (m *measured) keep(ctx context.Context) { andAtLast(ctx, saveEvery, m.save) }
+func (m *Measurements) keep(ctx context.Context) { andAtLast(ctx, saveEvery, m.save) }
 
 // save stores all measurements and drops kernels that are no longer measured.
-func (m *measured) save(ctx context.Context) {
+func (m *Measurements) save(ctx context.Context) {
 	m.mu.Lock()
 	for id, h := range m.kernels {
 		if m.now().Sub(h.last()) > time.Hour {

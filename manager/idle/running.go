@@ -103,7 +103,7 @@ type candidate struct {
 
 // running reads the sessions that rules can apply to, and those that rules applied to before.
 // The measurements come from the history that from returns.
-func (s *Service) running(ctx context.Context, b *rulebook, from func(context.Context, []uuid.UUID) *measured) ([]candidate, error) {
+func (s *Service) running(ctx context.Context, b *rulebook, from func(context.Context, []uuid.UUID) *Measurements) ([]candidate, error) {
 	live := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil())
 	if b.empty() {
 		live.Where(entsession.IdleNotNil())

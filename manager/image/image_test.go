@@ -123,7 +123,7 @@ func want(t *testing.T, err error, code, field string) {
 
 func TestCreateRegistry(t *testing.T) {
 	w := identitytest.New(t)
-	s := image.New(w.Client, ring(t))
+	s := image.New(image.Config{Client: w.Client, Keys: ring(t)})
 	for name, c := range map[string]struct {
 		as          *ent.User
 		host        string
@@ -160,7 +160,7 @@ func TestCreateRegistry(t *testing.T) {
 
 func TestScan(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
+	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
 	st := newStore(t)
 	labels := map[string]string{"ai.backend.resource.min.cpu": "99", "privileged": "true"}
 	digests := st.put(t, "python:3.11", labels, "amd64")
@@ -220,7 +220,7 @@ func TestScan(t *testing.T) {
 
 func TestOneBadTagDoesNotSpoilTheScan(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
+	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
 	st := newStore(t)
 	st.put(t, "good:1", nil, "amd64")
 	st.put(t, "bad:1", nil, "amd64")
@@ -260,7 +260,7 @@ func TestOneBadTagDoesNotSpoilTheScan(t *testing.T) {
 
 func TestRegistriesThatDoNotAnswer(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
+	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
 	for name, c := range map[string]struct {
 		status int
 		code   string
@@ -289,7 +289,7 @@ func TestRegistriesThatDoNotAnswer(t *testing.T) {
 
 func TestRegister(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
+	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
 	st := newStore(t)
 	digests := st.put(t, "lab/torch:2", nil, "arm64", "amd64")
 	_, err := s.RegisterImage(root, image.RegisterImageInput{Reference: "lab/torch:2"})
@@ -330,7 +330,7 @@ func TestRegister(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
+	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
 	here, hub := add(t, root, s, "here", "here.example:5000"), add(t, root, s, "hub", "docker.io")
 	digest := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
 	row := func(r *ent.Registry, name, arch, d string, status entimage.Status) {
@@ -386,7 +386,7 @@ func TestResolve(t *testing.T) {
 
 func TestForget(t *testing.T) {
 	w := identitytest.New(t)
-	s, root := image.New(w.Client, ring(t)), w.As(t, w.Superadmin)
+	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
 	r := add(t, root, s, "here", "here.example")
 	i := w.Client.Image.Create().SetReference("here.example/a:1").SetName("a:1").SetArchitecture("amd64").
 		SetDigest("sha256:0").SetRegistryID(r.ID).SaveX(root)

@@ -16,7 +16,7 @@ import (
 func TestRestrictedDomain(t *testing.T) {
 	w := identitytest.New(t)
 	system := viewer.SystemContext(t.Context())
-	s := image.New(w.Client, nil)
+	s := image.New(image.Config{Client: w.Client})
 	var registries []uuid.UUID
 	for _, host := range []string{"one.example.org", "two.example.org"} {
 		reg := w.Client.Registry.Create().SetName(host).SetHost(host).SaveX(system)

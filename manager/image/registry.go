@@ -22,8 +22,14 @@ type Service struct {
 	keys   *seal.Ring
 }
 
-// New returns a Service on the database of client that seals with keys.
-func New(client *ent.Client, keys *seal.Ring) *Service { return &Service{client: client, keys: keys} }
+// Config has the dependencies of a Service.
+type Config struct {
+	Client *ent.Client
+	Keys   *seal.Ring // encrypts the passwords of registries
+}
+
+// New returns a Service.
+func New(cfg Config) *Service { return &Service{client: cfg.Client, keys: cfg.Keys} }
 
 // CreateRegistryInput describes a new registry.
 type CreateRegistryInput struct {

@@ -108,7 +108,7 @@ func (w *World) Etcd(t testing.TB) *clientv3.Client {
 func (w *World) Samples(t testing.TB) *stats.Service {
 	t.Helper()
 	client := w.open(t)
-	return stats.New(client, event.New(client, logger()), logger())
+	return stats.New(stats.Config{Redis: client, Bus: event.New(client, logger()), Logger: logger()})
 }
 
 // open returns a client of the world's Redis that is closed after the test.

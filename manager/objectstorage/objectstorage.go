@@ -36,13 +36,22 @@ type Service struct {
 	log     *slog.Logger
 }
 
-// New returns a Service that encrypts with keys, and connects only to hosts that the policy
-// allows.
-func New(client *ent.Client, keys *seal.Ring, folders *vfolder.Service, runs *tasks.Service, policy *egress.Policy, log *slog.Logger) *Service {
-	s := &Service{client: client, keys: keys, folders: folders, tasks: runs, way: newWay(policy), log: log}
-	runs.Register(importKind, importer{s})
-	runs.Register(exportKind, exporter{s})
-	runs.Register(abortKind, aborter{s})
+// Config has the dependencies of a Service.
+type Config struct {
+	Client  *ent.Client
+	Keys    *seal.Ring // encrypts credentials
+	Folders *vfolder.Service
+	Tasks   *tasks.Service
+	Egress  *egress.Policy // the hosts that connections are allowed to
+	Logger  *slog.Logger
+}
+
+// New returns a Service, and registers the kinds of its tasks.
+func New(cfg Config) *Service {
+	s := &Service{client: cfg.Client, keys: cfg.Keys, folders: cfg.Folders, tasks: cfg.Tasks, way: newWay(cfg.Egress), log: cfg.Logger}
+	s.tasks.Register(importKind, importer{s})
+	s.tasks.Register(exportKind, exporter{s})
+	s.tasks.Register(abortKind, aborter{s})
 	return s
 }
 

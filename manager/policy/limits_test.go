@@ -27,7 +27,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	w := identitytest.New(t)
-	s := &site{World: w, Service: policy.New(w.Client, event.New(nil, nil)), system: viewer.SystemContext(t.Context()), root: w.As(t, w.Superadmin)}
+	s := &site{World: w, Service: policy.New(policy.Config{Client: w.Client, Bus: event.New(nil, nil)}), system: viewer.SystemContext(t.Context()), root: w.As(t, w.Superadmin)}
 	s.gpu = w.Client.ResourceGroup.Create().SetName("gpu").SaveX(s.system)
 	s.cpu = w.Client.ResourceGroup.Create().SetName("cpu").SaveX(s.system)
 	key := func(name string) *ent.Keypair {

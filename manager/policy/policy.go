@@ -24,8 +24,14 @@ type Service struct {
 	bus    *event.Bus
 }
 
-// New returns a Service on the database of client. It publishes changes of limits on bus.
-func New(client *ent.Client, bus *event.Bus) *Service { return &Service{client: client, bus: bus} }
+// Config has the dependencies of a Service.
+type Config struct {
+	Client *ent.Client
+	Bus    *event.Bus // for changes of limits
+}
+
+// New returns a Service.
+func New(cfg Config) *Service { return &Service{client: cfg.Client, bus: cfg.Bus} }
 
 // changed publishes that limits have changed: pending sessions may fit now, and volumes must
 // apply new limits.

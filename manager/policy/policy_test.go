@@ -31,7 +31,7 @@ func p[T any](v T) *T { return &v }
 
 func TestCreateAndUpdate(t *testing.T) {
 	w := identitytest.New(t)
-	s := policy.New(w.Client, event.New(nil, nil))
+	s := policy.New(policy.Config{Client: w.Client, Bus: event.New(nil, nil)})
 	for _, c := range []struct {
 		name        string
 		as          *ent.User
@@ -73,7 +73,7 @@ func TestCreateAndUpdate(t *testing.T) {
 
 func TestAttach(t *testing.T) {
 	w := identitytest.New(t)
-	s := policy.New(w.Client, event.New(nil, nil))
+	s := policy.New(policy.Config{Client: w.Client, Bus: event.New(nil, nil)})
 	id := &w.Client.ResourcePolicy.Create().SetName("p").SaveX(viewer.SystemContext(t.Context())).ID
 	for _, c := range []struct {
 		name        string

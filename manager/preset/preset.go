@@ -28,10 +28,14 @@ type Service struct {
 	scheduler *scheduler.Scheduler
 }
 
-// New returns a Service.
-func New(client *ent.Client, scheduler *scheduler.Scheduler) *Service {
-	return &Service{client: client, scheduler: scheduler}
+// Config has the dependencies of a Service.
+type Config struct {
+	Client    *ent.Client
+	Scheduler *scheduler.Scheduler
 }
+
+// New returns a Service.
+func New(cfg Config) *Service { return &Service{client: cfg.Client, scheduler: cfg.Scheduler} }
 
 // CreateResourcePresetInput describes a new preset.
 type CreateResourcePresetInput struct {

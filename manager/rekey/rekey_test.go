@@ -92,10 +92,10 @@ func newVault(t *testing.T) *vault {
 	must(err)
 	v.kept["users.totp_sealed"] = string(raw)
 	name, password := "n", "a registry's password"
-	_, err = image.New(client, ring).CreateRegistry(root, image.CreateRegistryInput{Name: "r", Host: "r.example.org", Username: &name, Password: &password})
+	_, err = image.New(image.Config{Client: client, Keys: ring}).CreateRegistry(root, image.CreateRegistryInput{Name: "r", Host: "r.example.org", Username: &name, Password: &password})
 	must(err)
 	v.kept["registries.password_sealed"] = password
-	_, err = image.New(client, ring).CreateRegistry(root, image.CreateRegistryInput{Name: "open", Host: "open.example.org"})
+	_, err = image.New(image.Config{Client: client, Keys: ring}).CreateRegistry(root, image.CreateRegistryInput{Name: "open", Host: "open.example.org"})
 	must(err)
 	_, err = oidc.New(oidc.Config{Client: client, Keys: ring, Auth: v.auth, Logger: log}).CreateIdentityProvider(root, oidc.CreateIdentityProviderInput{
 		Name: "p", Issuer: "https://issuer.example.org", ClientID: "c", ClientSecret: "a client's secret", Domain: v.A.ID})
@@ -104,7 +104,7 @@ func newVault(t *testing.T) *vault {
 	policy, err := egress.Parse(nil)
 	must(err)
 	key, secret := "k", "a bucket's secret"
-	_, err = objectstorage.New(client, ring, nil, task.New(task.Config{Client: client}), policy, log).CreateObjectStorage(member,
+	_, err = objectstorage.New(objectstorage.Config{Client: client, Keys: ring, Tasks: task.New(task.Config{Client: client}), Egress: policy, Logger: log}).CreateObjectStorage(member,
 		objectstorage.CreateObjectStorageInput{Name: "lake", Endpoint: "https://s3.example.org", Bucket: "lake", AccessKeyID: &key, Secret: &secret})
 	must(err)
 	v.kept["object_storages.secret_sealed"] = secret

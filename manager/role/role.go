@@ -33,10 +33,14 @@ type Service struct {
 	open   Disconnecter
 }
 
-// New returns a Service.
-func New(client *ent.Client, open Disconnecter) *Service {
-	return &Service{client: client, open: open}
+// Config has the dependencies of a Service.
+type Config struct {
+	Client *ent.Client
+	Open   Disconnecter
 }
+
+// New returns a Service.
+func New(cfg Config) *Service { return &Service{client: cfg.Client, open: cfg.Open} }
 
 // Permission is what a role allows on one kind of object.
 type Permission struct {

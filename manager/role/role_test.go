@@ -31,7 +31,7 @@ type world struct {
 
 func start(t *testing.T) world {
 	w, c := identitytest.New(t), &cut{}
-	return world{w, role.New(w.Client, c), c}
+	return world{w, role.New(role.Config{Client: w.Client, Open: c}), c}
 }
 
 // as returns a context in which u asks with the custom roles of now.

@@ -43,10 +43,10 @@ type bed struct {
 func newBed(t testing.TB, client *ent.Client, db *sql.DB) *bed {
 	t.Helper()
 	b := &bed{World: identitytest.Fill(t, client), db: db, bus: event.New(nil, nil), epoch: 1}
-	policies := policy.New(client, b.bus)
-	b.scheduler = scheduler.New(client, b.bus, policies, logger())
+	policies := policy.New(policy.Config{Client: client, Bus: b.bus})
+	b.scheduler = scheduler.New(scheduler.Config{Client: client, Bus: b.bus, Policies: policies, Logger: logger()})
 	b.sessions = session.New(session.Config{
-		Client: client, Bus: b.bus, Images: image.New(client, nil), Fitter: b.scheduler, Policies: policies, Logger: logger(),
+		Client: client, Bus: b.bus, Images: image.New(image.Config{Client: client}), Fitter: b.scheduler, Policies: policies, Logger: logger(),
 	})
 	ctx := b.system(t)
 	b.group = client.ResourceGroup.Create().SetName("default").SaveX(ctx)

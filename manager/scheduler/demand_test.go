@@ -43,7 +43,7 @@ func TestDemandCountsRecentShapes(t *testing.T) {
 				SetDomainID(w.A.ID).SetProjectID(w.A.Project.ID).SetOwnerID(w.A.Member.ID).ExecX(ctx)
 		}
 	}
-	s := New(c, nil, policy.New(c, nil), nil)
+	s := New(Config{Client: c, Policies: policy.New(policy.Config{Client: c})})
 	read := func() ([]plan.Demand, error) { return s.readDemand(ctx) }
 	snap := &plan.Snapshot{}
 	now, err := time.Now(), error(nil)

@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"github.com/berthhq/berth/manager/store"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // Choose returns the first of the groups where some agent could serve the request

@@ -36,6 +36,3 @@ func newMeter(to prometheus.Registerer) meter {
 	}
 	return m
 }
-
-// Measure registers what the scheduler measures. Call it before Lead.
-func (s *Scheduler) Measure(to prometheus.Registerer) { s.meter = newMeter(to) }

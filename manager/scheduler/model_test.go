@@ -221,10 +221,10 @@ func TestReplacedLeaderPlacesNothing(t *testing.T) {
 func (b *bed) other(client *ent.Client) *bed {
 	o := *b
 	o.bus = event.New(nil, nil)
-	policies := policy.New(client, o.bus)
-	o.scheduler = scheduler.New(client, o.bus, policies, logger())
+	policies := policy.New(policy.Config{Client: client, Bus: o.bus})
+	o.scheduler = scheduler.New(scheduler.Config{Client: client, Bus: o.bus, Policies: policies, Logger: logger()})
 	o.sessions = msession.New(msession.Config{
-		Client: client, Bus: o.bus, Images: image.New(client, nil), Fitter: o.scheduler, Policies: policies, Logger: logger(),
+		Client: client, Bus: o.bus, Images: image.New(image.Config{Client: client}), Fitter: o.scheduler, Policies: policies, Logger: logger(),
 	})
 	return &o
 }

@@ -6,11 +6,13 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/berthhq/berth/ent"
@@ -24,6 +26,30 @@ import (
 // maxBatch bounds one transaction.
 const maxBatch = 500
 
+// Orphans returns the slots that orphaned containers use on an agent, by device. They count
+// as used.
+type Orphans interface {
+	On(agent uuid.UUID) map[string]resource.Slots
+}
+
+// Images returns the references of the images on an agent. Of equally good agents, the
+// scheduler prefers one that has the image.
+type Images interface {
+	Images(agent string) map[string]bool
+}
+
+// Config has the dependencies of a Scheduler.
+type Config struct {
+	Client   *ent.Client
+	Bus      *event.Bus
+	Policies *policy.Service
+	Orphans  Orphans               // nil: there are none
+	Images   Images                // nil: unknown
+	Networks overlay.Range         // for sessions on several agents; zero: overlay.Default
+	Registry prometheus.Registerer // nil: no metrics
+	Logger   *slog.Logger
+}
+
 // Scheduler is the loop around the planner.
 type Scheduler struct {
 	client   *ent.Client
@@ -33,31 +59,20 @@ type Scheduler struct {
 	past     *lately[[]plan.Usage]  // what holders took
 	asked    *lately[[]plan.Demand] // what the latest sessions asked for
 	roster   roster
-	orphans  func(agent uuid.UUID) map[string]resource.Slots // nil: none
-	images   func(agent string) map[string]bool              // nil: no one knows
-	networks overlay.Range                                   // of sessions over several agents
+	orphans  Orphans
+	images   Images
+	networks overlay.Range // of sessions over several agents
 	meter    meter
 }
 
 // New returns a Scheduler.
-func New(client *ent.Client, bus *event.Bus, policies *policy.Service, log *slog.Logger) *Scheduler {
+func New(cfg Config) *Scheduler {
 	return &Scheduler{
-		networks: overlay.Default(), meter: newMeter(nil),
-		client: client, bus: bus, policies: policies, log: log,
+		client: cfg.Client, bus: cfg.Bus, policies: cfg.Policies, log: cfg.Logger, meter: newMeter(cfg.Registry),
+		orphans: cfg.Orphans, images: cfg.Images, networks: cmp.Or(cfg.Networks, overlay.Default()),
 		past: newLately[[]plan.Usage](), asked: newLately[[]plan.Demand](), roster: roster{turn: semaphore.NewWeighted(1)},
 	}
 }
-
-// Spare makes the scheduler treat the slots of orphaned containers as used.
-func (s *Scheduler) Spare(orphans func(agent uuid.UUID) map[string]resource.Slots) {
-	s.orphans = orphans
-}
-
-// Join makes the scheduler take the networks of sessions over several agents from r.
-func (s *Scheduler) Join(r overlay.Range) { s.networks = r }
-
-// Prefer makes the scheduler prefer, of equally good agents, one that has the image.
-func (s *Scheduler) Prefer(images func(agent string) map[string]bool) { s.images = images }
 
 // spare subtracts the slots of orphans from the capacity of agents: the amounts of
 // processors and memory, and whole accelerators.
@@ -66,7 +81,7 @@ func (s *Scheduler) spare(agents []plan.Agent) {
 		return
 	}
 	for i := range agents {
-		held := s.orphans(agents[i].ID)
+		held := s.orphans.On(agents[i].ID)
 		for j := range agents[i].Devices {
 			d := &agents[i].Devices[j]
 			slots := held[d.Name]

@@ -129,7 +129,7 @@ func TestWhoSeesHolders(t *testing.T) {
 
 func holders(t *testing.T, w *identitytest.World, as *ent.User, g *ent.ResourceGroup) []*plan.Holder {
 	t.Helper()
-	of, err := New(w.Client, nil, nil, nil).ShareHolders(w.As(t, as), []uuid.UUID{g.ID})
+	of, err := New(Config{Client: w.Client}).ShareHolders(w.As(t, as), []uuid.UUID{g.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

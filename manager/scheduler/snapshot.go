@@ -107,7 +107,7 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 			pa.Alone = cmp.Or(a.Overlay.Off, "nothing is known of it")
 		}
 		if s.images != nil {
-			pa.Images = s.images(a.Name)
+			pa.Images = s.images.Images(a.Name)
 		}
 		for _, d := range a.Edges.Devices {
 			pa.Devices = append(pa.Devices, plan.Device{

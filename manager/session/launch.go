@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"github.com/berthhq/berth/manager/store"
 	"maps"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // prepare starts the containers if every agent has the image. Nothing can happen

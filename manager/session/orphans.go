@@ -21,14 +21,17 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// orphans are launches whose containers still use devices although no session refers to
+// Orphans are launches whose containers still use devices although no session refers to
 // them: the session gave the launch up before its agent confirmed the container's exit, or
 // the agent reconnected with it. Until the container has exited, no other session can use
 // its devices. The agents report their containers to every new leader.
-type orphans struct {
+type Orphans struct {
 	mu sync.Mutex
 	m  map[uuid.UUID]map[launch]orphan // by agent
 }
+
+// NewOrphans returns an empty set, for a Service and the scheduler.
+func NewOrphans() *Orphans { return &Orphans{m: map[uuid.UUID]map[launch]orphan{}} }
 
 // launch is one start of a kernel. An agent has at most one container of a kernel: a later
 // launch begins when the one before has ended.
@@ -49,7 +52,7 @@ const unheard = 2 * callTimeout
 
 // set replaces the orphans of an agent. It keeps those that were given up so recently that
 // the agent's list may not contain them yet.
-func (s *orphans) set(agent uuid.UUID, now map[launch]orphan) {
+func (s *Orphans) set(agent uuid.UUID, now map[launch]orphan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for l, old := range s.m[agent] {
@@ -69,7 +72,7 @@ func (s *orphans) set(agent uuid.UUID, now map[launch]orphan) {
 }
 
 // add adds an orphan, and reports whether it is a new one.
-func (s *orphans) add(agent uuid.UUID, l launch, one orphan) bool {
+func (s *Orphans) add(agent uuid.UUID, l launch, one orphan) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, was := s.m[agent][l]
@@ -82,7 +85,7 @@ func (s *orphans) add(agent uuid.UUID, l launch, one orphan) bool {
 
 // drop removes the orphans of a kernel on an agent up to the last launch, as they have
 // ended, and reports whether there were any.
-func (s *orphans) drop(agent uuid.UUID, last launch) bool {
+func (s *Orphans) drop(agent uuid.UUID, last launch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.m[agent])
@@ -95,7 +98,7 @@ func (s *orphans) drop(agent uuid.UUID, last launch) bool {
 }
 
 // sessions returns the sessions that gave launches up.
-func (s *orphans) sessions() []uuid.UUID {
+func (s *Orphans) sessions() []uuid.UUID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[uuid.UUID]bool{}
@@ -110,7 +113,7 @@ func (s *orphans) sessions() []uuid.UUID {
 }
 
 // of returns, by agent, the launches that a session gave up.
-func (s *orphans) of(session uuid.UUID) map[uuid.UUID][]launch {
+func (s *Orphans) of(session uuid.UUID) map[uuid.UUID][]launch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[uuid.UUID][]launch{}
@@ -124,12 +127,12 @@ func (s *orphans) of(session uuid.UUID) map[uuid.UUID][]launch {
 	return found
 }
 
-// Orphans returns the slots that orphans use on an agent, by the agent's device names.
-func (s *Service) Orphans(agent uuid.UUID) map[string]resource.Slots {
-	s.orphans.mu.Lock()
-	defer s.orphans.mu.Unlock()
+// On returns the slots that orphans use on an agent, by the agent's device names.
+func (s *Orphans) On(agent uuid.UUID) map[string]resource.Slots {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var sum map[string]resource.Slots
-	for _, one := range s.orphans.m[agent] {
+	for _, one := range s.m[agent] {
 		for _, a := range one.holds {
 			amount, err := resource.Parse(a.Slot, a.Amount)
 			if err != nil {
@@ -174,7 +177,7 @@ func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.
 			}
 		}
 	}
-	s.orphans.set(agent, found)
+	s.Orphans.set(agent, found)
 	return nil
 }
 
@@ -217,7 +220,7 @@ func (s step) abandon(ctx context.Context) {
 
 // orphan records that the session gives up a launch.
 func (s step) orphan(ctx context.Context, agent uuid.UUID, l launch, holds []*agentpb.Allocation) {
-	if s.orphans.add(agent, l, orphan{s.sess.ID, clock.Now(), holds}) {
+	if s.Orphans.add(agent, l, orphan{s.sess.ID, clock.Now(), holds}) {
 		s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: agent})
 	}
 }
@@ -225,7 +228,7 @@ func (s step) orphan(ctx context.Context, agent uuid.UUID, l launch, holds []*ag
 // gone records that an agent has no launch of a kernel up to the last one: the devices of
 // its orphans are free.
 func (s *Service) gone(ctx context.Context, agent uuid.UUID, last launch) {
-	if s.orphans.drop(agent, last) {
+	if s.Orphans.drop(agent, last) {
 		s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: agent})
 	}
 }
@@ -261,7 +264,7 @@ func (s step) endOrphans(ctx context.Context) {
 			s.observed.drop(k.ID, ob.agent)
 		}
 	}
-	for agent, launches := range s.orphans.of(s.sess.ID) {
+	for agent, launches := range s.Orphans.of(s.sess.ID) {
 		for _, l := range launches {
 			k := s.placed(l.kernel, agent)
 			switch {

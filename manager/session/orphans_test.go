@@ -27,7 +27,7 @@ func TestGivenUpUnseen(t *testing.T) {
 		on := step{Service: s, sess: sess}
 		spared := func(want int64, when string) {
 			t.Helper()
-			if n := s.Orphans(agent)["cpu"]["cpu"]; n != want {
+			if n := s.Orphans.On(agent)["cpu"]["cpu"]; n != want {
 				t.Errorf("%s %d are spared, want %d", when, n, want)
 			}
 		}

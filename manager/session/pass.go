@@ -106,7 +106,7 @@ func (s *Service) pass(ctx context.Context, all bool) {
 	if err := s.queueLive(ctx, live, all); err != nil && ctx.Err() == nil {
 		s.Logger.Error("list live sessions", "error", err)
 	}
-	for _, id := range s.orphans.sessions() {
+	for _, id := range s.Orphans.sessions() {
 		s.queue.add(id)
 	}
 }

@@ -5,6 +5,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -96,6 +97,7 @@ type Config struct {
 	Volumes      Volumes
 	Samples      Samples
 	LogRetention LogRetention // nil: logs of ended sessions stay until their agents remove them
+	Orphans      *Orphans     // shared with the scheduler; nil: a set of its own
 	Keys         *seal.Ring   // seals environments and scripts; nil: they stay as they are
 	// Unknown, if set, hears of containers of an agent that the database does not know:
 	// missing ones have no kernel, later ones are a later start of one.
@@ -111,7 +113,6 @@ type Service struct {
 	observed *observations
 	seen     *seen
 	kept     kept
-	orphans  *orphans
 	requests sync.Map // ids of kernels whose agents are being asked to start them
 	resolver resolver
 	storer   storer
@@ -120,8 +121,8 @@ type Service struct {
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	s := &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{}, meter: newMeter(cfg.Registry),
-		orphans: &orphans{m: map[uuid.UUID]map[launch]orphan{}}}
+	cfg.Orphans = cmp.Or(cfg.Orphans, NewOrphans())
+	s := &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{}, meter: newMeter(cfg.Registry)}
 	batching := &batchingStore{next: database{s}}
 	s.storer, s.resolver = batching, newCoalescer(database{s}, batching.gather)
 	return s

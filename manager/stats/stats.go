@@ -28,17 +28,28 @@ const keep = time.Hour
 
 // Service stores and reads samples.
 type Service struct {
-	// Sampled is called with the samples of each kernel as they arrive; can be nil.
-	Sampled func(kernel uuid.UUID, metrics []report.Metric)
+	redis    redis.UniversalClient
+	bus      *event.Bus
+	observer Observer
+	log      *slog.Logger
+}
 
-	redis redis.UniversalClient
-	bus   *event.Bus
-	log   *slog.Logger
+// Observer receives the samples of each kernel as they arrive.
+type Observer interface {
+	Sampled(kernel uuid.UUID, metrics []report.Metric)
+}
+
+// Config has the dependencies of a Service.
+type Config struct {
+	Redis    redis.UniversalClient
+	Bus      *event.Bus
+	Observer Observer // can be nil
+	Logger   *slog.Logger
 }
 
 // New returns a Service.
-func New(client redis.UniversalClient, bus *event.Bus, log *slog.Logger) *Service {
-	return &Service{redis: client, bus: bus, log: log}
+func New(cfg Config) *Service {
+	return &Service{redis: cfg.Redis, bus: cfg.Bus, observer: cfg.Observer, log: cfg.Logger}
 }
 
 // Record stores one report of an agent and notifies subscribers.
@@ -61,8 +72,8 @@ func (s *Service) Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsR
 			continue
 		}
 		metrics := convert(k.Metrics)
-		if s.Sampled != nil {
-			s.Sampled(id, metrics)
+		if s.observer != nil {
+			s.observer.Sampled(id, metrics)
 		}
 		if b := put(id, metrics); b != nil {
 			s.bus.Publish(ctx, event.Event{Topic: Topic, ID: id, Data: b})

@@ -78,7 +78,7 @@ func (s *Service) users(ctx context.Context, uses []Use) (map[uuid.UUID]*viewer.
 	for _, u := range uses {
 		users = append(users, u.User)
 	}
-	return s.Rights(viewer.SystemContext(ctx), users)
+	return s.Users.Rights(viewer.SystemContext(ctx), users)
 }
 
 func (s *Service) lost(ctx context.Context, uses []Use, who map[uuid.UUID]*viewer.Viewer) ([]Loss, error) {
@@ -87,7 +87,7 @@ func (s *Service) lost(ctx context.Context, uses []Use, who map[uuid.UUID]*viewe
 	for _, u := range uses {
 		folders = append(folders, u.Folder)
 	}
-	rows, err := s.client.Vfolder.Query().Where(vfolder.IDIn(folders...)).WithProject().All(ctx)
+	rows, err := s.Client.Vfolder.Query().Where(vfolder.IDIn(folders...)).WithProject().All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read folders: %w", err)
 	}

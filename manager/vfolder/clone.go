@@ -66,14 +66,14 @@ func (s *Service) CloneVfolder(ctx context.Context, in CloneVfolderInput) (*Vfol
 	}
 	out := &VfolderTaskPayload{}
 	var f *ent.Vfolder
-	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		f, err = s.store(ctx, tx, v, w, brings, func(c *ent.VfolderCreate) {
 			c.SetStatus(vfolder.StatusCloning).SetClonedFromID(from.ID)
 		})
 		if err != nil {
 			return err
 		}
-		out.Task, err = s.tasks.Enqueue(ctx, tx, tasks.Wanted{
+		out.Task, err = s.Tasks.Enqueue(ctx, tx, tasks.Wanted{
 			Kind: cloneKind, Title: fmt.Sprintf("Clone folder %s to %s", from.Name, f.Name),
 			Input: cloning{From: from.ID, To: f.ID}, Subject: f.ID, Domain: f.DomainID,
 		})
@@ -94,7 +94,7 @@ func (s *Service) together(ctx context.Context, from, to *ent.Volume, field stri
 		return nil
 	}
 	names := map[uuid.UUID]string{}
-	all, err := s.client.Volume.Query().Where(volume.IDIn(from.ID, to.ID)).WithProxy().All(viewer.SystemContext(ctx))
+	all, err := s.Client.Volume.Query().Where(volume.IDIn(from.ID, to.ID)).WithProxy().All(viewer.SystemContext(ctx))
 	if err != nil {
 		return fmt.Errorf("read storage proxies: %w", err)
 	}
@@ -152,7 +152,7 @@ func (c cloner) Run(ctx context.Context, at *tasks.Progress, input []byte) error
 	if err != nil {
 		return later(vols[1].Name, err)
 	}
-	up := c.client.Vfolder.Update().Where(vfolder.ID(to.ID), vfolder.StatusEQ(vfolder.StatusCloning)).
+	up := c.Client.Vfolder.Update().Where(vfolder.ID(to.ID), vfolder.StatusEQ(vfolder.StatusCloning)).
 		SetStatus(vfolder.StatusReady).SetPath(whole.Path)
 	if whole.UsedBytes != nil {
 		up.SetUsedBytes(*whole.UsedBytes).SetMeasuredAt(clock.Now())

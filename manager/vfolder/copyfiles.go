@@ -56,8 +56,8 @@ func (s *Service) CopyFiles(ctx context.Context, in CopyFilesInput) (*VfolderTas
 		title = fmt.Sprintf("Copy %s in folder %s", counted(len(pairs), "item"), from.Name)
 	}
 	out := &VfolderTaskPayload{}
-	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
-		out.Task, err = s.tasks.Enqueue(ctx, tx, tasks.Wanted{
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		out.Task, err = s.Tasks.Enqueue(ctx, tx, tasks.Wanted{
 			Kind: copyKind, Title: title, Input: wanted, Subject: to.ID, Domain: to.DomainID,
 		})
 		return err

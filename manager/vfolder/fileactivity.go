@@ -31,14 +31,14 @@ type FileActivity struct {
 func (v *View) Record(ctx context.Context, q *storagepb.RecordRequest) (*storagepb.RecordResponse, error) {
 	who, err := v.Folders.actors(ctx, q.Activities)
 	if err != nil {
-		v.Folders.log.ErrorContext(ctx, "record file activity", "error", err)
+		v.Folders.Logger.ErrorContext(ctx, "record file activity", "error", err)
 		return nil, errgrpc.ToGRPC(fmt.Errorf("record: %w", errdefs.ErrUnavailable))
 	}
 	for _, d := range q.Activities {
 		id, _ := uuid.FromBytes(d.User)
 		folder, err := uuid.Parse(d.Folder)
 		if who[id] == nil || err != nil {
-			v.Folders.log.WarnContext(ctx, "file activity has an unknown user or folder", "user", id, "folder", d.Folder)
+			v.Folders.Logger.WarnContext(ctx, "file activity has an unknown user or folder", "user", id, "folder", d.Folder)
 			continue
 		}
 		one := *who[id]
@@ -65,7 +65,7 @@ func (s *Service) actors(ctx context.Context, list []*storagepb.FileActivity) (m
 			ids = append(ids, id)
 		}
 	}
-	rows, err := s.client.User.Query().Where(user.IDIn(ids...)).All(viewer.SystemContext(ctx))
+	rows, err := s.Client.User.Query().Where(user.IDIn(ids...)).All(viewer.SystemContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read users: %w", err)
 	}

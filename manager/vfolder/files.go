@@ -67,7 +67,7 @@ func (s *Service) CreateUpload(ctx context.Context, in CreateUploadInput) (*Crea
 		c := claims(ctx, f, "upload", clean, expires)
 		c.Size = file.Size
 		out.Uploads = append(out.Uploads, UploadTarget{
-			Path: clean, URL: p.url + "/uploads", Ticket: s.signer.Sign(c), ExpiresAt: expires,
+			Path: clean, URL: p.url + "/uploads", Ticket: s.Signer.Sign(c), ExpiresAt: expires,
 		})
 	}
 	return out, nil
@@ -104,7 +104,7 @@ func (s *Service) CreateDownload(ctx context.Context, in CreateDownloadInput) (*
 	if err := s.recordTicket(ctx, f, false, expires); err != nil {
 		return nil, err
 	}
-	t := s.signer.Sign(claims(ctx, f, operation, clean, expires))
+	t := s.Signer.Sign(claims(ctx, f, operation, clean, expires))
 	return &CreateDownloadPayload{URL: p.url + "/" + operation + "?ticket=" + url.QueryEscape(t), ExpiresAt: expires}, nil
 }
 
@@ -119,7 +119,7 @@ func claims(ctx context.Context, f *ent.Vfolder, operation, path string, expires
 // Open returns the given folders that are ready and visible to the viewer, with one query, for
 // use with Files.
 func (s *Service) Open(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*ent.Vfolder, error) {
-	all, err := s.client.Vfolder.Query().
+	all, err := s.Client.Vfolder.Query().
 		Where(vfolder.IDIn(ids...), vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ("")).
 		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).All(ctx)
 	m := make(map[uuid.UUID]*ent.Vfolder, len(all))

@@ -51,7 +51,7 @@ func (s *Service) SetVolumeGrant(ctx context.Context, in SetVolumeGrantInput) (*
 			permissions = append(permissions, p)
 		}
 	}
-	tx, err := s.client.Tx(ctx)
+	tx, err := s.Client.Tx(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +101,9 @@ func (s *Service) grantee(ctx context.Context, in SetVolumeGrantInput) (predicat
 		return nil
 	}
 	for _, err := range []error{
-		found("domain", in.Domain, func(ctx context.Context, id uuid.UUID) error { _, err := s.client.Domain.Get(ctx, id); return err }),
-		found("project", in.Project, func(ctx context.Context, id uuid.UUID) error { _, err := s.client.Project.Get(ctx, id); return err }),
-		found("user", in.User, func(ctx context.Context, id uuid.UUID) error { _, err := s.client.User.Get(ctx, id); return err }),
+		found("domain", in.Domain, func(ctx context.Context, id uuid.UUID) error { _, err := s.Client.Domain.Get(ctx, id); return err }),
+		found("project", in.Project, func(ctx context.Context, id uuid.UUID) error { _, err := s.Client.Project.Get(ctx, id); return err }),
+		found("user", in.User, func(ctx context.Context, id uuid.UUID) error { _, err := s.Client.User.Get(ctx, id); return err }),
 	} {
 		if err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func ofHolder(domain, project, user *uuid.UUID) predicate.VolumeGrant {
 
 // RemoveVolumeGrant removes a grant.
 func (s *Service) RemoveVolumeGrant(ctx context.Context, in RemoveVolumeGrantInput) (*RemoveVolumeGrantPayload, error) {
-	g, err := s.client.VolumeGrant.Query().Where(volumegrant.ID(in.ID)).WithVolume().Only(ctx)
+	g, err := s.Client.VolumeGrant.Query().Where(volumegrant.ID(in.ID)).WithVolume().Only(ctx)
 	if ent.IsNotFound(err) || err == nil && g.Edges.Volume == nil {
 		return nil, problem.NotFound("grant").WithField("id")
 	}
@@ -140,7 +140,7 @@ func (s *Service) RemoveVolumeGrant(ctx context.Context, in RemoveVolumeGrantInp
 	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: g.VolumeID}); err != nil {
 		return nil, err
 	}
-	if err := s.client.VolumeGrant.DeleteOne(g).Exec(ctx); err != nil && !ent.IsNotFound(err) {
+	if err := s.Client.VolumeGrant.DeleteOne(g).Exec(ctx); err != nil && !ent.IsNotFound(err) {
 		return nil, fmt.Errorf("remove grant: %w", err)
 	}
 	return &RemoveVolumeGrantPayload{Volume: g.Edges.Volume}, nil
@@ -153,7 +153,7 @@ func everybody(ctx context.Context, tx *ent.Tx, vol uuid.UUID) error {
 
 // GrantsOf returns the grants of volumes, by volume.
 func (s *Service) GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.UUID][]*ent.VolumeGrant, error) {
-	all, err := s.client.VolumeGrant.Query().Where(volumegrant.VolumeIDIn(volumes...)).Order(volumegrant.ByCreatedAt()).All(ctx)
+	all, err := s.Client.VolumeGrant.Query().Where(volumegrant.VolumeIDIn(volumes...)).Order(volumegrant.ByCreatedAt()).All(ctx)
 	m := make(map[uuid.UUID][]*ent.VolumeGrant, len(volumes))
 	for _, g := range all {
 		m[g.VolumeID] = append(m[g.VolumeID], g)
@@ -182,7 +182,7 @@ func (s *Service) Allow(ctx context.Context, f *ent.Vfolder, need ...access.Volu
 	scope := f.Edges.QuotaScope
 	if scope == nil || scope.Edges.Volume == nil {
 		var err error
-		scope, err = s.client.QuotaScope.Query().Where(quotascope.ID(f.QuotaScopeID)).WithVolume().Only(viewer.SystemContext(ctx))
+		scope, err = s.Client.QuotaScope.Query().Where(quotascope.ID(f.QuotaScopeID)).WithVolume().Only(viewer.SystemContext(ctx))
 		if err != nil {
 			return fmt.Errorf("volume of folder %s: %w", f.ID, err)
 		}
@@ -195,7 +195,7 @@ func (s *Service) allow(ctx context.Context, vol *ent.Volume, domain uuid.UUID, 
 	if v.IsSystem() {
 		return nil
 	}
-	grants, err := s.client.VolumeGrant.Query().Where(volumegrant.VolumeID(vol.ID)).All(ctx)
+	grants, err := s.Client.VolumeGrant.Query().Where(volumegrant.VolumeID(vol.ID)).All(ctx)
 	if err != nil {
 		return fmt.Errorf("read grants of volume %s: %w", vol.Name, err)
 	}

@@ -46,7 +46,7 @@ func (s *Service) HandOverVfolder(ctx context.Context, in HandOverVfolderInput) 
 	if _, err := permit.Check(ctx, access.Update, access.User, access.Object{Domain: f.DomainID}); err != nil {
 		return nil, err
 	}
-	to, err := s.client.User.Query().Where(user.ID(in.User), user.DomainID(f.DomainID)).Only(ctx)
+	to, err := s.Client.User.Query().Where(user.ID(in.User), user.DomainID(f.DomainID)).Only(ctx)
 	if err != nil {
 		return nil, permit.Missing(err, "user", "user")
 	}
@@ -57,8 +57,8 @@ func (s *Service) HandOverVfolder(ctx context.Context, in HandOverVfolderInput) 
 		return nil, err
 	}
 	out := &VfolderTaskPayload{}
-	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
-		out.Task, err = s.tasks.Enqueue(ctx, tx, tasks.Wanted{
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		out.Task, err = s.Tasks.Enqueue(ctx, tx, tasks.Wanted{
 			Kind: handOverKind, Title: fmt.Sprintf("Hand folder %s over to %s", f.Name, to.Email),
 			Input: handing{Folder: f.ID, To: to.ID}, Subject: f.ID, Domain: f.DomainID,
 		})
@@ -168,7 +168,7 @@ var errHeirGone = problem.Precondition("the user who was to get the folders is n
 
 // movable returns an error if the folder is in use.
 func (s *Service) movable(ctx context.Context, f *ent.Vfolder) error {
-	tx, err := s.client.Tx(ctx)
+	tx, err := s.Client.Tx(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Service) movable(ctx context.Context, f *ent.Vfolder) error {
 // rehouse updates path and owner of a folder unless it was deleted permanently in the
 // meantime, and returns the changed row. A share with the new owner ends.
 func (s *Service) rehouse(ctx context.Context, id uuid.UUID, scope *ent.QuotaScope, path string) (*ent.Vfolder, error) {
-	tx, err := s.client.Tx(ctx)
+	tx, err := s.Client.Tx(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -238,16 +238,16 @@ func freeName(ctx context.Context, tx *ent.Tx, owner uuid.UUID, wanted string) (
 // still being deleted; if there are any, it removes nothing.
 func (s *Service) Forget(ctx context.Context, owner uuid.UUID) (left int, err error) {
 	ctx = viewer.SystemContext(ctx)
-	left, err = s.client.Vfolder.Query().Where(vfolder.OwnerID(owner), vfolder.StatusEQ(vfolder.StatusDeleting)).Count(ctx)
+	left, err = s.Client.Vfolder.Query().Where(vfolder.OwnerID(owner), vfolder.StatusEQ(vfolder.StatusDeleting)).Count(ctx)
 	if err != nil || left > 0 {
 		return left, err
 	}
-	_, err = s.client.Vfolder.Delete().
+	_, err = s.Client.Vfolder.Delete().
 		Where(vfolder.OwnerID(owner), vfolder.StatusEQ(vfolder.StatusDeleted), vfolder.Not(vfolder.HasMounts())).Exec(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("remove deleted folders: %w", err)
 	}
-	scopes, err := s.client.QuotaScope.Query().Where(quotascope.KindEQ(quotascope.KindUser), quotascope.HolderID(owner)).
+	scopes, err := s.Client.QuotaScope.Query().Where(quotascope.KindEQ(quotascope.KindUser), quotascope.HolderID(owner)).
 		WithVolume().All(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read quota scopes: %w", err)
@@ -263,7 +263,7 @@ func (s *Service) Forget(ctx context.Context, owner uuid.UUID) (left int, err er
 // forgetScope removes a quota scope. If its proxy cannot be reached, an empty directory stays
 // on the volume, which does no harm.
 func (s *Service) forgetScope(ctx context.Context, scope *ent.QuotaScope) error {
-	used, err := s.client.Vfolder.Query().Where(vfolder.QuotaScopeID(scope.ID)).Exist(ctx)
+	used, err := s.Client.Vfolder.Query().Where(vfolder.QuotaScopeID(scope.ID)).Exist(ctx)
 	if err != nil || used {
 		return err
 	}
@@ -274,7 +274,7 @@ func (s *Service) forgetScope(ctx context.Context, scope *ent.QuotaScope) error 
 		err = errgrpc.ToNative(err)
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "remove quota scope", "volume", vol, "scope", scope.HolderID, "error", err)
+		s.Logger.WarnContext(ctx, "remove quota scope", "volume", vol, "scope", scope.HolderID, "error", err)
 	}
-	return s.client.QuotaScope.DeleteOne(scope).Exec(ctx)
+	return s.Client.QuotaScope.DeleteOne(scope).Exec(ctx)
 }

@@ -13,7 +13,7 @@ import (
 // volumes of unresponsive storage proxies, until ctx ends.
 func (s *Service) Lead(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
-	news := s.bus.Gather(ctx, []event.Topic{event.Policy})
+	news := s.Bus.Gather(ctx, []event.Topic{event.Policy})
 	tick := clock.NewTicker("quota scopes", time.Minute)
 	defer tick.Stop()
 	look := clock.NewTicker("storage proxies", checkEvery)
@@ -26,14 +26,14 @@ func (s *Service) Lead(ctx context.Context) {
 			news.Take() // one pass covers many changes
 		case <-look.C:
 			if err := s.markUnresponsive(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("storage proxies", "error", err)
+				s.Logger.Warn("storage proxies", "error", err)
 			}
 			continue
 		case <-s.back:
 		case <-tick.C:
 		}
 		if err := s.syncScopes(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("settle quota scopes", "error", err)
+			s.Logger.Warn("settle quota scopes", "error", err)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (s *Service) checkQuota(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, 
 	if id.KindOf(v.Credential) == id.Keypair {
 		keypair = v.Credential
 	}
-	limits, err := s.policies.Binding(ctx, place(scope, domain, keypair))
+	limits, err := s.Policies.Binding(ctx, place(scope, domain, keypair))
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Service) checkQuota(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, 
 
 // bytesLimit returns the current limit of a scope in bytes; nil for no limit.
 func (s *Service) bytesLimit(ctx context.Context, scope *ent.QuotaScope) (*int64, error) {
-	limits, err := s.policies.Binding(ctx, place(scope, scope.DomainID, uuid.Nil))
+	limits, err := s.Policies.Binding(ctx, place(scope, scope.DomainID, uuid.Nil))
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (s *Service) Measure(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.measure(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("measure folders", "error", err)
+			s.Logger.Warn("measure folders", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -40,7 +40,7 @@ func (s *Service) Measure(ctx context.Context) {
 }
 
 func (s *Service) measure(ctx context.Context) error {
-	list, err := s.client.Vfolder.Query().Where(
+	list, err := s.Client.Vfolder.Query().Where(
 		vfolder.StatusIn(vfolder.StatusReady, vfolder.StatusTrash), vfolder.PathNEQ(""),
 		vfolder.Or(vfolder.MeasuredAtIsNil(), vfolder.MeasuredAtLT(clock.Now().Add(-staleAfter))),
 		vfolder.HasQuotaScopeWith(quotascope.HasVolumeWith(volume.NameIn(s.served()...))),
@@ -60,7 +60,7 @@ func (s *Service) measure(ctx context.Context) error {
 // measureOne stores the usage of a folder. If its proxy does not answer, the folder keeps its
 // values until its next turn.
 func (s *Service) measureOne(ctx context.Context, f *ent.Vfolder) error {
-	up := s.client.Vfolder.UpdateOneID(f.ID).SetMeasuredAt(clock.Now())
+	up := s.Client.Vfolder.UpdateOneID(f.ID).SetMeasuredAt(clock.Now())
 	changed := false
 	p, err := s.reach(f.Edges.QuotaScope.Edges.Volume.Name)
 	if err == nil {
@@ -69,7 +69,7 @@ func (s *Service) measureOne(ctx context.Context, f *ent.Vfolder) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			s.log.Debug("measure folder", "folder", f.ID, "error", err)
+			s.Logger.Debug("measure folder", "folder", f.ID, "error", err)
 		default:
 			changed = got.UsedBytes != nil && !same(got.UsedBytes, f.UsedBytes) || got.Files != nil && !same(got.Files, f.FileCount)
 			if got.UsedBytes != nil {

@@ -44,7 +44,7 @@ func (s *Service) allowedIn(ctx context.Context, f *ent.Vfolder, mode *vfolder.U
 	if f.ProjectID == nil || mode == nil && permission == nil {
 		return nil
 	}
-	p, err := s.client.Project.Get(viewer.SystemContext(ctx), *f.ProjectID)
+	p, err := s.Client.Project.Get(viewer.SystemContext(ctx), *f.ProjectID)
 	if err != nil {
 		return fmt.Errorf("read project: %w", err)
 	}

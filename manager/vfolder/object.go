@@ -23,7 +23,7 @@ func (s *Service) Target(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error
 
 // User returns the current permissions of a user; a user who is not active has none.
 func (s *Service) User(ctx context.Context, id uuid.UUID) (*viewer.Viewer, error) {
-	who, err := s.Rights(viewer.SystemContext(ctx), []uuid.UUID{id})
+	who, err := s.Users.Rights(viewer.SystemContext(ctx), []uuid.UUID{id})
 	if err != nil {
 		return nil, fmt.Errorf("read rights: %w", err)
 	}

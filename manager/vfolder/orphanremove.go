@@ -52,8 +52,8 @@ func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*Remo
 		what = "folder " + in.Folder.String()
 	}
 	out := &RemoveOrphanPayload{Volume: vol}
-	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
-		out.Task, err = s.tasks.Enqueue(ctx, tx, tasks.Wanted{
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		out.Task, err = s.Tasks.Enqueue(ctx, tx, tasks.Wanted{
 			Kind: orphanKind, Title: fmt.Sprintf("Remove the orphaned %s from volume %s", what, vol.Name), Input: in, Subject: vol.ID,
 		})
 		return err
@@ -61,14 +61,14 @@ func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*Remo
 	if err != nil {
 		return nil, err
 	}
-	s.tasks.Wake(ctx, out.Task.ID)
+	s.Tasks.Wake(ctx, out.Task.ID)
 	return out, nil
 }
 
 // orphaned returns an error if a row exists.
 func (s *Service) orphaned(ctx context.Context, in RemoveOrphanInput) error {
 	if in.Folder == nil {
-		known, err := s.client.QuotaScope.Query().Where(quotascope.VolumeID(in.Volume), quotascope.HolderID(in.Scope)).Exist(ctx)
+		known, err := s.Client.QuotaScope.Query().Where(quotascope.VolumeID(in.Volume), quotascope.HolderID(in.Scope)).Exist(ctx)
 		if err == nil && known {
 			err = problem.Precondition("the quota scope is in use").WithField("scope")
 		}
@@ -93,7 +93,7 @@ func (r orphanRemover) Run(ctx context.Context, at *tasks.Progress, input []byte
 	if err := json.Unmarshal(input, &in); err != nil {
 		return fmt.Errorf("read input: %w", err)
 	}
-	vol, err := r.client.Volume.Get(ctx, in.Volume)
+	vol, err := r.Client.Volume.Get(ctx, in.Volume)
 	if err != nil {
 		return permit.Missing(err, "volume", "volume")
 	}

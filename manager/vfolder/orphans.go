@@ -111,7 +111,7 @@ func (l *search) scopes(ctx context.Context) error {
 				ids = append(ids, id)
 			}
 		}
-		rows, err := l.client.QuotaScope.Query().Where(quotascope.VolumeID(l.vol.ID), quotascope.HolderIDIn(ids...)).All(ctx)
+		rows, err := l.Client.QuotaScope.Query().Where(quotascope.VolumeID(l.vol.ID), quotascope.HolderIDIn(ids...)).All(ctx)
 		if err != nil {
 			return fmt.Errorf("read quota scopes: %w", err)
 		}
@@ -180,11 +180,11 @@ func lies(row *ent.Vfolder, vol uuid.UUID, scope string) bool {
 // rows returns the rows of folders that are not deleted, and the folders that a running task
 // may have in two places.
 func (s *Service) rows(ctx context.Context, ids []uuid.UUID) (rows map[uuid.UUID]*ent.Vfolder, moving map[uuid.UUID]bool, err error) {
-	all, err := s.client.Vfolder.Query().Where(vfolder.IDIn(ids...), vfolder.StatusNEQ(vfolder.StatusDeleted)).WithQuotaScope().All(ctx)
+	all, err := s.Client.Vfolder.Query().Where(vfolder.IDIn(ids...), vfolder.StatusNEQ(vfolder.StatusDeleted)).WithQuotaScope().All(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read folders: %w", err)
 	}
-	busy, err := s.client.Task.Query().Where(task.SubjectIDIn(ids...), task.EndedAtIsNil()).All(ctx)
+	busy, err := s.Client.Task.Query().Where(task.SubjectIDIn(ids...), task.EndedAtIsNil()).All(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read tasks: %w", err)
 	}
@@ -203,7 +203,7 @@ func (s *Service) rows(ctx context.Context, ids []uuid.UUID) (rows map[uuid.UUID
 func (l *search) missing(ctx context.Context) error {
 	var after uuid.UUID
 	for {
-		page, err := l.client.Vfolder.Query().Where(vfolder.IDGT(after), vfolder.PathNEQ(""), vfolder.CreatedAtLT(l.begun),
+		page, err := l.Client.Vfolder.Query().Where(vfolder.IDGT(after), vfolder.PathNEQ(""), vfolder.CreatedAtLT(l.begun),
 			vfolder.StatusIn(vfolder.StatusReady, vfolder.StatusTrash), vfolder.HasQuotaScopeWith(quotascope.VolumeID(l.vol.ID))).
 			Order(vfolder.ByID()).Limit(atATime).IDs(ctx)
 		if err != nil {

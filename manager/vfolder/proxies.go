@@ -38,7 +38,7 @@ type proxy struct {
 func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	ctx = viewer.SystemContext(ctx)
 	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn), objects: storagepb.NewObjectsClient(peer.Conn), enrolment: peer.Enrolment}
-	s.log.Info("storage proxy connected", "proxy", peer.Name)
+	s.Logger.Info("storage proxy connected", "proxy", peer.Name)
 	for ctx.Err() == nil {
 		again := s.nextTell()
 		wctx, cancel := context.WithCancel(ctx)
@@ -50,7 +50,7 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 			continue
 		}
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("watch storage proxy", "proxy", peer.Name, "error", err)
+			s.Logger.Warn("watch storage proxy", "proxy", peer.Name, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -62,7 +62,7 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 		delete(s.proxies, peer.Name)
 	}
 	s.mu.Unlock()
-	s.log.Info("storage proxy disconnected", "proxy", peer.Name)
+	s.Logger.Info("storage proxy disconnected", "proxy", peer.Name)
 }
 
 // TellManagers restarts all watches, because a watch sends its proxy the list of managers.
@@ -91,7 +91,7 @@ func (s *Service) watch(ctx context.Context, name string, p *proxy) error {
 		return err
 	}
 	stream, err := p.rpc.Watch(ctx, &storagepb.WatchRequest{
-		Managers: s.managers(), TicketKeys: s.signer.PublicKeys(), RevokedUsers: revoked.users, RevokedFolders: revoked.folders,
+		Managers: s.Managers(), TicketKeys: s.Signer.PublicKeys(), RevokedUsers: revoked.users, RevokedFolders: revoked.folders,
 	})
 	for err == nil {
 		var r *storagepb.Report
@@ -111,13 +111,13 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	if err := s.Enrolments.Admit(ctx, cluster.RoleStorage, name, p.enrolment); err != nil {
 		return err
 	}
-	err := s.client.StorageProxy.Create().SetName(r.Name).SetVersion(r.Version).SetPublicURL(r.PublicUrl).
+	err := s.Client.StorageProxy.Create().SetName(r.Name).SetVersion(r.Version).SetPublicURL(r.PublicUrl).
 		SetLastSeenAt(time.Now()).OnConflictColumns(storageproxy.FieldName).
 		Update(func(u *ent.StorageProxyUpsert) { u.UpdateVersion().UpdatePublicURL().UpdateLastSeenAt() }).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("record storage proxy: %w", err)
 	}
-	id, err := s.client.StorageProxy.Query().Where(storageproxy.Name(r.Name)).OnlyID(ctx)
+	id, err := s.Client.StorageProxy.Query().Where(storageproxy.Name(r.Name)).OnlyID(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 	if capabilities == nil {
 		capabilities = []string{}
 	}
-	tx, err := s.client.Tx(ctx)
+	tx, err := s.Client.Tx(ctx)
 	if err != nil {
 		return err
 	}

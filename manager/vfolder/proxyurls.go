@@ -10,9 +10,9 @@ import (
 // ProxyURLs returns the public base URLs of all storage proxies, including those that are not
 // connected now.
 func (s *Service) ProxyURLs(ctx context.Context) []string {
-	urls, err := s.client.StorageProxy.Query().Select(storageproxy.FieldPublicURL).Strings(viewer.SystemContext(ctx))
+	urls, err := s.Client.StorageProxy.Query().Select(storageproxy.FieldPublicURL).Strings(viewer.SystemContext(ctx))
 	if err != nil {
-		s.log.WarnContext(ctx, "list storage proxies", "error", err)
+		s.Logger.WarnContext(ctx, "list storage proxies", "error", err)
 	}
 	return urls
 }

@@ -44,11 +44,11 @@ func bounds(l *policy.Limit, scope *ent.QuotaScope) bool {
 
 // EffectiveLimits returns the current limits of scopes; scopes without a limit are left out.
 func (s *Service) EffectiveLimits(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*int64, error) {
-	limits, err := s.policies.All(ctx, s.client)
+	limits, err := s.Policies.All(ctx, s.Client)
 	if err != nil {
 		return nil, err
 	}
-	scopes, err := s.client.QuotaScope.Query().Where(quotascope.IDIn(ids...)).All(ctx)
+	scopes, err := s.Client.QuotaScope.Query().Where(quotascope.IDIn(ids...)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read quota scopes: %w", err)
 	}
@@ -62,11 +62,11 @@ func (s *Service) EffectiveLimits(ctx context.Context, ids []uuid.UUID) (map[uui
 // syncScopes applies the current limits to every scope that a connected proxy serves, and
 // stores the usage that the proxy returns. A scope that fails is retried in the next pass.
 func (s *Service) syncScopes(ctx context.Context) error {
-	limits, err := s.policies.All(ctx, s.client)
+	limits, err := s.Policies.All(ctx, s.Client)
 	if err != nil {
 		return err
 	}
-	scopes, err := s.client.QuotaScope.Query().WithVolume().All(ctx)
+	scopes, err := s.Client.QuotaScope.Query().WithVolume().All(ctx)
 	if err != nil {
 		return fmt.Errorf("list quota scopes: %w", err)
 	}
@@ -77,10 +77,10 @@ func (s *Service) syncScopes(ctx context.Context) error {
 		}
 		got, err := s.settled(ctx, p.rpc, request(scope, scope.Edges.Volume, leastBytes(scope, limits)))
 		if err != nil {
-			s.log.Debug("settle quota scope", "scope", scope.ID, "error", err)
+			s.Logger.Debug("settle quota scope", "scope", scope.ID, "error", err)
 			continue
 		}
-		u := s.client.QuotaScope.UpdateOne(scope).SetEnforcement(got.Enforcement).
+		u := s.Client.QuotaScope.UpdateOne(scope).SetEnforcement(got.Enforcement).
 			SetNillableUsedBytes(got.UsedBytes).SetNillableUsedInodes(got.UsedInodes)
 		if got.UsedBytes != nil || got.UsedInodes != nil {
 			u.SetMeasuredAt(clock.Now())

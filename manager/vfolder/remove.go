@@ -38,13 +38,13 @@ func (s *Service) discard(ctx context.Context, tx *ent.Tx, f *ent.Vfolder, after
 	if err := up.Exec(viewer.SystemContext(ctx)); err != nil {
 		return nil, fmt.Errorf("mark folder for deletion: %w", err)
 	}
-	return s.tasks.Enqueue(ctx, tx, tasks.Wanted{
+	return s.Tasks.Enqueue(ctx, tx, tasks.Wanted{
 		Kind: deleteKind, Title: "Delete folder " + f.Name, Input: deletion{Folder: f.ID, After: after}, Subject: f.ID, Domain: f.DomainID,
 	})
 }
 
 func (s *Service) discardOne(ctx context.Context, f *ent.Vfolder) (t *ent.Task, err error) {
-	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		t, err = s.discard(ctx, tx, f, uuid.Nil)
 		return err
 	})
@@ -55,13 +55,13 @@ func (s *Service) discardOne(ctx context.Context, f *ent.Vfolder) (t *ent.Task, 
 // cancelled.
 func (s *Service) Discard(ctx context.Context, folder uuid.UUID) error {
 	ctx = viewer.SystemContext(ctx)
-	f, err := s.client.Vfolder.Get(ctx, folder)
+	f, err := s.Client.Vfolder.Get(ctx, folder)
 	if err != nil {
 		return fmt.Errorf("read folder: %w", err)
 	}
-	clone, err := s.client.Task.Query().Where(task.Kind(cloneKind), task.SubjectID(folder), task.EndedAtIsNil()).First(ctx)
+	clone, err := s.Client.Task.Query().Where(task.Kind(cloneKind), task.SubjectID(folder), task.EndedAtIsNil()).First(ctx)
 	if err == nil {
-		_, err = s.tasks.CancelTask(ctx, tasks.CancelTaskInput{ID: clone.ID})
+		_, err = s.Tasks.CancelTask(ctx, tasks.CancelTaskInput{ID: clone.ID})
 		return err
 	}
 	if !ent.IsNotFound(err) {
@@ -73,7 +73,7 @@ func (s *Service) Discard(ctx context.Context, folder uuid.UUID) error {
 		}
 		t, err := s.discard(ctx, tx, f, uuid.Nil)
 		if err == nil {
-			defer s.tasks.Wake(ctx, t.ID)
+			defer s.Tasks.Wake(ctx, t.ID)
 		}
 		return err
 	})
@@ -90,7 +90,7 @@ func (s *Service) Discard(ctx context.Context, folder uuid.UUID) error {
 // SweepTrash deletes folders permanently that have been in the trash since before a time.
 func (s *Service) SweepTrash(ctx context.Context, before time.Time) (n int, err error) {
 	ctx = viewer.SystemContext(ctx)
-	list, err := s.client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusTrash), vfolder.DeletedAtLT(before)).
+	list, err := s.Client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusTrash), vfolder.DeletedAtLT(before)).
 		Order(vfolder.ByDeletedAt()).Limit(sweepAtOnce).All(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read trash: %w", err)
@@ -103,7 +103,7 @@ func (s *Service) SweepTrash(ctx context.Context, before time.Time) (n int, err 
 		if err != nil {
 			return n, err
 		}
-		s.tasks.Wake(ctx, t.ID)
+		s.Tasks.Wake(ctx, t.ID)
 		s.changed(ctx, f.ID)
 		n++
 	}
@@ -126,7 +126,7 @@ func (r remover) Run(ctx context.Context, at *tasks.Progress, input []byte) erro
 	if err := json.Unmarshal(input, &in); err != nil {
 		return fmt.Errorf("read input: %w", err)
 	}
-	if r.tasks.Runs(in.After) {
+	if r.Tasks.Runs(in.After) {
 		return tasks.Wait("the work on the folder to stop")
 	}
 	f, err := r.whole(ctx, in.Folder)
@@ -149,7 +149,7 @@ func (r remover) Run(ctx context.Context, at *tasks.Progress, input []byte) erro
 
 // whole reads a folder with its volume and quota scope.
 func (s *Service) whole(ctx context.Context, id uuid.UUID) (*ent.Vfolder, error) {
-	return s.client.Vfolder.Query().Where(vfolder.ID(id)).WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
+	return s.Client.Vfolder.Query().Where(vfolder.ID(id)).WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
 }
 
 // removed deletes the files of a folder.
@@ -169,12 +169,12 @@ func removed(ctx context.Context, p *proxy, f *storagepb.FolderRef, at *tasks.Pr
 func (s *Service) gone(ctx context.Context, f *ent.Vfolder) error {
 	defer s.changed(ctx, f.ID)
 	if f.Path == "" {
-		if _, err := s.client.Vfolder.Delete().Where(vfolder.ID(f.ID)).Exec(ctx); err != nil {
+		if _, err := s.Client.Vfolder.Delete().Where(vfolder.ID(f.ID)).Exec(ctx); err != nil {
 			return fmt.Errorf("remove the row of a folder that never was: %w", err)
 		}
 		return nil
 	}
-	n, err := s.client.Vfolder.Update().Where(vfolder.ID(f.ID), vfolder.QuotaScopeID(f.QuotaScopeID)).
+	n, err := s.Client.Vfolder.Update().Where(vfolder.ID(f.ID), vfolder.QuotaScopeID(f.QuotaScopeID)).
 		SetStatus(vfolder.StatusDeleted).Save(ctx)
 	if err != nil {
 		return fmt.Errorf("note deletion: %w", err)

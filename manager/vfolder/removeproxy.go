@@ -31,11 +31,11 @@ func (s *Service) RemoveStorageProxy(ctx context.Context, in RemoveStorageProxyI
 		return nil, err
 	}
 	sys := viewer.SystemContext(ctx)
-	row, err := s.client.StorageProxy.Query().Where(storageproxy.Name(in.Name)).Only(sys)
+	row, err := s.Client.StorageProxy.Query().Where(storageproxy.Name(in.Name)).Only(sys)
 	if err != nil {
 		return nil, permit.Missing(err, "storage proxy", "name")
 	}
-	err = store.InTx(sys, s.client, func(tx *ent.Tx) error {
+	err = store.InTx(sys, s.Client, func(tx *ent.Tx) error {
 		return s.Enrolments.Revoke(sys, tx, cluster.RoleStorage, in.Name)
 	})
 	if err != nil {

@@ -33,7 +33,7 @@ const sharesEvery = 30 * time.Second
 // permissions of their users.
 func (s *Service) Guard(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
-	news := s.bus.Gather(ctx, []event.Topic{event.Login, event.Share, event.Vfolder})
+	news := s.Bus.Gather(ctx, []event.Topic{event.Login, event.Share, event.Vfolder})
 	tick := clock.NewTicker("transfers", revokedEvery)
 	defer tick.Stop()
 	var told revoked
@@ -43,15 +43,15 @@ func (s *Service) Guard(ctx context.Context) {
 	for {
 		if look || time.Since(looked) > sharesEvery {
 			if err := s.revoke(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("revoke tickets", "error", err)
+				s.Logger.Warn("revoke tickets", "error", err)
 			}
 			looked = time.Now()
 		}
 		list, err := s.revoked(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("guard transfers", "error", err)
+			s.Logger.Warn("guard transfers", "error", err)
 		}
-		now := s.signer.PublicKeys()
+		now := s.Signer.PublicKeys()
 		if err == nil && !(told.equal(list) && slices.EqualFunc(keys, now, slices.Equal)) {
 			told, keys = list, now
 			s.TellManagers()
@@ -91,7 +91,7 @@ func (s *Service) revoked(ctx context.Context) (b revoked, err error) {
 // revokedUsers lists the users who cannot log in. A listed user who has been deleted since
 // stays in the list, because their tickets can still be valid.
 func (s *Service) revokedUsers(ctx context.Context) ([][]byte, error) {
-	ids, err := s.client.User.Query().
+	ids, err := s.Client.User.Query().
 		Where(user.Or(user.StatusNEQ(user.StatusActive), inClosedDomain)).Order(user.ByID()).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list users who may not transfer: %w", err)
@@ -103,7 +103,7 @@ func (s *Service) revokedUsers(ctx context.Context) ([][]byte, error) {
 	})
 	s.mu.Unlock()
 	if len(left) > 0 {
-		back, err := s.client.User.Query().Where(user.IDIn(left...)).Order(user.ByID()).IDs(ctx)
+		back, err := s.Client.User.Query().Where(user.IDIn(left...)).Order(user.ByID()).IDs(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("list users who may transfer again: %w", err)
 		}

@@ -29,7 +29,8 @@ func newShelf(t *testing.T) *shelf {
 	t.Helper()
 	w, bus := identitytest.New(t), event.New(nil, nil)
 	h := &shelf{World: w, ctx: viewer.SystemContext(t.Context()), Service: &Service{
-		client: w.Client, bus: bus, policies: policy.New(w.Client, bus), log: slog.New(slog.DiscardHandler), rounded: map[string]rounded{},
+		Config:  Config{Client: w.Client, Bus: bus, Policies: policy.New(policy.Config{Client: w.Client, Bus: bus}), Logger: slog.New(slog.DiscardHandler)},
+		rounded: map[string]rounded{},
 	}}
 	vol := w.Client.Volume.Create().SetName("main").SetProxy(w.Client.StorageProxy.Create().SetName("s1").SaveX(h.ctx)).SaveX(h.ctx)
 	scope := func(holder uuid.UUID) *ent.QuotaScope {

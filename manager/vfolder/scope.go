@@ -58,17 +58,17 @@ func (s *Service) SetQuotaScope(ctx context.Context, in SetQuotaScopeInput) (*Qu
 	}
 	if err := s.impose(sys, limited, vol); err != nil && !errdefs.IsUnavailable(err) {
 		if _, undo := s.limited(sys, scope, scope.LimitBytes, scope.LimitInodes); undo != nil {
-			s.log.ErrorContext(ctx, "take back a limit that the volume refused", "scope", scope.ID, "error", undo)
+			s.Logger.ErrorContext(ctx, "take back a limit that the volume refused", "scope", scope.ID, "error", undo)
 		}
 		return nil, refused(err)
 	}
-	scope, err = s.client.QuotaScope.Get(ctx, scope.ID)
+	scope, err = s.Client.QuotaScope.Get(ctx, scope.ID)
 	return &QuotaScopePayload{QuotaScope: scope}, err
 }
 
 // limited stores a scope's own limits.
 func (s *Service) limited(ctx context.Context, scope *ent.QuotaScope, bytes, inodes *int64) (*ent.QuotaScope, error) {
-	up := s.client.QuotaScope.UpdateOneID(scope.ID).ClearLimitBytes().ClearLimitInodes()
+	up := s.Client.QuotaScope.UpdateOneID(scope.ID).ClearLimitBytes().ClearLimitInodes()
 	if bytes != nil {
 		up.SetLimitBytes(*bytes)
 	}
@@ -85,7 +85,7 @@ func (s *Service) limited(ctx context.Context, scope *ent.QuotaScope, bytes, ino
 // holder returns the owner of the scope, whom the viewer must be allowed to change.
 func (s *Service) holder(ctx context.Context, in SetQuotaScopeInput) (quotascope.Kind, uuid.UUID, uuid.UUID, error) {
 	if in.User != nil {
-		u, err := s.client.User.Get(ctx, *in.User)
+		u, err := s.Client.User.Get(ctx, *in.User)
 		if err != nil {
 			return "", uuid.Nil, uuid.Nil, permit.Missing(err, "user", "user")
 		}
@@ -93,7 +93,7 @@ func (s *Service) holder(ctx context.Context, in SetQuotaScopeInput) (quotascope
 		_, err = permit.Check(ctx, access.Update, access.User, access.Object{ID: u.ID, Domain: u.DomainID})
 		return quotascope.KindUser, u.ID, u.DomainID, err
 	}
-	p, err := s.client.Project.Get(ctx, *in.Project)
+	p, err := s.Client.Project.Get(ctx, *in.Project)
 	if err != nil {
 		return "", uuid.Nil, uuid.Nil, permit.Missing(err, "project", "project")
 	}

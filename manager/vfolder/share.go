@@ -95,7 +95,7 @@ func (s *Service) ShareVfolder(ctx context.Context, in ShareVfolderInput) (*Shar
 // a permission that they lack.
 func (s *Service) shareable(ctx context.Context, folder uuid.UUID, p access.FolderPermission) (*ent.Vfolder, error) {
 	atom := access.VolumeInvite
-	f, err := s.client.Vfolder.Query().Where(vfolder.ID(folder), vfolder.StatusEQ(vfolder.StatusReady)).
+	f, err := s.Client.Vfolder.Query().Where(vfolder.ID(folder), vfolder.StatusEQ(vfolder.StatusReady)).
 		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).WithOwner().Only(ctx)
 	if err != nil {
 		return nil, permit.Missing(err, "folder", "id")
@@ -135,12 +135,12 @@ func (s *Service) shareWith(ctx context.Context, f *ent.Vfolder, email string, p
 	if f.Edges.Owner != nil && strings.EqualFold(f.Edges.Owner.Email, email) {
 		return nil, problem.Invalid("emails", "this user owns the folder")
 	}
-	c := s.client.VfolderShare.Create().SetVfolderID(f.ID).SetDomainID(f.DomainID).SetEmail(email).SetPermission(p)
+	c := s.Client.VfolderShare.Create().SetVfolderID(f.ID).SetDomainID(f.DomainID).SetEmail(email).SetPermission(p)
 	if v := viewer.From(ctx); v.User != uuid.Nil {
 		c.SetInviterID(v.User)
 	}
 	if f.ProjectID != nil {
-		member, err := s.client.User.Query().Where(user.EmailEqualFold(email)).
+		member, err := s.Client.User.Query().Where(user.EmailEqualFold(email)).
 			Where(user.HasMembershipsWith(membership.ProjectID(*f.ProjectID))).OnlyID(ctx)
 		if ent.IsNotFound(err) {
 			return nil, problem.Precondition("no member of the project has this address").WithField("emails")
@@ -150,7 +150,7 @@ func (s *Service) shareWith(ctx context.Context, f *ent.Vfolder, email string, p
 		}
 		c.SetUserID(member).SetStatus(vfoldershare.StatusAccepted).SetAnsweredAt(clock.Now())
 	}
-	live, err := s.client.VfolderShare.Query().Where(vfoldershare.VfolderID(f.ID), vfoldershare.EndedAtIsNil()).Count(viewer.SystemContext(ctx))
+	live, err := s.Client.VfolderShare.Query().Where(vfoldershare.VfolderID(f.ID), vfoldershare.EndedAtIsNil()).Count(viewer.SystemContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("count shares: %w", err)
 	}
@@ -245,7 +245,7 @@ func (s *Service) share(ctx context.Context, id uuid.UUID) (*ent.VfolderShare, e
 	if v := viewer.From(ctx); !v.Allows(access.TokenFolders) {
 		return nil, problem.Forbidden("the access token lacks the scope %s", access.TokenFolders)
 	}
-	share, err := s.client.VfolderShare.Query().Where(vfoldershare.ID(id)).WithVfolder().Only(ctx)
+	share, err := s.Client.VfolderShare.Query().Where(vfoldershare.ID(id)).WithVfolder().Only(ctx)
 	return share, permit.Missing(err, "share", "id")
 }
 
@@ -265,7 +265,7 @@ func SharedWith(v *viewer.Viewer) predicate.VfolderShare {
 
 // move changes a share that is in one of the given states.
 func (s *Service) move(ctx context.Context, share *ent.VfolderShare, set func(*ent.VfolderShareUpdateOne), from ...vfoldershare.Status) (*VfolderSharePayload, error) {
-	u := s.client.VfolderShare.UpdateOne(share).Where(vfoldershare.StatusIn(from...))
+	u := s.Client.VfolderShare.UpdateOne(share).Where(vfoldershare.StatusIn(from...))
 	set(u)
 	after, err := u.Save(ctx)
 	if ent.IsNotFound(err) || !slices.Contains(from, share.Status) {
@@ -281,9 +281,9 @@ func (s *Service) move(ctx context.Context, share *ent.VfolderShare, set func(*e
 // shareChanged notifies subscribers, and makes open mounts and transfers be checked again,
 // because permissions may be reduced.
 func (s *Service) shareChanged(ctx context.Context, share *ent.VfolderShare) {
-	s.bus.Publish(ctx, event.Event{Topic: event.Share, ID: share.ID})
+	s.Bus.Publish(ctx, event.Event{Topic: event.Share, ID: share.ID})
 	s.changed(ctx, share.VfolderID)
 	if share.UserID != nil {
-		s.Recheck(ctx, *share.UserID)
+		s.Users.Recheck(ctx, *share.UserID)
 	}
 }

@@ -25,7 +25,7 @@ const longest = 24 * time.Hour
 // receives them.
 func (s *Service) recordTicket(ctx context.Context, f *ent.Vfolder, write bool, expires time.Time) error {
 	t := clock.Now()
-	err := s.client.VfolderTicket.Create().SetID(id.New(id.VfolderTicket)).
+	err := s.Client.VfolderTicket.Create().SetID(id.New(id.VfolderTicket)).
 		SetUserID(viewer.From(ctx).User).SetVfolderID(f.ID).SetWrite(write).SetIssuedAt(t).SetExpiresAt(expires.Add(longest)).
 		OnConflictColumns(vfolderticket.FieldUserID, vfolderticket.FieldVfolderID, vfolderticket.FieldWrite).
 		Update(func(u *ent.VfolderTicketUpsert) { u.UpdateIssuedAt().UpdateExpiresAt() }).
@@ -41,10 +41,10 @@ func (s *Service) recordTicket(ctx context.Context, f *ent.Vfolder, write bool, 
 // again afterwards.
 func (s *Service) revoke(ctx context.Context) error {
 	t := clock.Now()
-	if _, err := s.client.VfolderTicket.Delete().Where(vfolderticket.ExpiresAtLT(t)).Exec(ctx); err != nil {
+	if _, err := s.Client.VfolderTicket.Delete().Where(vfolderticket.ExpiresAtLT(t)).Exec(ctx); err != nil {
 		return fmt.Errorf("forget tickets: %w", err)
 	}
-	open, err := s.client.VfolderTicket.Query().Where(counting).All(ctx)
+	open, err := s.Client.VfolderTicket.Query().Where(counting).All(ctx)
 	if err != nil || len(open) == 0 {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Service) revoke(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return s.client.VfolderTicket.Update().Where(vfolderticket.IDIn(ids...), counting).SetRevokedAt(clock.Now()).Exec(ctx)
+	return s.Client.VfolderTicket.Update().Where(vfolderticket.IDIn(ids...), counting).SetRevokedAt(clock.Now()).Exec(ctx)
 }
 
 // counting matches tickets that were not revoked since the last one was issued.
@@ -80,7 +80,7 @@ var counting = predicate.VfolderTicket(func(s *sql.Selector) {
 
 // revokedFolders lists the revoked tickets, in the form that proxies expect.
 func (s *Service) revokedFolders(ctx context.Context) ([]*storagepb.RevokedFolder, error) {
-	rows, err := s.client.VfolderTicket.Query().
+	rows, err := s.Client.VfolderTicket.Query().
 		Where(vfolderticket.RevokedAtNotNil(), vfolderticket.ExpiresAtGT(clock.Now())).Order(vfolderticket.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list revoked tickets: %w", err)

@@ -73,7 +73,7 @@ func (s *Service) DeleteVfolder(ctx context.Context, in DeleteVfolderInput) (*Vf
 		return nil, err
 	}
 	out := &VfolderTaskPayload{}
-	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		out.Task, err = s.discard(ctx, tx, f, uuid.Nil)
 		return err
 	})
@@ -89,12 +89,12 @@ func (s *Service) EmptyTrash(ctx context.Context, in EmptyTrashInput) (*EmptyTra
 	}
 	whose := vfolder.OwnerID(v.User)
 	if in.Project != nil {
-		if _, err := s.client.Project.Get(ctx, *in.Project); err != nil {
+		if _, err := s.Client.Project.Get(ctx, *in.Project); err != nil {
 			return nil, permit.Missing(err, "project", "project")
 		}
 		whose = vfolder.ProjectID(*in.Project)
 	}
-	list, err := s.client.Vfolder.Query().Where(whose, vfolder.StatusEQ(vfolder.StatusTrash)).Order(vfolder.ByDeletedAt()).
+	list, err := s.Client.Vfolder.Query().Where(whose, vfolder.StatusEQ(vfolder.StatusTrash)).Order(vfolder.ByDeletedAt()).
 		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read trash: %w", err)
@@ -113,7 +113,7 @@ func (s *Service) EmptyTrash(ctx context.Context, in EmptyTrashInput) (*EmptyTra
 		if err != nil {
 			return nil, err
 		}
-		s.tasks.Wake(ctx, t.ID)
+		s.Tasks.Wake(ctx, t.ID)
 		s.changed(ctx, f.ID)
 		out.Count++
 	}
@@ -122,7 +122,7 @@ func (s *Service) EmptyTrash(ctx context.Context, in EmptyTrashInput) (*EmptyTra
 
 // inState returns a visible folder that has a status, with its volume.
 func (s *Service) inState(ctx context.Context, id uuid.UUID, status vfolder.Status) (*ent.Vfolder, error) {
-	f, err := s.client.Vfolder.Query().Where(vfolder.ID(id)).
+	f, err := s.Client.Vfolder.Query().Where(vfolder.ID(id)).
 		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Only(ctx)
 	if err == nil && f.Status == vfolder.StatusDeleted {
 		return nil, problem.NotFound("folder").WithField("id")
@@ -159,7 +159,7 @@ func (s *Service) changeable(ctx context.Context, f *ent.Vfolder, need access.Vo
 // of a session locks its folders too, so one of the two waits for the other.
 func (s *Service) locked(ctx context.Context, f *ent.Vfolder, status vfolder.Status, do func(context.Context, *ent.Tx) error) error {
 	ctx = viewer.SystemContext(ctx)
-	return store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+	return store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		now, err := tx.Vfolder.Query().Where(vfolder.ID(f.ID)).ForUpdate().Only(ctx)
 		if err != nil {
 			return fmt.Errorf("lock folder: %w", err)
@@ -177,7 +177,7 @@ func (s *Service) after(ctx context.Context, id uuid.UUID, err error) (*VfolderP
 		return nil, err
 	}
 	s.changed(ctx, id)
-	f, err := s.client.Vfolder.Get(ctx, id)
+	f, err := s.Client.Vfolder.Get(ctx, id)
 	return &VfolderPayload{Vfolder: f}, err
 }
 
@@ -186,10 +186,10 @@ func (s *Service) enqueued(ctx context.Context, id uuid.UUID, out *VfolderTaskPa
 	if err != nil {
 		return nil, err
 	}
-	s.tasks.Wake(ctx, out.Task.ID)
+	s.Tasks.Wake(ctx, out.Task.ID)
 	s.changed(ctx, id)
 	out.Task = out.Task.Unwrap()
-	out.Vfolder, err = s.client.Vfolder.Get(ctx, id)
+	out.Vfolder, err = s.Client.Vfolder.Get(ctx, id)
 	return out, err
 }
 

@@ -20,7 +20,7 @@ const checkEvery = 15 * time.Second
 // markUnresponsive marks the volumes of proxies without a heartbeat as unavailable, with the
 // reason. The next report of a proxy that serves them replaces this.
 func (s *Service) markUnresponsive(ctx context.Context) error {
-	lost, err := s.client.Volume.Query().
+	lost, err := s.Client.Volume.Query().
 		Where(volume.HealthNEQ("unavailable"), volume.HasProxyWith(storageproxy.LastSeenAtLT(time.Now().Add(-heartbeatTimeout)))).
 		WithProxy().All(ctx)
 	if err != nil {
@@ -29,14 +29,14 @@ func (s *Service) markUnresponsive(ctx context.Context) error {
 	for _, v := range lost {
 		p := v.Edges.Proxy
 		why := fmt.Sprintf("its storage proxy %s has not been heard of since %s", p.Name, p.LastSeenAt.UTC().Format(time.RFC3339))
-		n, err := s.client.Volume.Update().
+		n, err := s.Client.Volume.Update().
 			Where(volume.ID(v.ID), volume.HasProxyWith(storageproxy.ID(p.ID), storageproxy.LastSeenAt(p.LastSeenAt))).
 			SetHealth("unavailable").SetHealthMessage(why).Save(ctx)
 		if err != nil {
 			return fmt.Errorf("mark volume %s unavailable: %w", v.Name, err)
 		}
 		if n > 0 {
-			s.log.Warn("volume unavailable", "volume", v.Name, "reason", why)
+			s.Logger.Warn("volume unavailable", "volume", v.Name, "reason", why)
 		}
 	}
 	return nil

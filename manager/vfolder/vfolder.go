@@ -31,22 +31,30 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
+// Users looks up the permissions of users, and makes the mounts and transfers of one be
+// checked again.
+type Users interface {
+	Rights(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error)
+	Recheck(ctx context.Context, user uuid.UUID)
+}
+
+// Config has the dependencies of a Service.
+type Config struct {
+	Client     *ent.Client
+	Bus        *event.Bus
+	Signer     *ticket.Ring
+	Policies   *policy.Service
+	Tasks      *tasks.Service
+	Enrolments *enrolment.Service // checks that storage proxies belong to the cluster
+	Users      Users
+	// Managers returns the addresses that proxies should connect to.
+	Managers func() []string
+	Logger   *slog.Logger
+}
+
 // Service creates, changes and deletes folders.
 type Service struct {
-	client   *ent.Client
-	bus      *event.Bus
-	signer   *ticket.Ring
-	policies *policy.Service
-	tasks    *tasks.Service
-	managers func() []string
-	log      *slog.Logger
-
-	// Enrolments checks that storage proxies belong to the cluster.
-	Enrolments *enrolment.Service
-	// Rights returns the permissions of users. Recheck makes the mounts and transfers of a
-	// folder be checked again.
-	Rights  func(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error)
-	Recheck func(ctx context.Context, user uuid.UUID)
+	Config
 
 	mu      sync.Mutex
 	proxies map[string]*proxy // by name
@@ -57,21 +65,19 @@ type Service struct {
 	shut    []uuid.UUID        // users whose tickets are revoked, as of the last query
 }
 
-// New returns a Service. Its tasks run in runs; managers returns the addresses that proxies
-// should connect to.
-func New(client *ent.Client, bus *event.Bus, signer *ticket.Ring, policies *policy.Service, runs *tasks.Service, managers func() []string, log *slog.Logger) *Service {
-	s := &Service{client: client, bus: bus, signer: signer, policies: policies, tasks: runs, managers: managers, log: log,
-		proxies: map[string]*proxy{}, back: make(chan struct{}, 1), rounded: map[string]rounded{}}
-	runs.Register(deleteKind, remover{s})
-	runs.Register(cloneKind, cloner{s})
-	runs.Register(copyKind, copier{s})
-	runs.Register(handOverKind, handler{s})
-	runs.Register(orphanKind, orphanRemover{s})
+// New returns a Service, and registers the kinds of its tasks.
+func New(cfg Config) *Service {
+	s := &Service{Config: cfg, proxies: map[string]*proxy{}, back: make(chan struct{}, 1), rounded: map[string]rounded{}}
+	s.Tasks.Register(deleteKind, remover{s})
+	s.Tasks.Register(cloneKind, cloner{s})
+	s.Tasks.Register(copyKind, copier{s})
+	s.Tasks.Register(handOverKind, handler{s})
+	s.Tasks.Register(orphanKind, orphanRemover{s})
 	return s
 }
 
 func (s *Service) changed(ctx context.Context, id uuid.UUID) {
-	s.bus.Publish(ctx, event.Event{Topic: event.Vfolder, ID: id})
+	s.Bus.Publish(ctx, event.Event{Topic: event.Vfolder, ID: id})
 }
 
 // CreateVfolder creates a folder on a volume: first the row, which reserves the name and the
@@ -86,7 +92,7 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 		return nil, err
 	}
 	var f *ent.Vfolder
-	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		f, err = s.store(ctx, tx, v, w, new(int64), func(*ent.VfolderCreate) {})
 		return err
 	})
@@ -95,8 +101,8 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 	}
 	if err := s.materialise(ctx, f, w.scope, w.volume); err != nil {
 		// The directory was not created: delete the row, so that the name is free.
-		if undo := s.client.Vfolder.DeleteOneID(f.ID).Exec(ctx); undo != nil {
-			s.log.Error("take back a folder that could not be made", "folder", f.ID, "error", undo)
+		if undo := s.Client.Vfolder.DeleteOneID(f.ID).Exec(ctx); undo != nil {
+			s.Logger.Error("take back a folder that could not be made", "folder", f.ID, "error", undo)
 		}
 		return nil, err
 	}
@@ -137,7 +143,7 @@ func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (
 	on := access.Object{Domain: v.Domain, Owner: v.User}
 	holder, kind := v.User, quotascope.KindUser
 	if in.project != nil {
-		p, err := s.client.Project.Get(ctx, *in.project)
+		p, err := s.Client.Project.Get(ctx, *in.project)
 		if err != nil {
 			return nil, permit.Missing(err, "project", "project")
 		}
@@ -178,7 +184,7 @@ func (s *Service) store(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, w *wa
 
 // volume returns the given volume, or the first one.
 func (s *Service) volume(ctx context.Context, id *uuid.UUID) (*ent.Volume, error) {
-	q := s.client.Volume.Query().Order(volume.ByCreatedAt())
+	q := s.Client.Volume.Query().Order(volume.ByCreatedAt())
 	if id != nil {
 		q.Where(volume.ID(*id))
 	}
@@ -195,12 +201,12 @@ func (s *Service) volume(ctx context.Context, id *uuid.UUID) (*ent.Volume, error
 // scope returns the quota scope of a user or project on a volume, and creates it if needed.
 func (s *Service) scope(ctx context.Context, vol *ent.Volume, kind quotascope.Kind, holder, domain uuid.UUID) (*ent.QuotaScope, error) {
 	sys := viewer.SystemContext(ctx)
-	err := s.client.QuotaScope.Create().SetID(id.New(id.QuotaScope)).SetKind(kind).SetHolderID(holder).SetDomainID(domain).SetVolumeID(vol.ID).
+	err := s.Client.QuotaScope.Create().SetID(id.New(id.QuotaScope)).SetKind(kind).SetHolderID(holder).SetDomainID(domain).SetVolumeID(vol.ID).
 		OnConflictColumns(quotascope.FieldVolumeID, quotascope.FieldKind, quotascope.FieldHolderID).Ignore().Exec(sys)
 	if err != nil {
 		return nil, fmt.Errorf("make quota scope: %w", err)
 	}
-	return s.client.QuotaScope.Query().Where(quotascope.VolumeID(vol.ID), quotascope.KindEQ(kind), quotascope.HolderID(holder)).Only(sys)
+	return s.Client.QuotaScope.Query().Where(quotascope.VolumeID(vol.ID), quotascope.KindEQ(kind), quotascope.HolderID(holder)).Only(sys)
 }
 
 // materialise creates the scope and the directory at the proxy and stores the path.
@@ -213,7 +219,7 @@ func (s *Service) materialise(ctx context.Context, f *ent.Vfolder, scope *ent.Qu
 	if err != nil {
 		return fmt.Errorf("make folder: %w", errgrpc.ToNative(err))
 	}
-	return s.client.Vfolder.UpdateOne(f).SetPath(dir.Path).Exec(ctx)
+	return s.Client.Vfolder.UpdateOne(f).SetPath(dir.Path).Exec(ctx)
 }
 
 // materialiseScope creates a scope at a proxy of its volume, and returns the proxy.
@@ -234,7 +240,7 @@ func (s *Service) makeScope(ctx context.Context, p *proxy, scope *ent.QuotaScope
 	if err != nil {
 		return fmt.Errorf("make quota scope: %w", errgrpc.ToNative(err))
 	}
-	return s.client.QuotaScope.UpdateOneID(scope.ID).SetEnforcement(made.Enforcement).Exec(ctx)
+	return s.Client.QuotaScope.UpdateOneID(scope.ID).SetEnforcement(made.Enforcement).Exec(ctx)
 }
 
 func ref(vol *ent.Volume, scope *ent.QuotaScope, f *ent.Vfolder) *storagepb.FolderRef {
@@ -258,7 +264,7 @@ func (s *Service) UpdateVfolder(ctx context.Context, in UpdateVfolderInput) (*Vf
 	if err := s.allowedIn(ctx, f, in.UsageMode, in.Permission); err != nil {
 		return nil, err
 	}
-	up := s.client.Vfolder.UpdateOneID(f.ID).Where(vfolder.StatusEQ(vfolder.StatusReady)).SetNillableUsageMode(in.UsageMode).SetNillableName(in.Name)
+	up := s.Client.Vfolder.UpdateOneID(f.ID).Where(vfolder.StatusEQ(vfolder.StatusReady)).SetNillableUsageMode(in.UsageMode).SetNillableName(in.Name)
 	if in.Permission != nil {
 		if f.ProjectID == nil {
 			return nil, problem.Invalid("permission", "is for folders of a project only")

@@ -53,7 +53,7 @@ func (v *View) List(ctx context.Context, q *storagepb.ListRequest) (*storagepb.L
 	if p, known := problem.From(err); known && p.Code == problem.CodeUnauthenticated {
 		return nil, errgrpc.ToGRPC(fmt.Errorf("%s: %w", p.Message, errdefs.ErrUnauthenticated))
 	}
-	v.Folders.log.ErrorContext(ctx, "folders of a token", "error", err)
+	v.Folders.Logger.ErrorContext(ctx, "folders of a token", "error", err)
 	return nil, errgrpc.ToGRPC(fmt.Errorf("folders of a token: %w", errdefs.ErrUnavailable))
 }
 
@@ -67,7 +67,7 @@ func (v *View) visitor(ctx context.Context, q *storagepb.ListRequest) (*viewer.V
 // opens lists the folders whose files the viewer can read, ordered by id.
 func (s *Service) opens(ctx context.Context) (*storagepb.ListResponse, error) {
 	who := viewer.From(ctx)
-	rows, err := s.client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ("")).
+	rows, err := s.Client.Vfolder.Query().Where(vfolder.StatusEQ(vfolder.StatusReady), vfolder.PathNEQ("")).
 		WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() }).Order(vfolder.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list folders: %w", err)
@@ -105,7 +105,7 @@ func (s *Service) grantsOf(ctx context.Context, rows []*ent.Vfolder) (map[uuid.U
 			volumes = append(volumes, id)
 		}
 	}
-	list, err := s.client.VolumeGrant.Query().Where(volumegrant.VolumeIDIn(volumes...)).All(viewer.SystemContext(ctx))
+	list, err := s.Client.VolumeGrant.Query().Where(volumegrant.VolumeIDIn(volumes...)).All(viewer.SystemContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read grants of volumes: %w", err)
 	}
@@ -123,7 +123,7 @@ func (s *Service) paths(ctx context.Context, rows []*ent.Vfolder) (map[uuid.UUID
 	for i, f := range rows {
 		ids[i] = f.ID
 	}
-	named, err := s.client.Vfolder.Query().Where(vfolder.IDIn(ids...)).WithOwner().WithProject().All(viewer.SystemContext(ctx))
+	named, err := s.Client.Vfolder.Query().Where(vfolder.IDIn(ids...)).WithOwner().WithProject().All(viewer.SystemContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read whose folders they are: %w", err)
 	}
