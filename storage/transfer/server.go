@@ -6,7 +6,9 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -240,4 +242,95 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// exchange is the ResponseWriter of one request and the data for its log line.
+type exchange struct {
+	http.ResponseWriter
+	request  string
+	kind     string
+	proto    int // major version of HTTP
+	began    time.Time
+	claims   ticket.Claims
+	deadline *deadlines
+	status   int
+	sent     int64
+	received int64
+	err      error
+}
+
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 {
+		x.status = status
+	}
+	if x.proto == 1 && x.deadline.spent() { // HTTP/2 has streams, which end with the request
+		x.Header().Set("Connection", "close")
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+func (x *exchange) Write(b []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	x.deadline.extendWrite()
+	n, err := x.ResponseWriter.Write(b)
+	x.sent += int64(n)
+	return n, err
+}
+
+// ReadFrom lets io.Copy use sendfile(2).
+func (x *exchange) ReadFrom(src io.Reader) (int64, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	part, bounded := src.(*io.LimitedReader)
+	if !bounded {
+		part = &io.LimitedReader{R: src, N: math.MaxInt64}
+	}
+	for sum := int64(0); ; {
+		x.deadline.extendWrite()
+		// net's sendfile unwraps only one LimitedReader, so there are never two.
+		n, err := io.Copy(x.ResponseWriter, &io.LimitedReader{R: part.R, N: min(piece, part.N)})
+		part.N, sum, x.sent = part.N-n, sum+n, x.sent+n
+		if err != nil || n < piece || part.N == 0 {
+			return sum, err
+		}
+	}
+}
+
+// Unwrap implements the convention of http.ResponseController.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+type metrics struct {
+	received prometheus.Counter
+	sent     prometheus.Counter
+	open     *prometheus.GaugeVec
+	errors   *prometheus.CounterVec
+}
+
+func newMetrics(to prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		received: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_storage_received_bytes_total", Help: "Bytes of uploads received.",
+		}),
+		sent: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_storage_sent_bytes_total", Help: "Bytes of downloads and archives sent.",
+		}),
+		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "berth_storage_open_transfers", Help: "Requests under way.",
+		}, []string{"kind"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_storage_errors_total", Help: "Requests that failed, by error code.",
+		}, []string{"kind", "code"}),
+	}
+	if to == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.received, m.sent, m.open, m.errors} {
+		if err := to.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
 }
