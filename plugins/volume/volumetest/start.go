@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/berthhq/berth/plugins/suite"
@@ -122,4 +125,166 @@ func schema(ctx context.Context, b *bench) error {
 		}
 	}
 	return nil
+}
+
+var optionChecks = []Check{
+	{"options-unknown", "an unknown option is INVALID_ARGUMENT and named", optionsUnknown},
+	{"options-types", "each option with a value of another type is INVALID_ARGUMENT and named", optionsTypes},
+	{"options-bounds", "each option beyond its bounds or choices is INVALID_ARGUMENT and named", optionsBounds},
+	{"options-required", "each required option that is left out is INVALID_ARGUMENT and named", optionsRequired},
+	{"options-garbage", "options that are no JSON object are INVALID_ARGUMENT", optionsGarbage},
+	{"options-kept", "options that are refused leave the volume open as it was", optionsKept},
+}
+
+// given returns the options that the plugin is tested with.
+func (b *bench) given() (map[string]any, error) {
+	out := map[string]any{}
+	if strings.TrimSpace(b.plugin.Options) == "" {
+		return out, nil
+	}
+	return out, json.Unmarshal([]byte(b.plugin.Options), &out)
+}
+
+// try opens the volume with one option changed or removed.
+func (b *bench) try(ctx context.Context, c *volume.Client, name string, value any, remove bool) error {
+	o, err := b.given()
+	if err != nil {
+		return err
+	}
+	o = maps.Clone(o)
+	if o[name] = value; remove {
+		delete(o, name)
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	q := b.request()
+	q.OptionsJson = string(text)
+	_, err = c.OpenVolume(ctx, q)
+	what := fmt.Sprintf("%s: %v", name, value)
+	if remove {
+		what = "without " + name
+	}
+	if err := want(what, err, codes.InvalidArgument); err != nil {
+		return err
+	}
+	if text := status.Convert(err).Message(); !strings.Contains(text, name) {
+		return fmt.Errorf("the message %q does not name the option %s", text, name)
+	}
+	return nil
+}
+
+func optionsUnknown(ctx context.Context, b *bench) error {
+	c, err := b.launch(ctx)
+	if err != nil {
+		return err
+	}
+	return b.try(ctx, c, "no_such_option_x7", 1, false)
+}
+
+func optionsTypes(ctx context.Context, b *bench) error {
+	c, err := b.launch(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := readSchema(c)
+	if err != nil {
+		return err
+	}
+	values := map[string]any{"string": "text-x7", "number": 1.5, "boolean": true, "array": []any{[]any{}}, "object": map[string]any{"x7": 1}}
+	var errs []error
+	n := 0
+	for name, p := range s.Properties {
+		for kind, value := range values {
+			if kind == p.Type {
+				continue
+			}
+			n++
+			errs = append(errs, b.try(ctx, c, name, value, false))
+		}
+		errs = append(errs, b.try(ctx, c, name, nil, false))
+	}
+	return done(errs, "%d values of the wrong type", n)
+}
+
+// done joins errors, or returns a note about the checks that passed.
+func done(errs []error, format string, args ...any) error {
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return suite.Note(fmt.Sprintf(format, args...))
+}
+
+func optionsBounds(ctx context.Context, b *bench) error {
+	c, err := b.launch(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := readSchema(c)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for name, p := range s.Properties {
+		if p.Minimum != nil {
+			errs = append(errs, b.try(ctx, c, name, *p.Minimum-1, false))
+		}
+		if p.Maximum != nil {
+			errs = append(errs, b.try(ctx, c, name, *p.Maximum+1, false))
+		}
+		if p.Enum != nil && p.Type == "string" {
+			errs = append(errs, b.try(ctx, c, name, "none-of-these-x7", false))
+		}
+	}
+	if len(errs) == 0 {
+		return suite.Skip("no option has bounds or choices")
+	}
+	return done(errs, "%d bounds", len(errs))
+}
+
+func optionsRequired(ctx context.Context, b *bench) error {
+	c, err := b.launch(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := readSchema(c)
+	if err != nil {
+		return err
+	}
+	if len(s.Required) == 0 {
+		return suite.Skip("no option is required")
+	}
+	var errs []error
+	for _, name := range slices.Sorted(slices.Values(s.Required)) {
+		errs = append(errs, b.try(ctx, c, name, nil, true))
+	}
+	return errors.Join(errs...)
+}
+
+func optionsGarbage(ctx context.Context, b *bench) error {
+	c, err := b.launch(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, text := range []string{"nonsense", "[]", "null", "1", `"x"`, `{"a":`, "{} {}", "{}x", strings.Repeat("[", 10_000)} {
+		q := b.request()
+		q.OptionsJson = text
+		_, err := c.OpenVolume(ctx, q)
+		errs = append(errs, want(fmt.Sprintf("%.20q", text), err, codes.InvalidArgument))
+	}
+	return errors.Join(errs...)
+}
+
+func optionsKept(ctx context.Context, b *bench) error {
+	c, _, id, err := b.scope(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.try(ctx, c, "no_such_option_x7", 1, false); err != nil {
+		return err
+	}
+	_, err = c.GetScope(ctx, ref(id))
+	return err
 }
