@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/suite"
@@ -118,6 +121,144 @@ func editsApart(ctx context.Context, b *bench) error {
 				return fmt.Errorf("%s is given with %s and with %s, but not with every device", node, ids[0], id)
 			}
 		}
+	}
+	return nil
+}
+
+// fractions tests every slot that can be allocated in parts, on the first device that has it.
+func fractions(ctx context.Context, b *bench) error {
+	c, s, err := b.withDevices(ctx)
+	if err != nil {
+		return err
+	}
+	tried := 0
+	for _, slot := range s.GetSlots() {
+		if slot.GetKind() != pb.SlotType_SHARES && slot.GetKind() != pb.SlotType_BYTES {
+			continue
+		}
+		for _, d := range usable(s) {
+			if have := d.GetCapacity()[slot.GetName()]; have != "" {
+				if err := half(ctx, b, c, slot, d, have); err != nil {
+					return fmt.Errorf("%s of %s: %w", slot.GetName(), d.GetId(), err)
+				}
+				tried++
+				break
+			}
+		}
+	}
+	if tried == 0 {
+		return suite.Skip("no device has parts to give")
+	}
+	return nil
+}
+
+func half(ctx context.Context, b *bench, c *accelerator.Client, slot *pb.SlotType, d *pb.Device, have string) error {
+	n, err := accelerator.ParseAmount(slot.GetKind(), have)
+	if err != nil {
+		return err
+	}
+	step := int64(1)
+	if q := slot.GetQuantum(); q != "" {
+		if step, err = accelerator.ParseAmount(slot.GetKind(), q); err != nil {
+			return err
+		}
+	}
+	ask := func(n int64) (*pb.PrepareResponse, error) {
+		a := &pb.Allocation{Slot: slot.GetName(), DeviceId: d.GetId(), Amount: accelerator.FormatAmount(slot.GetKind(), n)}
+		return once(ctx, b, c, a)
+	}
+	part := n / 2 / step * step
+	if part == 0 {
+		return nil // it cannot be divided by two
+	}
+	some, err := ask(part)
+	if err != nil {
+		return err
+	}
+	whole, err := ask(n)
+	if err != nil {
+		return err
+	}
+	got, most := some.GetAttached()[0].GetMemoryBytes(), whole.GetAttached()[0].GetMemoryBytes()
+	if most > 0 && (got == 0 || got > most*6/10) {
+		return fmt.Errorf("half of the device may use %d of %d bytes", got, most)
+	}
+	some.Attached, whole.Attached, some.State, whole.State = nil, nil, nil, nil
+	if proto.Equal(some, whole) {
+		return fmt.Errorf("a container with half of the device is told the same as one with all of it: %v", some)
+	}
+	if step > 1 {
+		_, err = ask(part + 1)
+		return want("an amount between two steps", err, codes.InvalidArgument)
+	}
+	return nil
+}
+
+// unified allocates half of a device under one alias of its amount and half under the next, to two
+// containers, on the first device with several aliases.
+func unified(ctx context.Context, b *bench) error {
+	c, s, err := b.withDevices(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range usable(s) {
+		if halves := halvesOf(s, d); len(halves) > 1 {
+			for i, one := range halves {
+				other := halves[(i+1)%len(halves)]
+				if err := beside(ctx, b, c, d, one, other); err != nil {
+					return fmt.Errorf("%s %s beside %s %s of %s: %w", one.Amount, one.Slot, other.Amount, other.Slot, d.GetId(), err)
+				}
+			}
+			return nil
+		}
+	}
+	return suite.Skip("no device has two names of one amount that can be halved")
+}
+
+// halvesOf returns allocations of half of a device, one for each alias of its amount.
+func halvesOf(s *pb.DeviceSnapshot, d *pb.Device) []*pb.Allocation {
+	var out []*pb.Allocation
+	for _, slot := range s.GetSlots() {
+		have := d.GetCapacity()[slot.GetName()]
+		if have == "" || !slot.GetUnified() {
+			continue
+		}
+		n, err := accelerator.ParseAmount(slot.GetKind(), have) // validated before
+		if err != nil {
+			continue
+		}
+		step := int64(1)
+		if q, err := accelerator.ParseAmount(slot.GetKind(), slot.GetQuantum()); err == nil && q > 0 {
+			step = q
+		}
+		if n = n / 2 / step * step; n > 0 {
+			out = append(out, &pb.Allocation{Slot: slot.GetName(), DeviceId: d.GetId(), Amount: accelerator.FormatAmount(slot.GetKind(), n)})
+		}
+	}
+	return out
+}
+
+// beside prepares two allocations of a device that are live at the same time.
+func beside(ctx context.Context, b *bench, c *accelerator.Client, d *pb.Device, list ...*pb.Allocation) error {
+	var memory, units uint64
+	for i, a := range list {
+		id := fmt.Sprintf("beside-%d", i)
+		r, err := c.Prepare(ctx, prepare(id, b.dir, a))
+		if err != nil {
+			return err
+		}
+		defer func() { _, _ = c.Unprepare(ctx, &pb.UnprepareRequest{AllocationId: id, State: r.GetState()}) }()
+		if err := answer(r, a); err != nil {
+			return err
+		}
+		memory += r.GetAttached()[0].GetMemoryBytes()
+		units += uint64(r.GetAttached()[0].GetProcessingUnits())
+	}
+	if most := d.GetMemoryBytes(); most > 0 && memory > most {
+		return fmt.Errorf("together they may use %d of %d bytes", memory, most)
+	}
+	if most := d.GetProcessingUnits(); most > 0 && units > uint64(most) {
+		return fmt.Errorf("together they may use %d of %d processing units", units, most)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 	"github.com/berthhq/berth/plugins/accelerator/driver"
@@ -57,4 +59,13 @@ func (vendor) Open(h *driver.Host, config []byte) (driver.Machine, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// Check implements driver.Checker.
+func (m *machine) Check(context.Context) []*pb.Check {
+	_, err := m.host.Node("kfd")
+	return []*pb.Check{
+		driver.Checked("driver", driver.Exists(m.host.Sys("module/amdgpu")), "amdgpu is loaded", "amdgpu is not loaded"),
+		driver.Tried("device-nodes", err, "/dev/kfd is there", ""),
+	}
 }

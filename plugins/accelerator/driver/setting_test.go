@@ -54,3 +54,38 @@ func TestDirIsTheAllocationsOwn(t *testing.T) {
 		t.Errorf("relative: %v", err)
 	}
 }
+
+func TestQuantity(t *testing.T) {
+	for text, want := range map[driver.Loose]float64{
+		"12": 12, "37C": 37, "41.5 °C": 41.5, "19.5W": 19.5, "500mW": .5, "15.5GiB": 15.5 * (1 << 30), "2.4 GB": 2.4e9, " 3 MiB ": 3 << 20, "9%": 9,
+	} {
+		if got, err := driver.Quantity(text); err != nil || got != want {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []driver.Loose{"", "N/A", "-1", "NaN", "1e9", "12 parsecs", "0x10", "1 2"} {
+		if got, err := driver.Quantity(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
+
+func TestWhole(t *testing.T) {
+	s := &pb.DeviceSnapshot{Devices: []*pb.Device{card("a"), card("b")}}
+	set := &pb.WorkloadSet{Workloads: []*pb.Workload{
+		{AllocationId: "1", Allocations: []*pb.Allocation{{DeviceId: "b"}, {DeviceId: "gone"}}},
+		{AllocationId: "2"},
+	}}
+	got := driver.Whole(s, set, func(d *pb.Device) []*pb.Metric {
+		return []*pb.Metric{
+			driver.Gauge("acme_util", d.GetId(), "percent", 5, 100, nil),
+			driver.Derived(driver.Gauge("acme_power", d.GetId(), "watt", 5, 0, nil)),
+		}
+	})
+	if len(got) != 2 || len(got[0].GetMetrics()) != 2 || len(got[1].GetMetrics()) != 0 || got[0].GetMetrics()[0].GetDeviceId() != "b" {
+		t.Fatalf("%v", got)
+	}
+	if m := got[0].GetMetrics(); m[0].GetQuality() != pb.Metric_ATTRIBUTED || m[1].GetQuality() != pb.Metric_ESTIMATED {
+		t.Errorf("%v", m)
+	}
+}
