@@ -3,11 +3,14 @@ package cluster
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -105,4 +108,114 @@ func (x *Process) end(s syscall.Signal) error {
 		return fmt.Errorf("berthd (%s) ended with %d after Ctrl-C", x.name, code)
 	}
 	return os.Remove(x.pidFile())
+}
+
+// Plugins tells the processes of plugins below the server by their programs' names,
+// such as accelerator/mock.
+func (p *Platform) Plugins() (map[string]int, error) {
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]int{}
+	for _, dir := range processes {
+		exe, err := os.Readlink(filepath.Join(dir, "exe"))
+		name, ours := strings.CutPrefix(exe, p.Bin("plugins")+"/")
+		if err != nil || !ours {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		if err != nil {
+			continue
+		}
+		// The parent comes after the name, which may hold anything but ")" last.
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(p.Pid()) {
+			found[name], _ = strconv.Atoi(filepath.Base(dir))
+		}
+	}
+	return found, nil
+}
+
+// KillPlugins is kill -9 of these plugins, all at once; it waits until they run again.
+func (p *Platform) KillPlugins(t testing.TB, names ...string) {
+	t.Helper()
+	old, err := p.Plugins()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if old[name] == 0 {
+			t.Fatalf("plugin %s does not run", name)
+		}
+		if err := syscall.Kill(old[name], syscall.SIGKILL); err != nil {
+			t.Fatalf("kill plugin %s: %v", name, err)
+		}
+	}
+	for _, name := range names {
+		Eventually(t, "plugin "+name+" runs again", func() bool {
+			now, err := p.Plugins()
+			return err == nil && now[name] != 0 && now[name] != old[name]
+		})
+	}
+}
+
+// journal keeps what the server writes, over all its starts.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+// Len is where the next byte goes.
+func (j *journal) Len() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Len()
+}
+
+// From is all that was written at or after a position.
+func (j *journal) From(at int) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()[at:]
+}
+
+// Tail is the last lines.
+func (j *journal) Tail(lines int) string { return lastLines(j.From(0), lines) }
+
+func lastLines(text string, n int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-n):], "\n")
+}
+
+// Log is what the server has written so far.
+func (p *Platform) Log() string { return p.log.From(0) }
+
+// Tail is the end of that.
+func (p *Platform) Tail(lines int) string { return p.log.Tail(lines) }
+
+// freePort is an address of this machine on which no one listens. Its port is below
+// those that the kernel gives away by itself, so that no one has it by chance when a
+// server comes, or comes back after a restart.
+func freePort(network string) (address string, err error) {
+	for range 100 {
+		address = fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000))
+		var l io.Closer
+		if network == "udp" {
+			l, err = net.ListenPacket(network, address)
+		} else {
+			l, err = net.Listen(network, address)
+		}
+		if err == nil {
+			return address, l.Close()
+		}
+	}
+	return "", fmt.Errorf("find a free port: %w", err)
 }

@@ -1,8 +1,14 @@
 package cluster
 
 import (
+	"bytes"
+	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -100,4 +106,142 @@ func (u *User) Query(query string, vars map[string]any, out any) {
 func Eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	wait.Until(t, what, is)
+}
+
+// Walk runs a script of web/e2e in a real browser, as this user, with more variables
+// in its environment. Where there is no browser the test is skipped.
+func (u *User) Walk(script string, env ...string) {
+	u.t.Helper()
+	root, err := repository()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	web := filepath.Join(root, "web")
+	node, err := exec.LookPath("node")
+	if err != nil {
+		u.t.Skip("no node on this machine")
+	}
+	for _, needed := range []string{"/usr/bin/chromium", filepath.Join(web, "node_modules/playwright-core")} {
+		if _, err := os.Stat(needed); err != nil {
+			u.t.Skipf("no browser: %v (run make setup web)", err)
+		}
+	}
+	cmd := exec.CommandContext(u.t.Context(), node, "--import", "./e2e/typescript.mjs", "e2e/"+script+".ts")
+	cmd.Dir = web
+	cmd.WaitDelay = 10 * time.Second
+	cmd.Env = append(append(os.Environ(), "BERTH_URL="+u.p.URL, "BERTH_EMAIL="+u.Email, "BERTH_PASSWORD="+u.Password), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		u.t.Errorf("walk: %v\n%s", err, out)
+	}
+	u.t.Logf("%s", out)
+}
+
+// Small is what most scenarios need; they run on small machines.
+func Small() client.Slots { return Slots("cpu", "0.1", "mem", "64m") }
+
+// Slots takes names and amounts in turn.
+func Slots(pairs ...string) client.Slots {
+	s := client.Slots{}
+	for i := 0; i < len(pairs); i += 2 {
+		s[pairs[i]] = pairs[i+1]
+	}
+	return s
+}
+
+// Batch is a small session that runs a shell script on the minimal image.
+func Batch(script string) client.CreateSessionInput {
+	in := Interactive()
+	in.Command = []string{"sh", "-c", script}
+	return in
+}
+
+// Interactive is a small session on the minimal image that stays.
+func Interactive() client.CreateSessionInput {
+	return client.CreateSessionInput{Image: "minimal:1", Slots: Small(), IdempotencyKey: rand.Text()}
+}
+
+// Run makes a session that must be accepted.
+func (u *User) Run(in client.CreateSessionInput) *client.Session {
+	u.t.Helper()
+	s, err := u.CreateSession(u.t.Context(), in)
+	if err != nil {
+		u.t.Fatalf("create session: %v", err)
+	}
+	return s
+}
+
+// Until waits for a state of the session, over the subscription. It fails at
+// once when the session has ended in another one.
+func (u *User) Until(id, status string) client.SessionState {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.t.Context(), Timeout)
+	defer cancel()
+	var last client.SessionState
+	err := u.WatchSession(ctx, id, nil, func(s client.SessionState) bool {
+		last = s
+		return s.Status != status && !s.Ended()
+	})
+	if err != nil || last.Status != status {
+		u.t.Fatalf("session %s is %s (%s), want %s: %v", last.Name, last.Status, last.StatusMessage, status, err)
+	}
+	return last
+}
+
+// End ends a session at once and waits for that.
+func (u *User) End(id string) {
+	u.t.Helper()
+	if _, err := u.TerminateSession(u.t.Context(), id, true); err != nil {
+		u.t.Fatalf("terminate session: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(u.t.Context(), Timeout)
+	defer cancel()
+	if err := u.WatchSession(ctx, id, nil, func(s client.SessionState) bool { return !s.Ended() }); err != nil {
+		u.t.Fatalf("wait for the session's end: %v", err)
+	}
+}
+
+// Show reads all of a session.
+func (u *User) Show(id string) *client.SessionDetail {
+	u.t.Helper()
+	s, err := u.Session(u.t.Context(), id)
+	if err != nil {
+		u.t.Fatalf("read session: %v", err)
+	}
+	return s
+}
+
+// Exec runs a shell command in the main kernel of a session.
+func (u *User) Exec(session, script string) (string, int) {
+	u.t.Helper()
+	return u.ExecIn(session, "", script)
+}
+
+// ExecIn runs a shell command in a kernel of a session, by its id.
+func (u *User) ExecIn(session, kernel, script string) (string, int) {
+	u.t.Helper()
+	out, code, err := u.exec(session, kernel, script)
+	if err != nil {
+		u.t.Fatalf("exec %q: %v", script, err)
+	}
+	return out, code
+}
+
+// Try runs nothing in a kernel, where it can be reached.
+func (u *User) Try(session, kernel string) error {
+	_, _, err := u.exec(session, kernel, "true")
+	return err
+}
+
+func (u *User) exec(session, kernel, script string) (string, int, error) {
+	ctx, cancel := context.WithTimeout(u.t.Context(), Timeout)
+	defer cancel()
+	term, err := u.OpenTerminal(ctx, client.TerminalOptions{Session: session, Kernel: kernel, Command: []string{"sh", "-c", script}})
+	if err != nil {
+		return "", 0, err
+	}
+	defer term.Close()
+	var out bytes.Buffer
+	code, err := term.Output(ctx, &out, &out)
+	return out.String(), code, err
 }

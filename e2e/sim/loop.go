@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // perStep passes with every step, so that timers that are set in different
@@ -169,4 +172,20 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	}
+}
+
+// realNow is the time outside of the simulation.
+func realNow() time.Time {
+	var tv syscall.Timeval
+	_ = syscall.Gettimeofday(&tv)
+	return time.Unix(tv.Unix())
+}
+
+// reseed lets ids follow from the seed.
+func reseed(seed uint64) {
+	var key [32]byte
+	for i := range 8 {
+		key[i] = byte(seed >> (8 * i))
+	}
+	uuid.SetRand(rand.NewChaCha8(key))
 }
