@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -69,4 +70,24 @@ func sayFirstLogin(email, password, file string) {
 		where = password
 	}
 	fmt.Printf("\n  First superadmin: %s\n  Password:         %s\n  (generated; change it after the first login)\n", email, where)
+}
+
+// usable waits until this machine's agent has found its kernels after a restart and is
+// reachable, because only then sessions can start.
+func (p *platform) usable(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.agent.Ready():
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !p.manager.Reaches(p.host) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
 }

@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
+	"github.com/berthhq/berth/internal/confine"
 )
 
 // version is set by the build.
@@ -38,4 +42,30 @@ func root() *cobra.Command {
 	}
 	cmd.AddCommand(upCommand(), managerCommand(), agentCommand(), storageCommand(), containerdCommand(), rotateKeysCommand(), ticketKeyCommand(), fixtureCommand())
 	return cmd
+}
+
+// containerdCommand runs the agent's own containerd, which the agent starts as a child
+// process.
+func containerdCommand() *cobra.Command {
+	var cfg daemon.Config
+	cmd := &cobra.Command{
+		Use: "containerd", Short: "Run the agent's containerd", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return daemon.Run(cmd.Context(), cfg) },
+	}
+	pathFlag(cmd, &cfg.Dir, "dir", "", "directory of images, snapshots and state")
+	return cmd
+}
+
+// closeData creates the directory of all state, or closes the permissions of one that an
+// earlier version left open. The stores run as another user, who can only traverse it.
+func closeData(dir string) error {
+	if err := confine.Directory(dir, 0o711); err != nil {
+		return err
+	}
+	for _, name := range []string{"volumes", "volumes/local", "agent", "containerd", "storage", "secrets", "registry"} {
+		if err := confine.Directory(filepath.Join(dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
 }

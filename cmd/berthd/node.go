@@ -14,11 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berthhq/berth/agent"
+	"github.com/berthhq/berth/agent/condition"
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/kernel"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/internal/confine"
+	"github.com/berthhq/berth/internal/netlist"
 	"github.com/berthhq/berth/internal/opsserver"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/scopemount"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/volume"
@@ -260,4 +263,53 @@ func storageCommand() *cobra.Command {
 	f.StringSliceVar(&reach, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
 	f.StringSliceVar(&origins, "origin", nil, "origins of the web page")
 	return cmd
+}
+
+// floorOptions are the flags for free space below which an agent takes no new sessions.
+type floorOptions struct {
+	diskPercent, inodePercent float64
+	disk, memory              string
+}
+
+func (o *floorOptions) flags(cmd *cobra.Command) {
+	f, d := cmd.Flags(), condition.Defaults
+	f.Float64Var(&o.diskPercent, "min-free-disk-percent", d.DiskPercent, "free space of a disk, in percent, below which the machine takes no new sessions")
+	f.StringVar(&o.disk, "min-free-disk", "1g", "free space of a disk below which the machine takes no new sessions; of a small disk at most a tenth")
+	f.Float64Var(&o.inodePercent, "min-free-inodes-percent", d.InodePercent, "free inodes of a disk, in percent, below which the machine takes no new sessions")
+	f.StringVar(&o.memory, "min-free-memory", "256m", "available memory below which the machine takes no new sessions")
+}
+
+func (o *floorOptions) limits() (l condition.Limits, err error) {
+	l.DiskPercent, l.InodePercent = o.diskPercent, o.inodePercent
+	for _, p := range []float64{o.diskPercent, o.inodePercent} {
+		if p < 0 || p > 90 {
+			return l, fmt.Errorf("--min-free-disk-percent, --min-free-inodes-percent: %g is not between 0 and 90", p)
+		}
+	}
+	if l.DiskBytes, err = resource.Parse(resource.Mem, o.disk); err != nil {
+		return l, fmt.Errorf("--min-free-disk: %w", err)
+	}
+	if l.MemoryBytes, err = resource.Parse(resource.Mem, o.memory); err != nil {
+		return l, fmt.Errorf("--min-free-memory: %w", err)
+	}
+	return l, nil
+}
+
+// networkLists are the flags for networks that an agent's containers can reach.
+type networkLists struct{ allow, deny []string }
+
+func (l *networkLists) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&l.allow, "allow-network", nil, "private network that containers reach, as CIDR or address, with :PORT for one port of TCP and UDP; repeatable (default none: 10/8, 172.16/12, 192.168/16 and 100.64/10 are denied)")
+	f.StringSliceVar(&l.deny, "deny-network", nil, "further network that containers do not reach, as CIDR or address; repeatable. Of the networks around an address the narrowest decides")
+}
+
+func (l *networkLists) set(cfg *agent.Config) (err error) {
+	if cfg.AllowNetworks, err = netlist.Parse(l.allow); err != nil {
+		return fmt.Errorf("--allow-network: %w", err)
+	}
+	if cfg.DenyNetworks, err = netlist.ParseNetworks(l.deny); err != nil {
+		return fmt.Errorf("--deny-network: %w", err)
+	}
+	return nil
 }
