@@ -105,7 +105,7 @@ func (x *table) grant(u *ent.User, on access.Scope, id uuid.UUID) *ent.RoleGrant
 	x.n++
 	all := access.Permissions{}
 	for _, e := range access.Entities() {
-		all[e] = access.Operations()
+		all[e] = access.OperationsOn(e)
 	}
 	ctx := x.System(x.t)
 	r := x.Client.Role.Create().SetName(fmt.Sprint("everything", x.n)).SetPermissions(all).SaveX(ctx)

@@ -51,7 +51,7 @@ var handled = map[string]struct {
 	"Project": {func(f *fixture) uuid.UUID { return f.project.ID }, map[access.Operation]act{
 		access.Create: made("createProject"), access.Update: change("updateProject", described),
 		access.Delete: change("purgeProject", func(_ *column, f *fixture, id uuid.UUID) vars { return vars{"id": id, "name": f.project.Name} }),
-		access.Special: change("setMembership", func(c *column, f *fixture, id uuid.UUID) vars {
+		access.ManageMembers: change("setMembership", func(c *column, f *fixture, id uuid.UUID) vars {
 			return vars{"project": id, "user": f.member().ID}
 		}),
 	}},
@@ -64,14 +64,14 @@ var handled = map[string]struct {
 		access.Create: made("createUser"),
 		access.Update: change("updateUser", func(_ *column, f *fixture, id uuid.UUID) vars { return vars{"id": id, "fullName": f.name()} }),
 		access.Delete: change("purgeUser", only),
-		access.Special: func(x *table, c *column, f *fixture, id uuid.UUID) string {
+		access.Impersonate: func(x *table, c *column, f *fixture, id uuid.UUID) string {
 			return c.status(x.t, "/export/audit.csv?first=1", "X-Berth-Act-As", id.String())
 		},
 	}},
 	"ResourceGroup": {func(f *fixture) uuid.UUID { return f.opened() }, map[access.Operation]act{
 		access.Create: made("createResourceGroup"), access.Update: change("updateResourceGroup", described),
 		access.Delete: change("deleteResourceGroup", only),
-		access.Special: change("grantResourceGroup", func(c *column, _ *fixture, id uuid.UUID) vars {
+		access.Grant: change("grantResourceGroup", func(c *column, _ *fixture, id uuid.UUID) vars {
 			return vars{"resourceGroup": id, "user": c.user.ID}
 		}),
 	}},
@@ -90,30 +90,30 @@ var handled = map[string]struct {
 		access.Create: made("registerImage"), access.Delete: change("forgetImage", only),
 	}},
 	"Volume": {func(f *fixture) uuid.UUID { return f.volume().ID }, map[access.Operation]act{
-		access.Special: change("setVolumeGrant", func(c *column, _ *fixture, id uuid.UUID) vars {
+		access.Grant: change("setVolumeGrant", func(c *column, _ *fixture, id uuid.UUID) vars {
 			return vars{"volume": id, "user": c.user.ID, "permissions": []string{"mount"}}
 		}),
 	}},
 	"Role": {func(f *fixture) uuid.UUID { return f.held() }, map[access.Operation]act{
 		access.Create: made("createRole"), access.Update: change("updateRole", described), access.Delete: change("deleteRole", only),
-		access.Special: change("grantRole", func(c *column, f *fixture, id uuid.UUID) vars {
+		access.Grant: change("grantRole", func(c *column, f *fixture, id uuid.UUID) vars {
 			return vars{"role": id, "user": c.user.ID, "scope": "domain", "scopeId": f.A.ID}
 		}),
 	}},
 	"Session": {func(f *fixture) uuid.UUID { return f.running() }, map[access.Operation]act{
 		access.Update: change("renameSession", renamed), access.Delete: change("terminateSession", only),
-		access.Special: func(x *table, c *column, _ *fixture, id uuid.UUID) string {
+		access.Enter: func(x *table, c *column, _ *fixture, id uuid.UUID) string {
 			return c.status(x.t, "/sessions/"+id.String()+"/terminal", "", "")
 		},
 	}},
 	"ObjectStorage": {func(f *fixture) uuid.UUID { return f.objects(true) }, map[access.Operation]act{
 		access.Create: made("createObjectStorage"), access.Update: change("updateObjectStorage", renamed),
-		access.Delete: change("deleteObjectStorage", only), access.Special: change("testObjectStorage", only),
+		access.Delete: change("deleteObjectStorage", only), access.Transfer: change("testObjectStorage", only),
 	}},
 	"Vfolder": {func(f *fixture) uuid.UUID { return f.shared() }, map[access.Operation]act{
 		access.Create: made("createVfolder"), access.Update: change("updateVfolder", renamed), access.Delete: change("trashVfolder", only),
-		access.Special: change("createDownload", func(_ *column, _ *fixture, id uuid.UUID) vars { return vars{"vfolder": id, "path": ""} }),
-		access.Write: change("makeDirectories", func(_ *column, f *fixture, id uuid.UUID) vars {
+		access.ReadFiles: change("createDownload", func(_ *column, _ *fixture, id uuid.UUID) vars { return vars{"vfolder": id, "path": ""} }),
+		access.WriteFiles: change("makeDirectories", func(_ *column, f *fixture, id uuid.UUID) vars {
 			return vars{"vfolder": id, "paths": []string{f.name()}}
 		}),
 	}},
@@ -162,7 +162,7 @@ func TestPermissionsAreWhatIsEnforced(t *testing.T) {
 					if g.ID != uuid.Nil {
 						_ = x.Client.RoleGrant.DeleteOne(g).Exec(x.System(t)) // gone with what it was on
 					}
-					if def.Name == "User" && scope == "own" && op == access.Special {
+					if def.Name == "User" && scope == "own" && op == access.Impersonate {
 						enforced = map[bool]string{true: "y", false: "n"}[shown] // to act as oneself is to act
 					}
 					if shown != (enforced == "y") {

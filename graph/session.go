@@ -51,7 +51,7 @@ func (r sessionResolver) Environment(ctx context.Context, s *ent.Session) (map[s
 	if err != nil {
 		return nil, err
 	}
-	if e, on, _ := permit.Of(row); !viewer.From(ctx).May(access.Special, e, on) {
+	if e, on, _ := permit.Of(row); !viewer.From(ctx).May(access.Enter, e, on) {
 		for name := range all {
 			all[name] = ""
 		}

@@ -20,10 +20,16 @@ objects. It is granted to users in the scope of the system, a domain, a project
 or one object.
 
 --allow takes ENTITY=OPERATION[,OPERATION...]; repeat it for each kind of object:
-  operations  read, create, update, delete, special, or all
+  operations  read, create, update, delete, those below, or all
   entities    ` + entityNames() + `
-special is entering a session, using a folder's files, acting as a user,
-choosing a project's members, and handing out a role, group or volume.`
+
+These operations exist only on some kinds of objects:
+  session                        enter
+  vfolder                        read_files, write_files
+  user                           impersonate
+  project                        manage_members
+  role, resource_group, volume   grant
+  object_storage                 transfer`
 	return alias(cmd, "roles")
 }
 
@@ -109,6 +115,14 @@ func (a *app) roleShow() *cobra.Command {
 	})
 }
 
+func operationNames(operations []access.Operation) string {
+	var list []string
+	for _, op := range operations {
+		list = append(list, string(op))
+	}
+	return strings.Join(list, ", ")
+}
+
 // parsePermission reads entity=operation,operation.
 func parsePermission(text string) (p client.RolePermissionInput, err error) {
 	entity, operations, ok := strings.Cut(text, "=")
@@ -120,14 +134,14 @@ func parsePermission(text string) (p client.RolePermissionInput, err error) {
 		return p, fmt.Errorf("there are no objects of the kind %q", entity)
 	}
 	if operations == "all" {
-		for _, op := range access.Operations() {
+		for _, op := range access.OperationsOn(access.Entity(p.Entity)) {
 			p.Operations = append(p.Operations, string(op))
 		}
 		return p, nil
 	}
 	for _, w := range words(operations) {
-		if !slices.Contains(access.Operations(), access.Operation(w)) {
-			return p, fmt.Errorf("%q is not an operation; choose read, create, update, delete, special or all", w)
+		if on := access.OperationsOn(access.Entity(p.Entity)); !slices.Contains(on, access.Operation(w)) {
+			return p, fmt.Errorf("%q is not an operation on %s; choose from %s, or all", w, p.Entity, operationNames(on))
 		}
 		p.Operations = append(p.Operations, w)
 	}

@@ -269,3 +269,37 @@ func TestTheEndOfALifetimeIsRenamed(t *testing.T) {
 		}
 	}
 }
+
+// Roles keep their rights under the names that replace special and write.
+func TestOperationsOfRolesAreNamed(t *testing.T) {
+	db := open(t)
+	upTo(t, db, "0022")
+	run := bare(t, db, "roles")
+	roles := map[string]string{
+		`{"session": ["read", "delete", "special"]}`: `{"session": ["read", "delete", "enter"]}`,
+		`{"vfolder": ["special", "write"]}`:          `{"vfolder": ["read_files", "write_files"]}`,
+		`{"user": ["special"], "role": ["special"], "project": ["special"], "object_storage": ["special"]}`: `{"role": ["grant"], ` +
+			`"user": ["impersonate"], "project": ["manage_members"], "object_storage": ["transfer"]}`,
+		`{"image": ["read", "special", "write"], "agent": ["special"], "volume": ["special"]}`: `{"image": ["read"], "volume": ["grant"]}`,
+		`{"image": ["write"]}`:                    `{}`,
+		`{"resource_group": ["read", "special"]}`: `{"resource_group": ["read", "grant"]}`,
+		`{"session": ["read", "create"]}`:         `{"session": ["read", "create"]}`,
+	}
+	for before := range roles {
+		run("INSERT INTO roles (id, name, permissions) VALUES (gen_random_uuid(), $1::text, $1::jsonb)", before)
+	}
+	one, err := fs.ReadFile(migrate.Files(), "0022_named_operations.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(string(one))
+	for before, want := range roles {
+		var got string
+		if err := db.QueryRowContext(t.Context(), "SELECT permissions::text FROM roles WHERE name = $1", before).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%s became %s, want %s", before, got, want)
+		}
+	}
+}

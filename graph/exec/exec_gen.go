@@ -1164,8 +1164,27 @@ enum Audience {
   SUPERADMIN
 }
 
-"An operation on an object. special depends on the object: enter a session, use a folder's files, act as a user, choose a project's members, grant a role, or choose who can use a group or a volume."
-enum AccessOperation { read create update delete special write }
+"An operation on an object. The first four exist on every kind of object, each of the others only on the kinds that it names."
+enum AccessOperation {
+  read
+  create
+  update
+  delete
+  "Sessions: open a terminal, run commands and connect to ports."
+  enter
+  "Folders: list, read and mount the files."
+  read_files
+  "Folders: create, change and delete files."
+  write_files
+  "Users: act as the user."
+  impersonate
+  "Projects: choose the members."
+  manage_members
+  "Roles: grant the role. Resource groups and volumes: choose who can use them; for volumes, also list and delete orphans."
+  grant
+  "Object storages: list the objects, and copy them from and to folders."
+  transfer
+}
 "A kind of object that permissions are about."
 enum AccessEntity {
   domain project user credential invitation identity_provider role resource_policy resource_group resource_preset
@@ -2468,7 +2487,7 @@ type ObjectStorage implements Node @allow(to: USER) {
   domain: Domain
   "The user whom it belongs to; null if it belongs to a domain."
   owner: User
-  "What the viewer can do with it. special: use it."
+  "What the viewer can do with it."
   permissions: [AccessOperation!]!
   "A page of the objects below a path, relative to the prefix. At most 1000 at once."
   objects(path: String, first: Int, after: String): ObjectList!
@@ -2937,7 +2956,7 @@ type Role implements Node @allow(to: USER) {
   allows: [RolePermission!]!
   createdAt: Time!
   grants: [RoleGrant!]!
-  "What the viewer can do with the role itself. special: grant it."
+  "What the viewer can do with the role itself."
   permissions: [AccessOperation!]!
 }
 
@@ -2963,19 +2982,19 @@ input RoleWhereInput { not: RoleWhereInput and: [RoleWhereInput!] or: [RoleWhere
 extend type User {
   "Custom roles of the user."
   roleGrants: [RoleGrant!]!
-  "What the viewer can do with the user. special: act as them."
+  "What the viewer can do with the user."
   permissions: [AccessOperation!]!
 }
 extend type Domain { "What the viewer can do with the domain." permissions: [AccessOperation!]! }
-extend type Project { "What the viewer can do with the project. special: choose its members." permissions: [AccessOperation!]! }
-extend type ResourceGroup { "What the viewer can do with the group. special: choose who can use it." permissions: [AccessOperation!]! }
+extend type Project { "What the viewer can do with the project." permissions: [AccessOperation!]! }
+extend type ResourceGroup { "What the viewer can do with the group." permissions: [AccessOperation!]! }
 extend type ResourcePolicy { "What the viewer can do with the policy itself." permissions: [AccessOperation!]! }
 extend type ResourcePreset { "What the viewer can do with the preset." permissions: [AccessOperation!]! }
 extend type Agent { "What the viewer can do with the agent." permissions: [AccessOperation!]! }
 extend type Image { "What the viewer can do with the image." permissions: [AccessOperation!]! }
-extend type Volume { "What the viewer can do with the volume. special: choose who can use it." permissions: [AccessOperation!]! }
-extend type Session { "What the viewer can do with the session. special: enter it." permissions: [AccessOperation!]! }
-extend type Vfolder { "What the viewer can do with the folder. special: use its files." permissions: [AccessOperation!]! }
+extend type Volume { "What the viewer can do with the volume." permissions: [AccessOperation!]! }
+extend type Session { "What the viewer can do with the session." permissions: [AccessOperation!]! }
+extend type Vfolder { "What the viewer can do with the folder." permissions: [AccessOperation!]! }
 
 extend type Query {
   roles(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [RoleOrder!], where: RoleWhereInput): RoleConnection! @allow(to: USER)

@@ -41,36 +41,55 @@ const (
 // Operation is an operation on an object.
 type Operation string
 
-// The operations. Special is, for a session, to enter it; for a folder, to read
-// its files; for a user, to act as them; for a project, to choose its members;
-// for a role, to grant it; for a resource group or volume, to say who uses it; for an
-// object storage, to list its objects and to bring them from and to there.
-// Write is, for a folder, to change its files.
+// The operations. The first four are the same for every kind of object, and the others belong
+// to one or a few kinds.
 const (
-	Read    Operation = "read"
-	Create  Operation = "create"
-	Update  Operation = "update"
-	Delete  Operation = "delete"
-	Special Operation = "special"
-	Write   Operation = "write"
+	Read          Operation = "read"
+	Create        Operation = "create"
+	Update        Operation = "update"
+	Delete        Operation = "delete"
+	Enter         Operation = "enter"          // a session: its terminal, commands and ports
+	ReadFiles     Operation = "read_files"     // of a folder
+	WriteFiles    Operation = "write_files"    // of a folder
+	Impersonate   Operation = "impersonate"    // a user
+	ManageMembers Operation = "manage_members" // of a project
+	Grant         Operation = "grant"          // a role, and the use of a resource group or volume
+	Transfer      Operation = "transfer"       // objects: list them, and copy them from and to folders
 )
 
 // Operations lists all, in the order of the page.
-func Operations() []Operation { return []Operation{Read, Create, Update, Delete, Special, Write} }
-
-// acts are the operations that exist on each kind of object itself; objects that are not in
-// the table can only be read. Starting a session is an operation on its project.
-var acts = map[Entity][]Operation{
-	Domain: ops(Read, Create, Update, Delete), Project: allButWrite, User: allButWrite, Role: allButWrite,
-	ResourcePolicy: ops(Read, Create, Update, Delete), ResourceGroup: allButWrite, ResourcePreset: ops(Read, Create, Update, Delete),
-	Agent: ops(Read, Update), Registry: ops(Read, Create, Update, Delete), Image: ops(Read, Create, Delete), Volume: ops(Read, Special), ObjectStorage: allButWrite,
-	Session: ops(Read, Update, Delete, Special), Vfolder: Operations(), Task: ops(Read, Update),
+func Operations() []Operation {
+	return append(slices.Clone(general), Enter, ReadFiles, WriteFiles, Impersonate, ManageMembers, Grant, Transfer)
 }
 
-var allButWrite = ops(Read, Create, Update, Delete, Special)
+var general = ops(Read, Create, Update, Delete)
+
+// own are the operations that only some kinds of objects have.
+var own = map[Entity][]Operation{
+	Project: ops(ManageMembers), User: ops(Impersonate), Role: ops(Grant), ResourceGroup: ops(Grant),
+	Volume: ops(Grant), ObjectStorage: ops(Transfer), Session: ops(Enter), Vfolder: ops(ReadFiles, WriteFiles),
+}
+
+// OperationsOn lists the operations that a role can allow on a kind of object.
+func OperationsOn(e Entity) []Operation { return append(slices.Clone(general), own[e]...) }
+
+// Applies reports whether a role can allow an operation on a kind of object.
+func Applies(op Operation, e Entity) bool {
+	return slices.Contains(general, op) || slices.Contains(own[e], op)
+}
+
+// acts are the general operations that exist on each kind of object itself; objects that are not
+// in the table can only be read. Starting a session is an operation on its project.
+var acts = map[Entity][]Operation{
+	Domain: general, Project: general, User: general, Role: general, ResourcePolicy: general, ResourceGroup: general,
+	ResourcePreset: general, Agent: ops(Read, Update), Registry: general, Image: ops(Read, Create, Delete), ObjectStorage: general,
+	Session: ops(Read, Update, Delete), Vfolder: general, Task: ops(Read, Update),
+}
 
 // Acts reports whether an operation exists on a kind of object.
-func Acts(op Operation, e Entity) bool { return op == Read || slices.Contains(acts[e], op) }
+func Acts(op Operation, e Entity) bool {
+	return op == Read || slices.Contains(acts[e], op) || slices.Contains(own[e], op)
+}
 
 // Entities lists all, in the order of the page.
 func Entities() []Entity {
@@ -94,8 +113,8 @@ const (
 	OnObject  Scope = "object"
 )
 
-// Grant is a custom role on a scope.
-type Grant struct {
+// RoleGrant is a custom role on a scope.
+type RoleGrant struct {
 	Scope       Scope       `json:"scope"`
 	ID          uuid.UUID   `json:"id"`
 	Permissions Permissions `json:"permissions"`
@@ -110,7 +129,7 @@ type Object struct {
 }
 
 // Covers reports whether the grant allows op on an object.
-func (g Grant) Covers(op Operation, e Entity, on Object) bool {
+func (g RoleGrant) Covers(op Operation, e Entity, on Object) bool {
 	if !slices.Contains(g.Permissions[e], op) {
 		return false
 	}
@@ -151,17 +170,20 @@ func ops(list ...Operation) []Operation { return list }
 // Private reports whether a role alone does not allow an operation: access to the inside of a
 // session, a folder or an object storage. Superadmins, too, need to be its owner, to have a
 // custom role, or to act as a user who can, which the audit log records.
-func Private(op Operation, e Entity) bool {
-	return op == Special && (e == Session || e == Vfolder || e == ObjectStorage) || op == Write
+func Private(op Operation) bool {
+	return slices.Contains([]Operation{Enter, ReadFiles, WriteFiles, Transfer}, op)
 }
 
 // builtin are the permissions of the built-in roles. In addition, superadmins can do
 // everything that is not Private, and monitors can read everything.
 var builtin = map[Entity]map[Relation][]Operation{
-	Domain:         {Belongs: ops(Read)},
-	Project:        {Member: ops(Read), Lead: ops(Read, Update, Special), DomainAdmin: allButWrite},
-	User:           {Owner: ops(Read, Update), DomainAdmin: ops(Read, Create, Update, Delete)},
-	Credential:     {Owner: ops(Read, Create, Update, Delete), DomainAdmin: ops(Delete)},
+	Domain: {Belongs: ops(Read)},
+	Project: {
+		Member: ops(Read), Lead: ops(Read, Update, ManageMembers),
+		DomainAdmin: ops(Read, Create, Update, Delete, ManageMembers),
+	},
+	User:           {Owner: ops(Read, Update), DomainAdmin: general},
+	Credential:     {Owner: general, DomainAdmin: ops(Delete)},
 	Invitation:     {DomainAdmin: ops(Read, Create, Delete)},
 	Role:           {},
 	ResourcePolicy: {},
@@ -170,12 +192,19 @@ var builtin = map[Entity]map[Relation][]Operation{
 	Image:          {Anyone: ops(Read)},
 	Volume:         {Anyone: ops(Read)},
 	// A user's own storage belongs to no domain.
-	ObjectStorage: {Owner: allButWrite, Belongs: ops(Read, Special), DomainAdmin: allButWrite},
-	Session:       {Owner: allButWrite, Lead: ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete)},
+	ObjectStorage: {
+		Owner:   ops(Read, Create, Update, Delete, Transfer),
+		Belongs: ops(Read, Transfer), DomainAdmin: ops(Read, Create, Update, Delete, Transfer),
+	},
+	Session: {
+		Owner: ops(Read, Create, Update, Delete, Enter),
+		Lead:  ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete),
+	},
 	Vfolder: {
-		Reader: ops(Read, Special), Writer: ops(Read, Special, Write), Keeper: ops(Read, Delete, Special, Write),
-		Owner: Operations(), Lead: Operations(),
-		DomainAdmin: ops(Read, Create, Update, Delete),
+		Reader: ops(Read, ReadFiles), Writer: ops(Read, ReadFiles, WriteFiles), Keeper: ops(Read, Delete, ReadFiles, WriteFiles),
+		Owner:       ops(Read, Create, Update, Delete, ReadFiles, WriteFiles),
+		Lead:        ops(Read, Create, Update, Delete, ReadFiles, WriteFiles),
+		DomainAdmin: general,
 	},
 	Task:  {Owner: ops(Read, Update), DomainAdmin: ops(Read, Update)},
 	Audit: {Owner: ops(Read), DomainAdmin: ops(Read)},

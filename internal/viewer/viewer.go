@@ -32,7 +32,7 @@ type Viewer struct {
 	Projects []uuid.UUID // memberships
 	Admins   []uuid.UUID // projects in which the user is project admin
 
-	Grants []access.Grant // custom roles
+	Grants []access.RoleGrant // custom roles
 	// Shares are the folders that are shared with the user themselves, and for what.
 	Shares map[uuid.UUID]access.FolderPermission
 
@@ -100,11 +100,11 @@ func (v *Viewer) May(op access.Operation, e access.Entity, on access.Object) boo
 	switch {
 	case v.system:
 		return true
-	case v.anonymous, v.Due != "", !v.Allows(access.Needs(op, e)) && !v.ownProfile(op, e, on):
+	case !access.Applies(op, e), v.anonymous, v.Due != "", !v.Allows(access.Needs(op, e)) && !v.ownProfile(op, e, on):
 		return false
 	case v.Within != uuid.Nil && on.Project != v.Within && on.ID != v.Within && (e == access.Session || e == access.Vfolder || e == access.Project):
 		return false
-	case v.Role == RoleSuperadmin && !access.Private(op, e):
+	case v.Role == RoleSuperadmin && !access.Private(op):
 		return true
 	case v.Role == RoleMonitor:
 		return op == access.Read || e == access.Credential && on.Owner == v.User // their own logins and tokens
@@ -114,7 +114,7 @@ func (v *Viewer) May(op access.Operation, e access.Entity, on access.Object) boo
 			return true
 		}
 	}
-	return slices.ContainsFunc(v.Grants, func(g access.Grant) bool { return g.Covers(op, e, on) })
+	return slices.ContainsFunc(v.Grants, func(g access.RoleGrant) bool { return g.Covers(op, e, on) })
 }
 
 // ownProfile is true for a token of the account scope that changes its user.

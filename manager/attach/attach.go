@@ -128,7 +128,7 @@ func (h *Handler) find(r *http.Request, running bool) (*ent.Kernel, agentpb.Agen
 		return nil, nil, permit.Missing(err, "session", "id")
 	}
 	if running {
-		if err := permit.To(ctx, access.Special, s); err != nil {
+		if err := permit.To(ctx, access.Enter, s); err != nil {
 			return nil, nil, err
 		}
 	}

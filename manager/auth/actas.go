@@ -56,7 +56,7 @@ func (s *Service) become(ctx context.Context, actor *viewer.Viewer, who string) 
 		return actor, nil
 	}
 	on := access.Object{ID: u.ID, Domain: u.DomainID, Owner: u.ID}
-	if _, err := permit.Check(viewer.With(ctx, actor), access.Special, access.User, on); err != nil {
+	if _, err := permit.Check(viewer.With(ctx, actor), access.Impersonate, access.User, on); err != nil {
 		return nil, problem.Forbidden("you may not act as this user").WithField(ActAsHeader)
 	}
 	if rank(viewer.Role(u.Role)) > rank(actor.Role) {

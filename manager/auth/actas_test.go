@@ -35,7 +35,7 @@ func TestActingForAnother(t *testing.T) {
 	m := start(t, w.Client, "", nil)
 	system := viewer.SystemContext(t.Context())
 	may := w.Client.Role.Create().SetName("support").
-		SetPermissions(access.Permissions{access.User: {access.Read, access.Special}}).SaveX(system)
+		SetPermissions(access.Permissions{access.User: {access.Read, access.Impersonate}}).SaveX(system)
 	w.Client.RoleGrant.Create().SetRole(may).SetUser(w.A.Loner).SetScope("domain").SetScopeID(w.A.ID).ExecX(system)
 	stopped := w.Client.User.Create().SetEmail("gone@example.org").SetUsername("gone").SetPasswordHash("-").
 		SetStatus(user.StatusInactive).SetDomain(w.A.Domain).SaveX(system)
@@ -98,7 +98,7 @@ func TestActingEndsWithEitherRights(t *testing.T) {
 	m := start(t, w.Client, "", func(c *auth.Config) { c.RecheckEvery = 20 * time.Millisecond })
 	system := viewer.SystemContext(t.Context())
 	may := w.Client.Role.Create().SetName("support").
-		SetPermissions(access.Permissions{access.User: {access.Read, access.Special}}).SaveX(system)
+		SetPermissions(access.Permissions{access.User: {access.Read, access.Impersonate}}).SaveX(system)
 	for name, change := range map[string]func(v *viewer.Viewer){
 		"the other's membership": func(v *viewer.Viewer) {
 			w.Client.Membership.Delete().ExecX(system)

@@ -22,7 +22,7 @@ func TestResetPassword(t *testing.T) {
 	system := viewer.SystemContext(t.Context())
 	cookie := m.logIn(t, w.A.Member.Email)
 	open := m.Watch(t.Context(), m.seen(t, cookie))
-	all := w.Client.Role.Create().SetName("all").SetPermissions(access.Permissions{access.User: access.Operations()}).SaveX(system)
+	all := w.Client.Role.Create().SetName("all").SetPermissions(access.Permissions{access.User: access.OperationsOn(access.User)}).SaveX(system)
 	w.Client.RoleGrant.Create().SetRole(all).SetUser(w.A.Loner).SetScope("system").SetScopeID(uuid.Nil).ExecX(system)
 	for _, c := range []struct {
 		name   string

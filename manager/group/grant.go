@@ -30,7 +30,7 @@ type RevokeResourceGroupInput struct {
 
 // GrantResourceGroup grants a group. Granting it again changes nothing.
 func (s *Service) GrantResourceGroup(ctx context.Context, in GrantResourceGroupInput) (*ResourceGroupPayload, error) {
-	g, err := s.permitted(ctx, access.Special, in.ResourceGroup, "resourceGroup")
+	g, err := s.permitted(ctx, access.Grant, in.ResourceGroup, "resourceGroup")
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (s *Service) GrantResourceGroup(ctx context.Context, in GrantResourceGroupI
 
 // RevokeResourceGroup revokes a grant. Running sessions continue.
 func (s *Service) RevokeResourceGroup(ctx context.Context, in RevokeResourceGroupInput) (*ResourceGroupPayload, error) {
-	g, err := s.permitted(ctx, access.Special, in.ResourceGroup, "resourceGroup")
+	g, err := s.permitted(ctx, access.Grant, in.ResourceGroup, "resourceGroup")
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func administered(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.Project, 
 	if err != nil {
 		return nil, permit.Missing(err, "project", "project")
 	}
-	_, err = permit.Check(ctx, access.Special, access.Project, objectOf(p))
+	_, err = permit.Check(ctx, access.ManageMembers, access.Project, objectOf(p))
 	return p, err
 }
 

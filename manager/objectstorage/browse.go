@@ -79,12 +79,12 @@ func (s *Service) usable(ctx context.Context, id uuid.UUID, field string) (*ent.
 	if err != nil {
 		return nil, permit.Missing(err, "object storage", field)
 	}
-	return row, permit.Inside(ctx, access.Special, row)
+	return row, permit.Inside(ctx, access.Transfer, row)
 }
 
 // Objects returns a page of a directory of a storage that the viewer can see.
 func (s *Service) Objects(ctx context.Context, row *ent.ObjectStorage, path string, first int, after string) (*ObjectList, error) {
-	if err := permit.Inside(ctx, access.Special, row); err != nil {
+	if err := permit.Inside(ctx, access.Transfer, row); err != nil {
 		return nil, err
 	}
 	if first < 0 || first > 1000 {

@@ -65,7 +65,7 @@ func Permissions(v *viewer.Viewer, n ent.Noder) []access.Operation {
 	beyond := isUser && u.ID != v.User && above(v, u)
 	list := []access.Operation{}
 	for _, op := range access.Operations() {
-		if op == access.Special && isUser && u.Role == user.RoleAdmin && v.Role == viewer.RoleUser {
+		if op == access.Impersonate && isUser && u.Role == user.RoleAdmin && v.Role == viewer.RoleUser {
 			continue // no one can act as a user of a higher rank
 		}
 		// A visible object can be read; the row rules have decided that.

@@ -48,22 +48,16 @@ func Check(ctx context.Context, op access.Operation, e access.Entity, on access.
 
 var verbs = map[access.Operation]string{
 	access.Read: "read", access.Create: "create", access.Update: "change", access.Delete: "end or delete",
-	access.Write: "change the files of",
-}
-
-var special = map[access.Entity]string{
-	access.Session: "enter", access.Vfolder: "read the files of", access.User: "act as", access.Project: "choose the members of",
-	access.Role: "grant", access.ResourceGroup: "say who uses", access.Volume: "say who uses",
+	access.Enter: "enter", access.ReadFiles: "read the files of", access.WriteFiles: "change the files of",
+	access.Impersonate: "act as", access.ManageMembers: "choose the members of", access.Grant: "grant access to",
+	access.Transfer: "use",
 }
 
 func verb(op access.Operation, e access.Entity) string {
-	if op != access.Special {
-		return verbs[op]
+	if op == access.Grant && e == access.Role {
+		return "grant"
 	}
-	if v, ok := special[e]; ok {
-		return v
-	}
-	return "use"
+	return verbs[op]
 }
 
 func name(e access.Entity) string {

@@ -59,7 +59,7 @@ func (s *Service) GrantRole(ctx context.Context, in GrantRoleInput) (*RoleGrantP
 		if err != nil {
 			return err
 		}
-		if _, err := permit.Check(ctx, access.Special, access.Role, access.Object{ID: r.ID}); err != nil {
+		if _, err := permit.Check(ctx, access.Grant, access.Role, access.Object{ID: r.ID}); err != nil {
 			return err
 		}
 		if err := holder(ctx, tx, in.User); err != nil {
@@ -102,7 +102,7 @@ func (s *Service) RevokeRole(ctx context.Context, in RevokeRoleInput) (*RevokeRo
 	if err != nil {
 		return nil, permit.Missing(err, "grant", "id")
 	}
-	if _, err := permit.Check(ctx, access.Special, access.Role, access.Object{ID: r.ID}); err != nil {
+	if _, err := permit.Check(ctx, access.Grant, access.Role, access.Object{ID: r.ID}); err != nil {
 		return nil, err
 	}
 	if err := s.client.RoleGrant.DeleteOne(g).Exec(ctx); err != nil && !ent.IsNotFound(err) {

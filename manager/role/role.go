@@ -204,8 +204,8 @@ func called(name, description *string, allows []Permission) (access.Permissions,
 			return nil, problem.Invalid(fmt.Sprintf("allows[%d].operations", i), "must not be empty")
 		}
 		for _, op := range p.Operations {
-			if !slices.Contains(access.Operations(), op) {
-				return nil, problem.Invalid(fmt.Sprintf("allows[%d].operations", i), "%q is not an operation", op)
+			if !access.Applies(op, p.Entity) {
+				return nil, problem.Invalid(fmt.Sprintf("allows[%d].operations", i), "%q is not an operation on %s", op, p.Entity)
 			}
 		}
 		for _, op := range access.Operations() {

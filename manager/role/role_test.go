@@ -40,7 +40,7 @@ func (w world) as(t *testing.T, u *ent.User) context.Context {
 	v := w.Viewer(t, u)
 	system := viewer.SystemContext(t.Context())
 	for _, g := range w.Client.RoleGrant.Query().Where(rolegrant.UserID(u.ID)).WithRole().AllX(system) {
-		v.Grants = append(v.Grants, access.Grant{Scope: access.Scope(g.Scope), ID: g.ScopeID, Permissions: g.Edges.Role.Permissions})
+		v.Grants = append(v.Grants, access.RoleGrant{Scope: access.Scope(g.Scope), ID: g.ScopeID, Permissions: g.Edges.Role.Permissions})
 	}
 	return viewer.With(t.Context(), v)
 }
@@ -166,7 +166,7 @@ func TestScopesOfGrants(t *testing.T) {
 // neither by a grant nor by changing a role that is granted.
 func TestNobodyGrantsMoreThanHeHas(t *testing.T) {
 	w := start(t)
-	hands := w.role(t, "hands out", on(access.Role, access.Read, access.Update, access.Special), on(access.User, access.Read))
+	hands := w.role(t, "hands out", on(access.Role, access.Read, access.Update, access.Grant), on(access.User, access.Read))
 	sessions := w.role(t, "sessions", on(access.Session, access.Read, access.Delete))
 	w.grant(t, hands, w.A.Lead, "system", uuid.Nil)
 	try := func(to rolegrant.Scope, id *uuid.UUID) error {
@@ -177,7 +177,7 @@ func TestNobodyGrantsMoreThanHeHas(t *testing.T) {
 	want(t, "on his domain", try("domain", &w.A.ID), problem.CodePermissionDenied, "role")
 	want(t, "on another project", try("project", &w.B.Project.ID), problem.CodeNotFound, "scopeId")
 	want(t, "on the project he leads", try("project", &w.A.Project.ID), "", "")
-	more := []role.Permission{on(access.Session, access.Read, access.Delete, access.Special)}
+	more := []role.Permission{on(access.Session, access.Read, access.Delete, access.Enter)}
 	_, err := w.UpdateRole(w.as(t, w.A.Lead), role.UpdateRoleInput{ID: sessions.ID, Allows: more})
 	want(t, "a role that is granted made larger", err, problem.CodePermissionDenied, "role")
 	less := []role.Permission{on(access.Session, access.Read)}
@@ -187,7 +187,7 @@ func TestNobodyGrantsMoreThanHeHas(t *testing.T) {
 	if !slices.Contains(w.ids, w.A.Loner.ID) {
 		t.Error("its holder goes on as before")
 	}
-	_, err = w.UpdateRole(w.as(t, w.A.Lead), role.UpdateRoleInput{ID: hands.ID, Allows: []role.Permission{on(access.Domain, access.Operations()...)}})
+	_, err = w.UpdateRole(w.as(t, w.A.Lead), role.UpdateRoleInput{ID: hands.ID, Allows: []role.Permission{on(access.Domain, access.OperationsOn(access.Domain)...)}})
 	want(t, "one's own role", err, problem.CodePermissionDenied, "role")
 	_, err = w.GrantRole(w.as(t, w.A.Loner), role.GrantRoleInput{Role: sessions.ID, User: w.A.Loner.ID, Scope: "project", ScopeID: &w.A.Project.ID})
 	want(t, "by who only holds it", err, problem.CodePermissionDenied, "")
@@ -238,7 +238,7 @@ func TestPermissionsOfUsers(t *testing.T) {
 		{"by the domain admin", w.A.Admin, w.A.Member, []access.Operation{access.Read, access.Create, access.Update, access.Delete}},
 		{"a superadmin by the domain admin", w.A.Admin, w.Superadmin, []access.Operation{access.Read}},
 		{"by a monitor", w.Monitor, w.A.Member, []access.Operation{access.Read}},
-		{"by a superadmin", w.Superadmin, w.A.Member, []access.Operation{access.Read, access.Create, access.Update, access.Delete, access.Special}},
+		{"by a superadmin", w.Superadmin, w.A.Member, []access.Operation{access.Read, access.Create, access.Update, access.Delete, access.Impersonate}},
 		{"by a custom role", w.A.Loner, w.A.Member, []access.Operation{access.Read, access.Update}},
 		{"a superadmin by a custom role", w.A.Loner, w.Superadmin, []access.Operation{access.Read}},
 	} {

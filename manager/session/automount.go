@@ -39,7 +39,7 @@ func (s *Service) checkAutoMounts(ctx context.Context, v *viewer.Viewer, in Crea
 			if (f.ProjectID == nil) != own || slices.ContainsFunc(spec.mounts, taken) || len(spec.mounts) >= maxMounts {
 				continue
 			}
-			if permit.Inside(ctx, access.Special, f) != nil {
+			if permit.Inside(ctx, access.ReadFiles, f) != nil {
 				continue
 			}
 			err := s.Volumes.Allow(ctx, f, access.VolumeMount)
@@ -49,7 +49,7 @@ func (s *Service) checkAutoMounts(ctx context.Context, v *viewer.Viewer, in Crea
 			if err != nil {
 				return err
 			}
-			readOnly := permit.Inside(ctx, access.Write, f) != nil || s.Volumes.Allow(ctx, f, access.VolumeUpload) != nil
+			readOnly := permit.Inside(ctx, access.WriteFiles, f) != nil || s.Volumes.Allow(ctx, f, access.VolumeUpload) != nil
 			spec.mounts = append(spec.mounts, mount{folder: f.ID, target: target, readOnly: readOnly})
 		}
 	}

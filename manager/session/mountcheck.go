@@ -70,13 +70,13 @@ func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSe
 // readOnly reports whether a folder is mounted read-only: if the request wants that, or
 // the viewer may only read the folder.
 func readOnly(ctx context.Context, field string, f *ent.Vfolder, want *bool) (bool, error) {
-	if err := permit.Inside(ctx, access.Special, f); err != nil {
+	if err := permit.Inside(ctx, access.ReadFiles, f); err != nil {
 		return false, err
 	}
 	if want != nil && *want {
 		return true, nil
 	}
-	if permit.Inside(ctx, access.Write, f) == nil {
+	if permit.Inside(ctx, access.WriteFiles, f) == nil {
 		return false, nil
 	}
 	if want != nil {

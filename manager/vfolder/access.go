@@ -116,9 +116,9 @@ func loss(v *viewer.Viewer, f *ent.Vfolder, write bool) Loss {
 		return lostInactive
 	}
 	e, on, _ := permit.Of(f)
-	reads := v.May(access.Special, e, on)
+	reads := v.May(access.ReadFiles, e, on)
 	switch {
-	case reads && (!write || v.May(access.Write, e, on)):
+	case reads && (!write || v.May(access.WriteFiles, e, on)):
 		return ""
 	case reads:
 		return lostReadWrite

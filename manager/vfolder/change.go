@@ -186,5 +186,5 @@ func (s *Service) copyable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, err
 	if err != nil {
 		return nil, err
 	}
-	return f, s.changeable(ctx, f, access.VolumeDownload, access.Special)
+	return f, s.changeable(ctx, f, access.VolumeDownload, access.ReadFiles)
 }

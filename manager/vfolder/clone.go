@@ -43,7 +43,7 @@ func (s *Service) CloneVfolder(ctx context.Context, in CloneVfolderInput) (*Vfol
 	if from.Path == "" {
 		return nil, problem.NotFound("folder").WithField("id")
 	}
-	if err := s.changeable(ctx, from, access.VolumeDownload, access.Special); err != nil {
+	if err := s.changeable(ctx, from, access.VolumeDownload, access.ReadFiles); err != nil {
 		return nil, err
 	}
 	vol := from.Edges.QuotaScope.Edges.Volume

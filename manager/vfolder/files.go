@@ -198,7 +198,7 @@ func mayUse(ctx context.Context, f *ent.Vfolder) error {
 	if f == nil {
 		return problem.NotFound("folder").WithField("vfolder")
 	}
-	return permit.Inside(ctx, access.Special, f)
+	return permit.Inside(ctx, access.ReadFiles, f)
 }
 
 // writable returns the folder if the viewer can upload to it and its volume allows uploads;
@@ -208,7 +208,7 @@ func (s *Service) writable(ctx context.Context, id uuid.UUID) (*ent.Vfolder, err
 	if err != nil {
 		return nil, err
 	}
-	if err := permit.To(ctx, access.Write, f); err != nil {
+	if err := permit.To(ctx, access.WriteFiles, f); err != nil {
 		return nil, err
 	}
 	return f, s.Allow(ctx, f, access.VolumeUpload)

@@ -84,7 +84,7 @@ func (s *Service) grantee(ctx context.Context, in SetVolumeGrantInput) (predicat
 	if _, err := s.volume(ctx, &in.Volume); err != nil {
 		return nil, err
 	}
-	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: in.Volume}); err != nil {
+	if _, err := permit.Check(ctx, access.Grant, access.Volume, access.Object{ID: in.Volume}); err != nil {
 		return nil, err
 	}
 	holders, field := 0, ""
@@ -137,7 +137,7 @@ func (s *Service) RemoveVolumeGrant(ctx context.Context, in RemoveVolumeGrantInp
 	if err != nil {
 		return nil, err
 	}
-	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: g.VolumeID}); err != nil {
+	if _, err := permit.Check(ctx, access.Grant, access.Volume, access.Object{ID: g.VolumeID}); err != nil {
 		return nil, err
 	}
 	if err := s.Client.VolumeGrant.DeleteOne(g).Exec(ctx); err != nil && !ent.IsNotFound(err) {

@@ -37,7 +37,7 @@ type RemoveOrphanPayload struct {
 
 // RemoveOrphan deletes an orphan permanently, in a task.
 func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*RemoveOrphanPayload, error) {
-	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: in.Volume}); err != nil {
+	if _, err := permit.Check(ctx, access.Grant, access.Volume, access.Object{ID: in.Volume}); err != nil {
 		return nil, err
 	}
 	vol, err := s.volume(ctx, &in.Volume)

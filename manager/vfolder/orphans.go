@@ -57,7 +57,7 @@ type search struct {
 // Orphans returns the quota scopes and folders on a volume that have no row, and the rows
 // whose folder is missing.
 func (s *Service) Orphans(ctx context.Context, vol *ent.Volume) (*VolumeOrphans, error) {
-	if _, err := permit.Check(ctx, access.Special, access.Volume, access.Object{ID: vol.ID}); err != nil {
+	if _, err := permit.Check(ctx, access.Grant, access.Volume, access.Object{ID: vol.ID}); err != nil {
 		return nil, err
 	}
 	p, err := s.reach(vol.Name)

@@ -91,7 +91,7 @@ func (s *Service) opens(ctx context.Context) (*storagepb.ListResponse, error) {
 		out.Folders = append(out.Folders, &storagepb.OpenFolder{
 			Folder: folderRef(f), Path: paths[f.ID],
 			Read:  slices.Contains(may, access.VolumeDownload),
-			Write: slices.Contains(may, access.VolumeUpload) && permit.To(ctx, access.Write, f) == nil,
+			Write: slices.Contains(may, access.VolumeUpload) && permit.To(ctx, access.WriteFiles, f) == nil,
 		})
 	}
 	return out, nil

@@ -387,7 +387,7 @@ export function folder(name) {
     quotaScope: scope,
     usageMode: "general",
     permission: "read_write",
-    permissions: ["read", "update", "delete", "special", "write"],
+    permissions: ["read", "update", "delete", "read_files", "write_files"],
     usedBytes: null,
     fileCount: null,
     measuredAt: null,

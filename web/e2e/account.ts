@@ -132,7 +132,7 @@ async function prepare() {
     input: {
       name: `watch-${run}`,
       description: "Watches over the lab",
-      allows: [{ entity: "session", operations: ["read", "special"] }],
+      allows: [{ entity: "session", operations: ["read", "enter"] }],
     },
   });
   await admin.ask("mutation($input: GrantRoleInput!) { grantRole(input: $input) { grant { id } } }", {

@@ -161,7 +161,7 @@ async function roles() {
   await field(form, "Name").fill(role);
   await field(form, "Description").fill("looks after sessions");
   await form.getByLabel("everything on session", { exact: true }).check();
-  await form.getByLabel("other on session", { exact: true }).uncheck();
+  await form.getByLabel("connect on session", { exact: true }).uncheck();
   await form.getByLabel("read on project", { exact: true }).check();
   await look("role-form");
   await send(form, "Create");

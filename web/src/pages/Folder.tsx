@@ -67,7 +67,7 @@ export function Folder() {
   const send = (files: Found[]) => sendFiles({ id, name: folder.name }, path, files);
   const { quotaScope: scope } = folder;
   const ready = folder.status === "ready";
-  const writes = ready && folder.permissions.includes("write");
+  const writes = ready && folder.permissions.includes("write_files");
   const of = whose(folder, me);
   const facts = [
     folder.project ? t("project {{name}}", { name: folder.project.name }) : ownerOf(folder),

@@ -81,7 +81,7 @@ export function ObjectStorages() {
       num: true,
       cell: (s) => (
         <span className="nowrap">
-          {s.permissions.includes("special") ? (
+          {s.permissions.includes("transfer") ? (
             <>
               <Button
                 variant="subtle"

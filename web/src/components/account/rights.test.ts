@@ -6,7 +6,7 @@ describe("what a role allows", () => {
     expect(
       inWords([
         { entity: "image", operations: ["update", "read"] },
-        { entity: "session", operations: ["special", "delete"] },
+        { entity: "session", operations: ["enter", "delete"] },
       ]),
     ).toEqual([
       { on: "Sessions", may: ["stop", "connect to them"] },

@@ -34,25 +34,25 @@ const plain: Record<Operation, string> = {
   create: "create",
   update: "change",
   delete: "delete",
-  special: "use",
-  write: "write",
+  enter: "connect to them",
+  read_files: "read their files",
+  write_files: "change their files",
+  impersonate: "act as them",
+  manage_members: "choose their members",
+  grant: "manage access",
+  transfer: "list and copy their objects",
 };
 
 /** Where an operation has a name of its own. */
 const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
-  session: { create: "start", delete: "stop", special: "connect to them" },
-  vfolder: { special: "read their files", write: "change their files" },
-  user: { special: "act as them" },
-  project: { special: "choose their members" },
+  session: { create: "start", delete: "stop" },
   credential: { delete: "revoke" },
   invitation: { create: "send", delete: "revoke" },
-  role: { special: "grant" },
-  resource_group: { special: "manage access" },
-  volume: { special: "manage access" },
+  role: { grant: "grant" },
   task: { update: "cancel and retry" },
 };
 
-const order: Operation[] = ["read", "create", "update", "delete", "special", "write"];
+const order = Object.keys(plain) as Operation[];
 
 /** What a role allows, as phrases to translate: on what, and what to do with it. */
 export function inWords(

@@ -16,7 +16,7 @@ const pages = (more: Changes) => pagesOf(viewer(more)).flatMap((g) => g.pages.ma
 
 it("shows nothing to who administers nothing", () => {
   expect(seesSome(viewer({ memberships: [member(false)] }))).toBe(false);
-  expect(seesSome(viewer({ roleGrants: [grant("vfolder", "read", "special")] }))).toBe(false);
+  expect(seesSome(viewer({ roleGrants: [grant("vfolder", "read", "read_files")] }))).toBe(false);
 });
 
 it("shows a project admin his projects alone", () =>

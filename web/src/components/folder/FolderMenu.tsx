@@ -58,10 +58,10 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
           <Menu.Dropdown>
             {owns ? <Menu.Item onClick={() => setOpen("settings")}>{t("Rename and settings")}</Menu.Item> : null}
             <Menu.Item onClick={() => setOpen("clone")}>{t("Clone")}</Menu.Item>
-            {folder.permissions.includes("write") ? (
+            {folder.permissions.includes("write_files") ? (
               <Menu.Item onClick={() => setOpen("import")}>{t("Import from an object storage")}</Menu.Item>
             ) : null}
-            {folder.permissions.includes("special") ? (
+            {folder.permissions.includes("read_files") ? (
               <Menu.Item onClick={() => setOpen("export")}>{t("Export to an object storage")}</Menu.Item>
             ) : null}
             {handsOver ? (

@@ -55,7 +55,7 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
   const [refused, setRefused] = useState<Refusal[]>([]);
   /** What has moved is not moved again when one tries the rest once more. */
   const [left, setLeft] = useState(paths);
-  const found = nodesOf(data?.vfolders).filter((f) => f.id === folder.id || f.permissions.includes("write"));
+  const found = nodesOf(data?.vfolders).filter((f) => f.id === folder.id || f.permissions.includes("write_files"));
   const targets: { id: string; name: string }[] = found.some((f) => f.id === chosen.id) ? found : [chosen, ...found];
   const here = chosen.id === folder.id;
   const items = into(left, directory, here);

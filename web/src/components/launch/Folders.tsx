@@ -17,7 +17,7 @@ interface Props {
   error?: string;
 }
 
-const writes = (f: Offered) => f.permissions.includes("write");
+const writes = (f: Offered) => f.permissions.includes("write_files");
 
 /** Which folders appear in the session, each below /home/work. */
 export function Folders({ all, chosen, onChoose, error }: Props) {
@@ -34,7 +34,7 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
         tabIndex={all.length > 5 ? 0 : undefined}
       >
         {all
-          .filter((f) => f.permissions.includes("special"))
+          .filter((f) => f.permissions.includes("read_files"))
           .map((f) => (
             <div key={f.id} className="row">
               <Checkbox

@@ -48,7 +48,7 @@ export function TransferDialog({ way, folder, at = "", onClose, onDone }: Props)
   const [browsing, setBrowsing] = useState(false);
 
   const all = nodesOf(data?.objectStorages).filter(
-    (s) => s.permissions.includes("special") && (way === "import" || !s.readOnly),
+    (s) => s.permissions.includes("transfer") && (way === "import" || !s.readOnly),
   );
   const storage = all.find((s) => s.id === chosen) ?? (all.length === 1 ? all[0] : undefined);
   const into = way === "import";

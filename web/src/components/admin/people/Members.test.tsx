@@ -26,7 +26,7 @@ it("lists administrators first, and offers no changes to members", async () => {
 });
 
 it("lets those who may choose members remove one, after a confirmation", async () => {
-  const { api, user } = await stage(<Members project={project(["read", "special"])} />, {
+  const { api, user } = await stage(<Members project={project(["read", "manage_members"])} />, {
     viewer: viewerAs("admin"),
     answers: { removeMembership: { project: { __typename: "Project", id: "p1" } } },
   });

@@ -22,7 +22,7 @@ export function Members({ project }: { project: OneProject }) {
   const [q, setQ] = useState("");
   const [all, setAll] = useState(false);
   const [going, setGoing] = useState<Member | null>(null);
-  const chooses = may(project, "special");
+  const chooses = may(project, "manage_members");
   const sorted = [...project.memberships].sort(
     (a, b) => Number(b.admin) - Number(a.admin) || a.user.email.localeCompare(b.user.email),
   );

@@ -1,9 +1,10 @@
+import type { graphql } from "../../../api/graphql";
 import type { Viewer } from "../../../hooks/useViewer";
 import { words } from "../../../words";
 import { isSuper } from "../nav";
 import type { Role } from "./userdraft";
 
-type Operation = "read" | "create" | "update" | "delete" | "special" | "write";
+type Operation = ReturnType<typeof graphql.scalar<"AccessOperation">>;
 
 export const may = (object: { permissions: readonly Operation[] } | null | undefined, op: Operation) =>
   object?.permissions.includes(op) ?? false;

@@ -31,7 +31,7 @@ const kinds = ["domain", "project", "user", "keypair"] as const;
 
 /** To whom a group is granted, with the ways to grant it and to take it back. */
 export function GroupGrants({ group, onDone }: { group: Group; onDone: () => void }) {
-  const special = group.permissions.includes("special");
+  const grants = group.permissions.includes("grant");
   const { run, busy, failure, clear } = useAction(Revoke);
   const [granting, setGranting] = useState(false);
   const [going, setGoing] = useState<Held | null>(null);
@@ -46,7 +46,7 @@ export function GroupGrants({ group, onDone }: { group: Group; onDone: () => voi
     <Part
       title={t("Granted to")}
       aside={
-        special ? (
+        grants ? (
           <Button variant="light" onClick={() => setGranting(true)}>
             {t("Grant")}
           </Button>
@@ -63,7 +63,7 @@ export function GroupGrants({ group, onDone }: { group: Group; onDone: () => voi
           {group.grants.map((g) => (
             <li key={g.id}>
               <span>{spoken(g)}</span>
-              {special ? (
+              {grants ? (
                 <Button
                   className="push"
                   variant="subtle"

@@ -33,7 +33,7 @@ const phrases: Record<Scope, string> = {
 
 /** Who holds a role, and where. */
 export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void }) {
-  const may = role.permissions.includes("special");
+  const may = role.permissions.includes("grant");
   const names = useNames(role.grants.map((g) => g.scopeId));
   const { run, busy, failure, clear } = useAction(RevokeRole);
   const [granting, setGranting] = useState(false);

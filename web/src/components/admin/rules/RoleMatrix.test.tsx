@@ -20,12 +20,12 @@ const box = (name: string) => document.querySelector<HTMLInputElement>(`[aria-la
 const allowed = () => JSON.parse(screen.getByRole("status").textContent ?? "") as Allows;
 
 it("allows and forbids one operation, a row and a column", async () => {
-  const { user } = await stage(<Editor begin={[{ entity: "session", operations: ["read", "special"] }]} />);
+  const { user } = await stage(<Editor begin={[{ entity: "session", operations: ["read", "enter"] }]} />);
   await screen.findByRole("status");
-  await user.click(box("other on session"));
+  await user.click(box("connect on session"));
   expect(allowed()).toEqual([{ entity: "session", operations: ["read"] }]);
   await user.click(box("everything on folder"));
-  expect(allowed().find((a) => a.entity === "vfolder")?.operations).toContain("write");
+  expect(allowed().find((a) => a.entity === "vfolder")?.operations).toContain("write_files");
   await user.click(box("read on all types"));
   expect(allowed().every((a) => a.operations.includes("read"))).toBe(true);
   expect(allowed().find((a) => a.entity === "registry")?.operations).toEqual(["read"]);

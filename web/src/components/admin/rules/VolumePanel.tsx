@@ -29,7 +29,7 @@ const RemoveGrant = graphql(
 /** What the folders of one volume may be used for, and by whom. */
 export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClose: () => void; onDone: () => void }) {
   const viewer = useViewer();
-  const may = volume.permissions.includes("special");
+  const may = volume.permissions.includes("grant");
   const { run, busy, failure, clear } = useAction(RemoveGrant);
   const [edited, setEdited] = useState<VolumeGrant | "new" | null>(null);
   const [going, setGoing] = useState<VolumeGrant | null>(null);

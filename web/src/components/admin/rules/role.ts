@@ -28,6 +28,7 @@ export const entities = [
   "registry",
   "image",
   "volume",
+  "object_storage",
   "session",
   "vfolder",
   "task",
@@ -35,25 +36,23 @@ export const entities = [
   "system",
 ] as const satisfies readonly Entity[];
 
-export const operations = [
-  "read",
-  "create",
-  "update",
-  "delete",
-  "special",
-  "write",
-] as const satisfies readonly Operation[];
+/** The operations that every kind of object has. */
+export const general = ["read", "create", "update", "delete"] as const satisfies readonly Operation[];
 
-/** What special is, where it is something. */
-export const special: Partial<Record<Entity, string>> = {
-  project: "manage members",
-  user: "act as the user",
-  role: "grant the role",
-  resource_group: "manage access",
-  volume: "manage access",
-  session: "connect to it",
-  vfolder: "read the files",
+/** The operations that only some kinds of objects have. */
+export const own: Partial<Record<Entity, readonly Operation[]>> = {
+  project: ["manage_members"],
+  user: ["impersonate"],
+  role: ["grant"],
+  resource_group: ["grant"],
+  volume: ["grant"],
+  object_storage: ["transfer"],
+  session: ["enter"],
+  vfolder: ["read_files", "write_files"],
 };
+
+/** The operations of a kind of object, in the order in which they are shown. */
+export const operationsOf = (entity: Entity): readonly Operation[] => [...general, ...(own[entity] ?? [])];
 
 /** Kinds whose objects can be named one by one. */
 export const single = new Set<Entity>([
@@ -79,15 +78,11 @@ export type Ticks = Readonly<Partial<Record<Entity, ReadonlySet<Operation>>>>;
 export const ticksOf = (allows: Allows): Ticks =>
   Object.fromEntries(allows.map((a) => [a.entity, new Set(a.operations)]));
 
-/** Whether a box stands for something: special means nothing for most kinds, and files are written in folders. */
-export const meant = (entity: Entity, op: Operation) =>
-  op === "special" ? entity in special : op !== "write" || entity === "vfolder";
-
 export function tick(ticks: Ticks, entity: Entity, ops: readonly Operation[], on: boolean): Ticks {
   const next = new Set(ticks[entity]);
   for (const op of ops) {
-    if (!on) next.delete(op);
-    else if (meant(entity, op)) next.add(op);
+    if (on) next.add(op);
+    else next.delete(op);
   }
   return { ...ticks, [entity]: next };
 }
@@ -95,25 +90,22 @@ export function tick(ticks: Ticks, entity: Entity, ops: readonly Operation[], on
 /** What is sent: kinds and operations in their order, without those that allow nothing. */
 export const allowsOf = (ticks: Ticks): Allows =>
   entities.flatMap((entity) => {
-    const list = operations.filter((op) => ticks[entity]?.has(op));
+    const list = operationsOf(entity).filter((op) => ticks[entity]?.has(op));
     return list.length > 0 ? [{ entity, operations: list }] : [];
   });
 
-/** Whether all, some or none of what a row or column stands for is ticked. */
-export function state(ticks: Ticks, of: readonly Entity[], ops: readonly Operation[]): "all" | "some" | "none" {
-  let on = 0;
-  let all = 0;
-  for (const entity of of)
-    for (const op of ops) {
-      if (!meant(entity, op)) continue;
-      all++;
-      if (ticks[entity]?.has(op)) on++;
-    }
-  return on === 0 ? "none" : on === all ? "all" : "some";
+/** Whether all, some or none of the operations on some kinds of objects are ticked. */
+export function state(
+  ticks: Ticks,
+  of: readonly Entity[],
+  ops: (entity: Entity) => readonly Operation[],
+): "all" | "some" | "none" {
+  const on = of.flatMap((entity) => ops(entity).map((op) => ticks[entity]?.has(op) ?? false));
+  return on.every(Boolean) ? "all" : on.some(Boolean) ? "some" : "none";
 }
 
 /** What one kind allows, short: everything, or its operations. */
 export const brief = (entity: Entity, ops: readonly Operation[]): readonly (Operation | "everything")[] =>
-  operations.every((op) => !meant(entity, op) || ops.includes(op))
+  operationsOf(entity).every((op) => ops.includes(op))
     ? ["everything"]
-    : operations.filter((op) => ops.includes(op));
+    : operationsOf(entity).filter((op) => ops.includes(op));
