@@ -63,7 +63,7 @@ type initProcess struct {
 func (in *initProcess) bootstrap() int {
 	command := []string{BootstrapPath}
 	if !hasInterpreter(BootstrapPath) {
-		shell, err := findShell()
+		shell, err := FindShell()
 		if err != nil {
 			return complain(exitNotFound, "bootstrap script: %v", err)
 		}

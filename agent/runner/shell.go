@@ -8,7 +8,7 @@ import (
 
 // Shell replaces the process by the image's shell: $SHELL, or the first available of a list.
 func Shell() int {
-	shell, err := findShell()
+	shell, err := FindShell()
 	if err != nil {
 		return complain(exitNotFound, "%v", err)
 	}
@@ -16,8 +16,8 @@ func Shell() int {
 	return complain(exitNotExecutable, "%s: %v", shell[0], err)
 }
 
-// findShell returns the path of the shell and its arguments.
-func findShell() ([]string, error) {
+// FindShell returns the path of the shell and its arguments, and an error if the image has none.
+func FindShell() ([]string, error) {
 	for _, shell := range [][]string{
 		{os.Getenv("SHELL")}, {"/bin/bash"}, {"/usr/bin/bash"}, {"/bin/sh"}, {"/bin/busybox", "sh"},
 	} {

@@ -22,6 +22,9 @@ if [[ ${1:-} ]]; then
     strace                           # tests that downloads are sent by the kernel
     litmus rclone openssh-client     # WebDAV and SFTP clients
     openssh-sftp-server              # what SFTP is measured beside
+    openssh-server                   # the server that the runner's SSH is compared with
+    dropbear-bin putty-tools lftp sshfs rsync  # SSH clients
+    python3-paramiko python3-asyncssh xauth    # SSH clients, and X11 forwarding
     chromium fonts-dejavu-core       # browser tests
   )
 fi

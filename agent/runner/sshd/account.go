@@ -1,0 +1,75 @@
+package sshd
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// account is the user of the container, with the environment of their processes.
+type account struct {
+	home string
+	env  []string
+}
+
+// accountOf completes the environment of the container by the variables of a login. The image's
+// own values win.
+func accountOf(env []string) account {
+	env = append([]string(nil), env...)
+	name, home := passwd("/etc/passwd", os.Getuid())
+	for _, v := range []struct{ name, value string }{{"USER", name}, {"LOGNAME", name}, {"HOME", home}} {
+		if value(env, v.name) == "" && v.value != "" {
+			env = environ(env, v.name, v.value)
+		}
+	}
+	home = value(env, "HOME")
+	if st, err := os.Stat(home); err != nil || !st.IsDir() {
+		home = "/"
+	}
+	return account{home: home, env: env}
+}
+
+// Home returns the directory in which commands and files start. The caller of Serve makes it the
+// working directory of the process.
+func Home() string { return accountOf(os.Environ()).home }
+
+// passwd returns a user's name and home. A user who is not listed has the number as their name and
+// the root directory as their home.
+func passwd(path string, uid int) (name, home string) {
+	name, home = strconv.Itoa(uid), "/"
+	f, err := os.Open(path)
+	if err != nil {
+		return name, home
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		p := strings.Split(lines.Text(), ":")
+		if len(p) >= 7 && p[2] == strconv.Itoa(uid) {
+			return p[0], p[5]
+		}
+	}
+	return name, home
+}
+
+func value(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// ours are variables whose values come from this server, so a client cannot send them. Every other
+// variable reaches only the user's own process.
+var ours = map[string]bool{
+	"SSH_CLIENT": true, "SSH_CONNECTION": true, "SSH_TTY": true, "SSH_AUTH_SOCK": true, "SSH_ORIGINAL_COMMAND": true,
+	"DISPLAY": true, "XAUTHORITY": true, "HOME": true, "USER": true, "LOGNAME": true, "SHELL": true,
+}
+
+// settable reports whether a client can set a variable.
+func settable(name, value string) bool {
+	return name != "" && !strings.ContainsAny(name, "=\x00") && !strings.Contains(value, "\x00") &&
+		!ours[name]
+}
