@@ -33,7 +33,9 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		program = filepath.Join(dir, "berth-runner")
 		var out []byte
-		if out, err = exec.Command("go", "build", "-o", program, "github.com/berthhq/berth/cmd/berth-runner").CombinedOutput(); err != nil {
+		build := exec.Command("go", "build", "-trimpath", "-o", program, "github.com/berthhq/berth/cmd/berth-runner")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // static, for an empty image
+		if out, err = build.CombinedOutput(); err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
 	}
