@@ -11,6 +11,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/sshserver"
 )
 
 const (
@@ -35,7 +37,7 @@ type clientKey struct{}
 // serveConn serves one connection.
 func (d *Server) serveConn(ctx context.Context, raw net.Conn, from string) {
 	user := ""
-	defer func() { d.guard.leave(from, user) }()
+	defer func() { d.guard.Leave(from, user) }()
 	defer raw.Close()
 	defer context.AfterFunc(ctx, func() { raw.Close() })()
 	began := time.Now()
@@ -47,7 +49,7 @@ func (d *Server) serveConn(ctx context.Context, raw net.Conn, from string) {
 		return
 	}
 	client := server.Permissions.ExtraData[clientKey{}].(Client)
-	if !d.guard.addUser(client.User()) {
+	if !d.guard.AddUser(client.User()) {
 		d.log.Info("SSH connection refused", "from", from, "user", client.User(), "reason", "too many connections of the user")
 		return
 	}
@@ -67,30 +69,16 @@ func (d *Server) serveConn(ctx context.Context, raw net.Conn, from string) {
 
 // config returns the SSH configuration of a connection, with its login methods.
 func (d *Server) config(ctx context.Context, from string) *ssh.ServerConfig {
-	c := &ssh.ServerConfig{
-		Config: ssh.Config{
-			KeyExchanges: []string{ssh.KeyExchangeMLKEM768X25519, ssh.KeyExchangeCurve25519, ssh.KeyExchangeECDHP256, ssh.KeyExchangeECDHP384},
-			// The client chooses the cipher. OpenSSH would choose ChaCha20-Poly1305, which
-			// costs twice as much as AES in Go.
-			Ciphers: []string{ssh.CipherAES128GCM, ssh.CipherAES256GCM, ssh.CipherAES128CTR, ssh.CipherAES256CTR},
-			MACs:    []string{ssh.HMACSHA256ETM, ssh.HMACSHA512ETM},
-		},
-		PublicKeyAuthAlgorithms: []string{
-			ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
-			ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
-		},
-		ServerVersion: "SSH-2.0-Berth", MaxAuthTries: maxTries,
-	}
-	c.AddHostKey(d.host)
+	c := sshserver.Config(d.host)
 	c.PasswordCallback = func(who ssh.ConnMetadata, secret []byte) (*ssh.Permissions, error) {
-		if d.guard.blocked(from, who.User(), time.Now()) {
+		if d.guard.Blocked(from, who.User(), time.Now()) {
 			return nil, fmt.Errorf("too many wrong passwords: %w", errdefs.ErrPermissionDenied)
 		}
 		g, err := d.cfg.Password(ctx, caller(who), string(secret))
 		if errdefs.IsUnauthorized(err) {
-			d.guard.failed(from, who.User(), time.Now())
+			d.guard.Failed(from, who.User(), time.Now())
 		} else if err == nil {
-			d.guard.loggedIn(from, who.User())
+			d.guard.LoggedIn(from, who.User())
 		}
 		return d.permissions(g, err)
 	}

@@ -16,7 +16,14 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/sshserver"
 )
+
+// limits of the server. rclone opens a dozen connections.
+var limits = sshserver.Limits{Connections: 500, Strangers: 64, PerAddress: 64, PerUser: 32}
+
+const maxChannels = 10 // of one connection; the default of OpenSSH
 
 // Caller describes a connection that wants to log in.
 type Caller struct {
@@ -51,17 +58,17 @@ type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	host     ssh.Signer
-	guard    *guard
+	guard    *sshserver.Guard
 	timeouts timeouts
 }
 
 // New reads the host key, or generates it.
 func New(cfg Config) (*Server, error) {
-	host, err := hostKey(filepath.Join(cfg.Dir, "sftp_host_ed25519_key"))
+	host, err := sshserver.HostKey(filepath.Join(cfg.Dir, "sftp_host_ed25519_key"))
 	if err != nil {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
-	return &Server{cfg: cfg, log: cfg.Logger, host: host, guard: newGuard(), timeouts: timeouts{handshake, idle, slow}}, nil
+	return &Server{cfg: cfg, log: cfg.Logger, host: host, guard: sshserver.NewGuard(limits), timeouts: timeouts{handshake, idle, slow}}, nil
 }
 
 // Fingerprint returns the fingerprint of the host key, which users compare before they trust
@@ -95,8 +102,8 @@ func (d *Server) Serve(ctx context.Context, l net.Listener) error {
 		case err != nil:
 			return fmt.Errorf("accept SSH connections: %w", err)
 		}
-		from := network(c.RemoteAddr())
-		if why := d.guard.enter(from, time.Now()); why != "" {
+		from := sshserver.Network(c.RemoteAddr())
+		if why := d.guard.Enter(from, time.Now()); why != "" {
 			d.log.Info("SSH connection refused", "from", from, "reason", why)
 			// Lines before the identification string are allowed (RFC 4253, 4.2). The send
 			// buffer of a new connection has space for one, so the write does not block.

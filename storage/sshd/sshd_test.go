@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/containerd/errdefs"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/berthhq/berth/internal/sshserver"
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
@@ -154,7 +154,7 @@ func ends(t *testing.T, c io.Reader) {
 func TestConnectionsOfOneUser(t *testing.T) {
 	h := newHouse(t, nil)
 	var all []*ssh.Client
-	for range maxOf {
+	for range limits.PerUser {
 		c, err := h.enter(t, "ann")
 		if err == nil {
 			err = serves(c)
@@ -190,7 +190,7 @@ func TestStrangersAreFewAndLeave(t *testing.T) {
 		return c
 	}
 	var last net.Conn
-	for range maxFrom {
+	for range limits.PerAddress {
 		last = knock()
 	}
 	var said string
@@ -207,9 +207,8 @@ func TestStrangersAreFewAndLeave(t *testing.T) {
 	h = newHouse(t, &timeouts{handshake: 100 * time.Millisecond, idle: long, slow: long})
 	ends(t, knock())
 	wait.Until(t, "nobody is there", func() bool {
-		h.guard.mu.Lock()
-		defer h.guard.mu.Unlock()
-		return h.guard.open == 0 && h.guard.strangers == 0 && len(h.guard.from) == 0
+		open, strangers := h.guard.Counts()
+		return open == 0 && strangers == 0
 	})
 }
 
@@ -310,13 +309,11 @@ func TestTries(t *testing.T) {
 	h.mu.Lock()
 	shown := h.shown
 	h.mu.Unlock()
-	if shown == 0 || shown > maxTries {
+	if shown == 0 || shown > sshserver.MaxTries {
 		t.Errorf("%d passwords were looked at in one connection", shown)
 	}
 	guessed := func() int {
-		h.guard.mu.Lock()
-		defer h.guard.mu.Unlock()
-		return len(h.guard.wrong["127.0.0.1"])
+		return h.guard.Wrong("127.0.0.1")
 	}
 	if guessed() != shown {
 		t.Errorf("%d of %d count", guessed(), shown)
@@ -336,8 +333,8 @@ func TestTries(t *testing.T) {
 	if c, err := h.enter(t, "ann", "wrong", "ann"); err != nil || serves(c) != nil {
 		t.Errorf("right at the second try: %v", err)
 	}
-	for guessed() < maxWrong-1 {
-		h.guard.failed("127.0.0.1", "eve", time.Now())
+	for guessed() < sshserver.MaxWrong-1 {
+		h.guard.Failed("127.0.0.1", "eve", time.Now())
 	}
 	if _, err := h.enter(t, "bob", "wrong", "bob"); err == nil {
 		t.Error("came in by the connection that guessed too often")
@@ -350,8 +347,8 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 	if c, err := h.enter(t, "ann", "ann"); err != nil || serves(c) != nil {
 		t.Fatal(err)
 	}
-	for range maxWrong {
-		h.guard.failed("127.0.0.1", "eve", time.Now())
+	for range sshserver.MaxWrong {
+		h.guard.Failed("127.0.0.1", "eve", time.Now())
 	}
 	if _, err := h.enter(t, "bob", "bob"); err == nil {
 		t.Error("a stranger comes in from an address that guessed too often")
@@ -410,37 +407,5 @@ func TestFewWordsBeside(t *testing.T) {
 		if words := strings.TrimSuffix(line, "\r\n"); words == "" || strings.Trim(words, words[:1]) != "" {
 			t.Errorf("told %q", line)
 		}
-	}
-}
-
-func TestHostKey(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "dir", "key")
-	first, err := hostKey(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := hostKey(path)
-	if err != nil || ssh.FingerprintSHA256(again.PublicKey()) != ssh.FingerprintSHA256(first.PublicKey()) {
-		t.Errorf("another key, or %v", err)
-	}
-	if i, err := os.Stat(path); err != nil || i.Mode() != 0o600 {
-		t.Errorf("%v %v", i, err)
-	}
-	for _, mode := range []os.FileMode{0o640, 0o604, 0o620} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := hostKey(path); err == nil {
-			t.Errorf("a key of the mode %v is used", mode)
-		}
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, 50); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := hostKey(path); err == nil {
-		t.Error("half a key is used, or another made")
 	}
 }

@@ -1,4 +1,4 @@
-package sshd
+package sshserver
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 
 func TestGuardCounts(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	enter := func(g *guard, n int, from func(int) string, known bool) (in int) {
+	enter := func(g *Guard, n int, from func(int) string, known bool) (in int) {
 		for i := range n {
-			if g.enter(from(i), now) != "" {
+			if g.Enter(from(i), now) != "" {
 				continue
 			}
 			in++
-			if known && !g.addUser(fmt.Sprint(i)) {
+			if known && !g.AddUser(fmt.Sprint(i)) {
 				t.Error("a user's first connection is refused")
 			}
 		}
@@ -34,7 +34,7 @@ func TestGuardCounts(t *testing.T) {
 		{"not logged in yet", false, other, 64},
 		{"of one address", true, one, 64},
 	} {
-		g := newGuard()
+		g := NewGuard(Limits{500, 64, 64, 32})
 		if got := enter(g, 600, c.from, c.known); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
@@ -42,23 +42,23 @@ func TestGuardCounts(t *testing.T) {
 		if c.known {
 			user = "0"
 		}
-		g.leave(c.from(0), user)
-		if why := g.enter(c.from(0), now); why != "" {
+		g.Leave(c.from(0), user)
+		if why := g.Enter(c.from(0), now); why != "" {
 			t.Errorf("%s: after one left: %s", c.name, why)
 		}
 	}
-	g := newGuard() // users are counted over all addresses
+	g := NewGuard(Limits{500, 64, 64, 32}) // users are counted over all addresses
 	for i := range 33 {
-		if why := g.enter(other(i), now); why != "" {
+		if why := g.Enter(other(i), now); why != "" {
 			t.Fatal(why)
 		}
-		if got := g.addUser("ann"); got != (i < 32) {
+		if got := g.AddUser("ann"); got != (i < 32) {
 			t.Errorf("connection %d of a user: %v", i+1, got)
 		}
 	}
-	g.leave(other(32), "") // the refused one was a stranger to the end
+	g.Leave(other(32), "") // the refused one was a stranger to the end
 	for i := range 32 {
-		g.leave(other(i), "ann")
+		g.Leave(other(i), "ann")
 	}
 	if g.open != 0 || g.strangers != 0 || len(g.from) != 0 || len(g.of) != 0 {
 		t.Errorf("all have left, but %d, %d, %v, %v", g.open, g.strangers, g.from, g.of)
@@ -66,37 +66,37 @@ func TestGuardCounts(t *testing.T) {
 }
 
 func TestGuardOfGuesses(t *testing.T) {
-	g, now := newGuard(), time.Unix(1e9, 0)
+	g, now := NewGuard(Limits{500, 64, 64, 32}), time.Unix(1e9, 0)
 	for i := range 50 {
-		if g.blocked("a", "eve", now) || g.enter("a", now) != "" {
+		if g.Blocked("a", "eve", now) || g.Enter("a", now) != "" {
 			t.Fatalf("refused after %d wrong passwords", i)
 		}
-		g.leave("a", "")
-		g.failed("a", "eve", now)
+		g.Leave("a", "")
+		g.Failed("a", "eve", now)
 		now = now.Add(time.Second)
 	}
-	if why := g.enter("a", now); !g.blocked("a", "eve", now) || !strings.Contains(why, "14m10s") {
+	if why := g.Enter("a", now); !g.Blocked("a", "eve", now) || !strings.Contains(why, "14m10s") {
 		t.Errorf("after 50: %q", why)
 	}
-	if g.blocked("b", "eve", now) || g.enter("b", now) != "" {
+	if g.Blocked("b", "eve", now) || g.Enter("b", now) != "" {
 		t.Error("another address is refused")
 	}
 	now = now.Add(15*time.Minute - 51*time.Second)
-	if !g.blocked("a", "eve", now) {
+	if !g.Blocked("a", "eve", now) {
 		t.Error("let in a second too early")
 	}
-	if now = now.Add(time.Second); g.blocked("a", "eve", now) {
+	if now = now.Add(time.Second); g.Blocked("a", "eve", now) {
 		t.Error("the first is old, and still it waits")
 	}
-	g.failed("a", "eve", now)
-	if !g.blocked("a", "eve", now) {
+	g.Failed("a", "eve", now)
+	if !g.Blocked("a", "eve", now) {
 		t.Error("one more is 50 again")
 	}
-	if now = now.Add(wrongWindow); g.blocked("a", "eve", now) || len(g.wrong) != 0 {
+	if now = now.Add(wrongWindow); g.Blocked("a", "eve", now) || len(g.wrong) != 0 {
 		t.Errorf("what is old is remembered: %v", g.wrong)
 	}
 	for i := range maxKept + 10 {
-		g.failed(fmt.Sprint(i), "eve", now)
+		g.Failed(fmt.Sprint(i), "eve", now)
 	}
 	if len(g.wrong) > maxKept {
 		t.Errorf("%d addresses are remembered", len(g.wrong))
@@ -115,7 +115,7 @@ func TestNetwork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := network(at); got != want {
+		if got := Network(at); got != want {
 			t.Errorf("%s counts as %s, want %s", peer, got, want)
 		}
 	}
@@ -124,25 +124,25 @@ func TestNetwork(t *testing.T) {
 // Who has logged in from an address is not locked out by others there, and their own wrong
 // passwords count for themselves.
 func TestGuardOfKnownUsers(t *testing.T) {
-	g, now := newGuard(), time.Unix(1e9, 0)
-	g.loggedIn("a", "ann")
-	for range maxWrong {
-		g.failed("a", "eve", now)
+	g, now := NewGuard(Limits{500, 64, 64, 32}), time.Unix(1e9, 0)
+	g.LoggedIn("a", "ann")
+	for range MaxWrong {
+		g.Failed("a", "eve", now)
 	}
-	if !g.blocked("a", "eve", now) || !g.blocked("a", "bob", now) {
+	if !g.Blocked("a", "eve", now) || !g.Blocked("a", "bob", now) {
 		t.Error("strangers at the address may go on")
 	}
-	if g.blocked("a", "ann", now) || g.enter("a", now) != "" {
+	if g.Blocked("a", "ann", now) || g.Enter("a", now) != "" {
 		t.Error("strangers lock out who has logged in from the address")
 	}
 	for range maxWrongKnown {
-		g.failed("a", "ann", now)
+		g.Failed("a", "ann", now)
 	}
-	if !g.blocked("a", "ann", now) {
+	if !g.Blocked("a", "ann", now) {
 		t.Errorf("%d wrong passwords for a known user", maxWrongKnown)
 	}
 	for i := range maxKept + 10 {
-		g.loggedIn(fmt.Sprint(i), "ann")
+		g.LoggedIn(fmt.Sprint(i), "ann")
 	}
 	if len(g.users) > maxKept {
 		t.Errorf("users at %d addresses are remembered", len(g.users))

@@ -1,4 +1,4 @@
-package sshd
+package sshserver
 
 import (
 	"fmt"
@@ -8,25 +8,30 @@ import (
 	"time"
 )
 
-// Limits of the server.
+// Limits of the connections of a server.
+type Limits struct {
+	Connections int
+	Strangers   int // connections that have not logged in
+	PerAddress  int
+	PerUser     int
+}
+
+// Limits of every server.
 const (
-	maxConnections = 500
-	maxStrangers   = 64 // connections that have not logged in
-	maxFrom        = 64 // connections of one address
-	maxOf          = 32 // connections of one user; rclone opens a dozen
-	maxChannels    = 10 // of one connection; the default of OpenSSH
-	maxTries       = 6  // of one connection
-	// maxWrong is the number of wrong passwords per address within the window, as on the login
+	MaxTries = 6 // logins of one connection
+	// MaxWrong is the number of wrong passwords per address within the window, as on the login
 	// page. A user who has logged in from the address has a count of their own there, so that
 	// other users of the address cannot lock them out.
-	maxWrong      = 50
+	MaxWrong      = 50
 	maxWrongKnown = 10
 	wrongWindow   = 15 * time.Minute
 	maxKept       = 10_000 // remembered addresses, and users at addresses
 )
 
-// guard counts connections and wrong passwords.
-type guard struct {
+// Guard counts connections and wrong passwords. NewGuard creates one.
+type Guard struct {
+	limits Limits
+
 	mu        sync.Mutex
 	open      int
 	strangers int
@@ -37,18 +42,33 @@ type guard struct {
 	seen      int                        // number of users in users
 }
 
-func newGuard() *guard {
-	return &guard{from: map[string]int{}, of: map[string]int{}, wrong: map[string][]time.Time{}, users: map[string]map[string]bool{}}
+// NewGuard returns a guard that has counted nothing.
+func NewGuard(l Limits) *Guard {
+	return &Guard{limits: l, from: map[string]int{}, of: map[string]int{}, wrong: map[string][]time.Time{}, users: map[string]map[string]bool{}}
 }
 
-// enter counts a connection, or returns the reason why the limit of connections is reached.
-func (g *guard) enter(from string, now time.Time) (why string) {
+// Counts returns the number of open connections, and of those that have not logged in.
+func (g *Guard) Counts() (open, strangers int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if wait := g.retryAfter(from, maxWrong, now); wait > 0 && len(g.users[from]) == 0 {
+	return g.open, g.strangers
+}
+
+// Wrong returns the number of remembered wrong passwords of an address.
+func (g *Guard) Wrong(from string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.wrong[from])
+}
+
+// Enter counts a connection, or returns the reason why the limit of connections is reached.
+func (g *Guard) Enter(from string, now time.Time) (why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if wait := g.retryAfter(from, MaxWrong, now); wait > 0 && len(g.users[from]) == 0 {
 		return fmt.Sprintf("too many wrong passwords from this address: try again in %v", wait.Round(time.Second))
 	}
-	if g.open >= maxConnections || g.strangers >= maxStrangers || g.from[from] >= maxFrom {
+	if g.open >= g.limits.Connections || g.strangers >= g.limits.Strangers || g.from[from] >= g.limits.PerAddress {
 		return "too many connections: try again later"
 	}
 	g.open++
@@ -57,8 +77,8 @@ func (g *guard) enter(from string, now time.Time) (why string) {
 	return ""
 }
 
-// leave ends the connection that enter counted; user is "" if it did not log in.
-func (g *guard) leave(from, user string) {
+// Leave ends the connection that Enter counted; user is "" if it did not log in.
+func (g *Guard) Leave(from, user string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open--
@@ -70,12 +90,12 @@ func (g *guard) leave(from, user string) {
 	}
 }
 
-// addUser counts a connection of a user, and reports whether the user has fewer than the
+// AddUser counts a connection of a user, and reports whether the user has fewer than the
 // maximum.
-func (g *guard) addUser(user string) bool {
+func (g *Guard) AddUser(user string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.of[user] >= maxOf {
+	if g.of[user] >= g.limits.PerUser {
 		return false
 	}
 	g.strangers--
@@ -89,8 +109,8 @@ func less(counts map[string]int, key string) {
 	}
 }
 
-// loggedIn records that a user has logged in from an address.
-func (g *guard) loggedIn(from, user string) {
+// LoggedIn records that a user has logged in from an address.
+func (g *Guard) LoggedIn(from, user string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.users[from][user] {
@@ -108,20 +128,20 @@ func (g *guard) loggedIn(from, user string) {
 
 // counted returns the key under which a user's wrong passwords count, and the limit within the
 // window.
-func (g *guard) counted(from, user string) (key string, most int) {
+func (g *Guard) counted(from, user string) (key string, most int) {
 	if g.users[from][user] {
 		return from + " " + user, maxWrongKnown
 	}
-	return from, maxWrong
+	return from, MaxWrong
 }
 
-// failed counts a wrong password.
-func (g *guard) failed(from, user string, now time.Time) {
+// Failed counts a wrong password.
+func (g *Guard) Failed(from, user string, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.wrong) >= maxKept {
 		for other := range g.wrong {
-			g.retryAfter(other, maxWrong, now)
+			g.retryAfter(other, MaxWrong, now)
 		}
 		if len(g.wrong) >= maxKept {
 			clear(g.wrong)
@@ -131,9 +151,9 @@ func (g *guard) failed(from, user string, now time.Time) {
 	g.wrong[key] = append(g.wrong[key], now)
 }
 
-// blocked reports whether too many wrong passwords were sent: by the user if they have logged in
+// Blocked reports whether too many wrong passwords were sent: by the user if they have logged in
 // from the address before, and otherwise by anyone else at the address.
-func (g *guard) blocked(from, user string, now time.Time) bool {
+func (g *Guard) Blocked(from, user string, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	key, most := g.counted(from, user)
@@ -142,7 +162,7 @@ func (g *guard) blocked(from, user string, now time.Time) bool {
 
 // retryAfter returns how long the next password must wait. Wrong passwords older than the window
 // are dropped.
-func (g *guard) retryAfter(key string, most int, now time.Time) time.Duration {
+func (g *Guard) retryAfter(key string, most int, now time.Time) time.Duration {
 	list := g.wrong[key]
 	for len(list) > 0 && now.Sub(list[0]) >= wrongWindow {
 		list = list[1:]
@@ -158,9 +178,9 @@ func (g *guard) retryAfter(key string, most int, now time.Time) time.Duration {
 	return list[len(list)-most].Add(wrongWindow).Sub(now)
 }
 
-// network returns the unit of addresses that is counted: a /64 for IPv6, because one host has
+// Network returns the unit of addresses that is counted: a /64 for IPv6, because one host has
 // all of it.
-func network(peer net.Addr) string {
+func Network(peer net.Addr) string {
 	at, err := netip.ParseAddrPort(peer.String())
 	if err != nil {
 		return peer.String()

@@ -1,0 +1,83 @@
+// Package sshserver has the common part of Berth's SSH servers, which are the SFTP server of the
+// storage proxy and the SSH front of the gateway: the file of the host key, the algorithms, and the
+// guard that limits connections and guesses.
+package sshserver
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/wholefile"
+)
+
+// HostKey reads the host key, which only its owner can read, or generates it. Clients refuse a
+// host whose key has changed.
+func HostKey(path string) (ssh.Signer, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeKey(path); err != nil {
+			return nil, err
+		}
+		info, err = os.Stat(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("%s has the mode %04o, wants 0600: others may have read it; remove it to make another", path, mode)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key, err := ssh.ParsePrivateKey(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return key, nil
+}
+
+// makeKey generates a key and writes the file atomically.
+func makeKey(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		return err
+	}
+	return wholefile.Write(path, pem.EncodeToMemory(block))
+}
+
+// Config returns the configuration of a server with the algorithms that it offers. The caller adds
+// the login methods.
+func Config(host ssh.Signer) *ssh.ServerConfig {
+	c := &ssh.ServerConfig{
+		Config: ssh.Config{
+			KeyExchanges: []string{ssh.KeyExchangeMLKEM768X25519, ssh.KeyExchangeCurve25519, ssh.KeyExchangeECDHP256, ssh.KeyExchangeECDHP384},
+			// The client chooses the cipher. OpenSSH would choose ChaCha20-Poly1305, which
+			// costs twice as much as AES in Go.
+			Ciphers: []string{ssh.CipherAES128GCM, ssh.CipherAES256GCM, ssh.CipherAES128CTR, ssh.CipherAES256CTR},
+			MACs:    []string{ssh.HMACSHA256ETM, ssh.HMACSHA512ETM},
+		},
+		PublicKeyAuthAlgorithms: []string{
+			ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+			ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
+		},
+		ServerVersion: "SSH-2.0-Berth", MaxAuthTries: MaxTries,
+	}
+	c.AddHostKey(host)
+	return c
+}
