@@ -28,6 +28,7 @@ var rules = []rule{
 	{"internal/viewer", []string{"internal/access"}, "who asks is a leaf, but for what he may do"},
 	{"internal/id", nil, "ids are a leaf"},
 	{"internal/lifecycle", nil, "the state machine is a leaf"},
+	{"internal/appstate", nil, "messages are a leaf"},
 	{"internal/report", []string{"internal/resource"}, "reports know amounts alone"},
 	{"internal/fixture", []string{"internal/fixture", "plugins/accelerator/acceleratorpb"}, "a simulated machine knows only the roots of a plugin"},
 	{"internal/conformance", []string{"plugins/suite"}, "the commands of suites show what any suite finds"},

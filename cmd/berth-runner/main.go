@@ -3,10 +3,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 
 	"github.com/berthhq/berth/agent/runner"
+	"github.com/berthhq/berth/agent/runner/app"
 )
 
 const usage = `berth-runner runs inside Berth's containers; the agent starts it.
@@ -16,7 +18,7 @@ const usage = `berth-runner runs inside Berth's containers; the agent starts it.
   berth-runner sshd                      serve SSH on stdin and stdout
   berth-runner scp -t|-f [OPTIONS] PATH  be the remote side of scp -O
   berth-runner log BYTES:FILES:DIR       write descriptors 3 and 4 to DIR
-`
+` + app.Usage
 
 func main() {
 	args := os.Args[1:]
@@ -29,7 +31,23 @@ func main() {
 		os.Exit(runner.Shell())
 	case len(args) == 2 && args[0] == "log":
 		os.Exit(runner.Log(args[1]))
+	case len(args) >= 1 && args[0] == "app":
+		os.Exit(app.Main(args[1:]))
+	case len(args) == 1 && args[0] == "ports":
+		os.Exit(ports())
 	}
 	fmt.Fprint(os.Stderr, usage)
 	os.Exit(2)
+}
+
+func ports() int {
+	list, err := app.Ports()
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(list)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
