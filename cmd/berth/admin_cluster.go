@@ -60,7 +60,7 @@ func (a *app) versions(found *client.Cluster) *output.Table {
 }
 
 func (a *app) describeCluster(found *client.Cluster) {
-	s := sheet{a.out}
+	s := a.sheet()
 	if found.Leader == nil {
 		s.fact("Leader", "none")
 	} else {

@@ -50,7 +50,7 @@ func (a *app) domainShow() *cobra.Command {
 
 func (a *app) showDomain(d *client.Domain) error {
 	return a.print().Print(d, func() error {
-		s := sheet{a.out}
+		s := a.sheet()
 		s.fact("Name", d.Name)
 		s.fact("ID", d.ID)
 		s.fact("State", activity(d.Active).Text)

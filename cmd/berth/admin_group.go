@@ -58,7 +58,7 @@ func (a *app) groupShow() *cobra.Command {
 			return err
 		}
 		return a.print().Print(g, func() error {
-			s := sheet{a.out}
+			s := a.sheet()
 			s.fact("Name", g.Name)
 			s.fact("ID", g.ID)
 			s.fact("State", activity(g.Active).Text)

@@ -74,7 +74,7 @@ func (a *app) idleShow() *cobra.Command {
 			return err
 		}
 		return a.print().Print(ic, func() error {
-			s := sheet{a.out}
+			s := a.sheet()
 			s.fact("Name", ic.Name)
 			s.fact("ID", ic.ID)
 			s.fact("Description", ic.Description)

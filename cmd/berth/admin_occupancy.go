@@ -36,7 +36,7 @@ func (a *app) occupancyCommand() *cobra.Command {
 }
 
 func (a *app) describeOccupancy(found *client.OccupancyAudit) error {
-	s := sheet{a.out}
+	s := a.sheet()
 	s.fact("Agents", fmt.Sprint(found.Agents))
 	for _, name := range found.Silent {
 		s.fact("Silent", name)

@@ -99,7 +99,7 @@ func (a *app) policyShow() *cobra.Command {
 			return err
 		}
 		return a.print().Print(p, func() error {
-			s := sheet{a.out}
+			s := a.sheet()
 			s.fact("Name", p.Name)
 			s.fact("ID", p.ID)
 			for _, slot := range slices.Sorted(maps.Keys(p.TotalSlots)) {

@@ -83,7 +83,7 @@ func (a *app) projectShow() *cobra.Command {
 		}
 		p := a.print()
 		return p.Print(project, func() error {
-			s := sheet{a.out}
+			s := a.sheet()
 			s.fact("Name", project.Name)
 			s.fact("ID", project.ID)
 			s.fact("Domain", project.Domain.Name)

@@ -97,7 +97,7 @@ func (a *app) roleShow() *cobra.Command {
 		}
 		p := a.print()
 		return p.Print(r, func() error {
-			s := sheet{a.out}
+			s := a.sheet()
 			s.fact("Name", r.Name)
 			s.fact("ID", r.ID)
 			s.fact("Description", r.Description)

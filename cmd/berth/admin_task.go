@@ -77,7 +77,7 @@ func (a *app) taskShow() *cobra.Command {
 			return err
 		}
 		return a.print().Print(t, func() error {
-			s := sheet{a.out}
+			s := a.sheet()
 			s.fact("Task", t.Title)
 			s.fact("ID", t.ID)
 			s.fact("Kind", sentence(t.Kind))

@@ -83,7 +83,7 @@ func (a *app) showUser(ctx context.Context, c *client.Client, id string) error {
 }
 
 func (a *app) describeUser(u *client.UserDetail) error {
-	s := sheet{a.out}
+	s := a.sheet()
 	s.fact("E-mail", u.Email)
 	s.fact("ID", u.ID)
 	s.fact("Name", u.FullName)

@@ -70,7 +70,7 @@ func (a *app) volumeShow() *cobra.Command {
 }
 
 func (a *app) describeVolume(v *client.VolumeDetails) error {
-	s := sheet{a.out}
+	s := a.sheet()
 	s.fact("Name", v.Name)
 	s.fact("ID", v.ID)
 	s.fact("Backend", v.Backend)

@@ -102,7 +102,7 @@ func (a *app) agentShow() *cobra.Command {
 }
 
 func (a *app) describeAgent(p output.Printer, g *client.AgentDetail) error {
-	s := sheet{a.out}
+	s := a.sheet()
 	s.fact("Name", g.Name)
 	s.fact("ID", g.ID)
 	s.fact("Status", a.agentStatus(g.Agent).Text)

@@ -143,7 +143,7 @@ func (a *app) versionCommand() *cobra.Command {
 			v := struct {
 				Client string  `json:"client"`
 				Server *string `json:"server"`
-			}{Client: version}
+			}{Client: a.version}
 			if c, err := a.client(); err == nil {
 				if server, err := c.ServerVersion(cmd.Context()); err == nil {
 					v.Server = &server

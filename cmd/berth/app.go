@@ -24,6 +24,9 @@ type app struct {
 	env func(string) string
 	now func() time.Time
 
+	// version is the version of this program.
+	version string
+
 	// ownSignals hands interrupts over to the command that calls it.
 	ownSignals func()
 
@@ -33,22 +36,23 @@ type app struct {
 }
 
 func newApp(in io.Reader, out, err io.Writer, env func(string) string) *app {
-	return &app{in: in, out: out, err: err, env: env, now: time.Now, ownSignals: func() {}}
+	return &app{in: in, out: out, err: err, env: env, now: time.Now, version: "dev", ownSignals: func() {}}
 }
 
-// main runs one command line and returns the exit code.
-func (a *app) main(ctx context.Context, args []string) int {
-	root := a.command()
+// main runs one command line with these commands and returns the exit code.
+func (a *app) main(ctx context.Context, args []string, commands ...*cobra.Command) int {
+	root := a.root(commands...)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	return a.finish(cmd, err)
 }
 
-func (a *app) command() *cobra.Command {
+// root returns the command that all others belong to.
+func (a *app) root(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "berth",
 		Short:         "Work with a Berth cluster",
-		Version:       version,
+		Version:       a.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          needsVerb,
@@ -70,12 +74,7 @@ func (a *app) command() *cobra.Command {
 		}
 		return nil
 	}
-	root.AddCommand(
-		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.passwdCommand(), a.profileCommand(), a.contextCommand(),
-		a.runCommand(), a.sessionCommand(), a.sessionGroupCommand(), a.queueCommand(), a.folderCommand(), a.objectStorageCommand(), a.imageCommand(), a.agentCommand(),
-		a.presetCommand(), a.tokenCommand(), a.keypairCommand(), a.sshKeyCommand(), a.loginsCommand(), a.totpCommand(),
-		a.activityCommand(), a.limitsCommand(), a.usageCommand(), a.adminCommand(), a.apiCommand(), a.versionCommand(),
-	)
+	root.AddCommand(commands...)
 	return root
 }
 
@@ -126,9 +125,9 @@ func (a *app) client() (*client.Client, error) {
 	}
 	var made *client.Client
 	if c.AccessKey != "" {
-		made, err = client.NewSigned(c.URL, c.AccessKey, c.SecretKey, userAgent())
+		made, err = client.NewSigned(c.URL, c.AccessKey, c.SecretKey, a.userAgent())
 	} else {
-		made, err = client.New(c.URL, c.Token, userAgent())
+		made, err = client.New(c.URL, c.Token, a.userAgent())
 	}
 	if err != nil || a.actAs == "" {
 		return made, err
@@ -136,7 +135,7 @@ func (a *app) client() (*client.Client, error) {
 	return made.As(a.actAs), nil
 }
 
-func userAgent() string { return "berth/" + version }
+func (a *app) userAgent() string { return "berth/" + a.version }
 
 // server is where to ask, and what to show there: a token, or a keypair to sign
 // with.

@@ -60,7 +60,7 @@ func TestOutputOnATerminal(t *testing.T) {
 			env := map[string]string{"BERTH_TOKEN": "x", "BERTH_URL": cl.url}
 			a := newApp(strings.NewReader(""), tty, io.Discard, func(k string) string { return env[k] })
 			a.now = func() time.Time { return now }
-			code := a.main(t.Context(), []string{"run", c.flag, "img", "--", "x"})
+			code := a.main(t.Context(), []string{"run", c.flag, "img", "--", "x"}, a.runCommand())
 			got := shown()
 			if code != 0 || !strings.Contains(got, c.want) || c.flag != "--raw" && strings.Contains(got, "52;c") {
 				t.Errorf("code %d, the terminal shows %q", code, got)

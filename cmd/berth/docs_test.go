@@ -26,7 +26,8 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 		}
 		n++
 		args := shellWords(line)[1:]
-		root := newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }).command()
+		a := newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" })
+		root := a.root(commands(a)...)
 		cmd, rest, err := root.Find(args)
 		if err == nil {
 			err = cmd.ParseFlags(rest)

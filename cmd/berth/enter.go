@@ -99,7 +99,7 @@ func (a *app) loggedIn(ctx context.Context, as client.Credentials, do func(c *cl
 	if err != nil {
 		return err
 	}
-	c, err := client.New(stored.Base(), "", userAgent())
+	c, err := client.New(stored.Base(), "", a.userAgent())
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// badUsage makes an error of the command line of err.
+func badUsage(err error) error { return usageError{err} }
+
 // statusError ends the process with a code and without a word.
 type statusError int
 

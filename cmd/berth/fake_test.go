@@ -18,11 +18,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestMain(m *testing.M) {
+// testMain runs the tests of a package in UTC.
+func testMain(m *testing.M) {
 	time.Local = time.UTC
 	flag.Parse()
 	os.Exit(m.Run())
@@ -33,8 +35,9 @@ var now = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 // fake is a server that answers operations by name.
 type fake struct {
-	t   *testing.T
-	url string
+	t        *testing.T
+	commands func(a *app) []*cobra.Command
+	url      string
 	// answer returns data, or an error as {"code":…,"message":…} with more
 	// extensions after that.
 	answer map[string]func(vars json.RawMessage) string
@@ -48,9 +51,10 @@ type fake struct {
 	calls []string
 }
 
-func newFake(t *testing.T) *fake {
+// newServer starts a server for the tests of these commands.
+func newServer(t *testing.T, commands func(a *app) []*cobra.Command) *fake {
 	f := &fake{
-		t:      t,
+		t: t, commands: commands,
 		answer: map[string]func(json.RawMessage) string{},
 		stream: map[string]func(context.Context, json.RawMessage, func(string)) bool{},
 	}
@@ -155,10 +159,24 @@ func (f *fake) with(env map[string]string, stdin string, args ...string) result 
 	var out, errs bytes.Buffer
 	a := newApp(strings.NewReader(stdin), &out, &errs, func(k string) string { return env[k] })
 	a.now = func() time.Time { return now }
-	code := a.main(f.t.Context(), args)
+	code := a.main(f.t.Context(), args, f.commands(a)...)
 	return result{code, out.String(), errs.String()}
 }
 
+// golden compares what each command line prints with the file of its name.
+func (f *fake) golden(lines map[string][]string) {
+	for name, args := range lines {
+		f.t.Run(name, func(t *testing.T) {
+			r := f.berth(args...)
+			if r.code != 0 || r.errors != "" {
+				t.Fatalf("%+v", r)
+			}
+			golden(t, name, r.out)
+		})
+	}
+}
+
+// golden compares a text with testdata/NAME.golden.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")

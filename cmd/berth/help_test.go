@@ -45,7 +45,7 @@ func TestHelpIsComplete(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(a.command())
+	walk(a.root(commands(a)...))
 	if n < 100 {
 		t.Errorf("only %d commands", n)
 	}

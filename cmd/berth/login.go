@@ -70,7 +70,7 @@ func (a *app) doLogin(ctx context.Context, f loginFlags, args []string) error {
 	if next.Name == "" {
 		u, err := url.Parse(base)
 		if err != nil {
-			return usageError{err}
+			return badUsage(err)
 		}
 		next.Name = u.Host
 	}
@@ -146,7 +146,7 @@ func (a *app) withToken(ctx context.Context, f loginFlags, next *config.Context)
 		}
 		next.Token = line
 	}
-	c, err := client.New(next.URL, next.Token, userAgent())
+	c, err := client.New(next.URL, next.Token, a.userAgent())
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (a *app) withToken(ctx context.Context, f loginFlags, next *config.Context)
 }
 
 func (a *app) withPassword(ctx context.Context, f loginFlags, next *config.Context) (*client.Viewer, error) {
-	c, err := client.New(next.URL, "", userAgent())
+	c, err := client.New(next.URL, "", a.userAgent())
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func (a *app) logoutCommand() *cobra.Command {
 // were made with it are in use. That it cannot is no reason to keep the context.
 func (a *app) revoke(ctx context.Context, c config.Context, replaced bool) {
 	err := func() error {
-		cl, err := client.New(c.URL, c.Token, userAgent())
+		cl, err := client.New(c.URL, c.Token, a.userAgent())
 		if err != nil {
 			return err
 		}

@@ -38,10 +38,28 @@ const sampleAgent = `{"id":"a","name":"node-1","status":"alive","schedulable":fa
   "firstSeenAt":"2026-03-01T00:00:00Z","lastSeenAt":"2026-03-04T11:59:58Z","resourceGroup":{"id":"g","name":"default"},
   "capacity":{"cpu":"8","mem":"34359738368","mock.shares":"2"},"occupied":{"cpu":"1","mem":"1073741824","mock.shares":"0.5"}`
 
-func TestGoldenOutput(t *testing.T) {
+func TestSessionOutput(t *testing.T) {
 	f := newFake(t)
 	f.data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}},null,{"node":null}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
 	f.data("Session", `{"node":`+sampleDetail+`"pending":null}}`)
+	f.golden(map[string][]string{
+		"session-ls":      {"session", "ls"},
+		"session-ls-json": {"session", "ls", "-o", "json"},
+		"session-ls-yaml": {"session", "ls", "-o", "yaml"},
+		"session-show":    {"session", "show", "train"},
+		"session-events":  {"session", "events", "train"},
+	})
+	f.data("Session", `{"node":`+sampleDetail+pendingReport+`}}`)
+	f.data("Why", `{"node":{`+pendingReport+`},"cluster":{"led":true}}`)
+	golden(t, "session-why", f.berth("session", "why", "train").out)
+	golden(t, "session-why-json", f.berth("session", "why", "train", "-o", "json").out)
+	f.data("Session", `{"node":`+sampleDetail+`"pending":null}}`)
+	f.data("Why", `{"node":{"pending":null},"cluster":{"led":false}}`)
+	golden(t, "session-why-leaderless", f.berth("session", "why", "train").out)
+}
+
+func TestAgentOutput(t *testing.T) {
+	f := newFake(t)
 	f.data("Agents", `{"agents":{"edges":[{"node":`+sampleAgent+`}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
 	f.data("Agent", `{"node":`+sampleAgent+`,"devices":[{"id":"d","deviceId":"mock-0","plugin":"mock","vendor":"mock","model":"M1","capacity":{"mock.shares":"1"},
 	  "occupied":{"mock.shares":"0.5"},"attributes":{},"numaNode":null,"health":"degraded","healthMessage":"hot","allocatable":false,"rejectReasons":["too old"],
@@ -64,46 +82,44 @@ func TestGoldenOutput(t *testing.T) {
 	    "enforcement":"advisory","parent":null,"links":[],"counters":[],"metrics":[],"holders":[]},
 	  {"id":"c","deviceId":"cpu","plugin":"","vendor":"","model":"","capacity":{"cpu":"8"},"occupied":{"cpu":"2"},"attributes":{},"numaNode":null,"health":"healthy","healthMessage":"",
 	    "allocatable":true,"rejectReasons":[],"pciAddress":"","pcieRoot":"","memoryBytes":0,"processingUnits":0,"groups":[],"enforcement":"","parent":null,"links":[],"counters":[],"metrics":[],"holders":[]}]}}`)
-	f.data("Vfolders", `{"vfolders":{"edges":[{"node":{"id":"01908a5e-0000-7000-8000-0000000000f1","name":"자료","status":"ready","createdAt":"2026-03-01T12:00:00Z","deletedAt":null,
-	  "owner":{"id":"u","email":"mina@example.org"},"project":null,"quotaScope":{"limitBytes":null,"usedBytes":1,"volume":{"id":"v","name":"main"}},"mountedBy":[{"id":"s","name":"train"}]}}],
-	  "pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
-	f.data("Cluster", `{"cluster":{"led":true,"leader":{"id":"m","address":"10.0.0.1:8421","since":"2026-03-01T12:00:00Z","epoch":7},"evictionsStopped":[],
-	  "managers":[{"id":"m","address":"10.0.0.1:8421","version":"v1.2","leads":true},{"id":"o","address":"10.0.0.2:8421","version":"","leads":false}],
-	  "storageProxies":[{"name":"s1","version":"v1.1","publicURL":"","lastSeenAt":"2026-03-01T12:00:00Z"}]}}`)
-	f.data("Versions", `{"agents":{"edges":[{"node":{"name":"node-1","status":"alive","version":"v1.2","lastSeenAt":"2026-03-01T12:00:00Z",
-	  "plugins":[{"name":"mock","version":"0.1","state":"running"}]}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
-	f.data("Usage", `{"usage":[{"slot":"cpu","slotSeconds":"5400"},{"slot":"mem","slotSeconds":"7730941132800"},{"slot":"mock.shares","slotSeconds":"1800.5"}]}`)
-	for name, args := range map[string][]string{
-		"session-ls":         {"session", "ls"},
-		"session-ls-json":    {"session", "ls", "-o", "json"},
-		"session-ls-yaml":    {"session", "ls", "-o", "yaml"},
-		"session-show":       {"session", "show", "train"},
-		"session-events":     {"session", "events", "train"},
+	f.golden(map[string][]string{
 		"agent-ls":           {"agent", "ls"},
 		"agent-show":         {"agent", "show", "node-1"},
 		"agent-devices":      {"agent", "devices", "node-1"},
 		"agent-devices-wide": {"agent", "devices", "node-1", "--wide"},
 		"agent-devices-json": {"agent", "devices", "node-1", "-o", "json"},
-		"admin-cluster":      {"admin", "cluster"},
-		"folder-ls":          {"folder", "ls"},
-		"usage":              {"usage"},
-		"usage-json":         {"usage", "-o", "json"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := f.berth(args...)
-			if r.code != 0 || r.errors != "" {
-				t.Fatalf("%+v", r)
-			}
-			golden(t, name, r.out)
-		})
-	}
-	f.data("Session", `{"node":`+sampleDetail+pendingReport+`}}`)
-	f.data("Why", `{"node":{`+pendingReport+`},"cluster":{"led":true}}`)
-	golden(t, "session-why", f.berth("session", "why", "train").out)
-	golden(t, "session-why-json", f.berth("session", "why", "train", "-o", "json").out)
-	f.data("Session", `{"node":`+sampleDetail+`"pending":null}}`)
-	f.data("Why", `{"node":{"pending":null},"cluster":{"led":false}}`)
-	golden(t, "session-why-leaderless", f.berth("session", "why", "train").out)
+	})
+}
+
+func TestFolderOutput(t *testing.T) {
+	f := newFake(t)
+	f.data("Vfolders", `{"vfolders":{"edges":[{"node":{"id":"01908a5e-0000-7000-8000-0000000000f1","name":"자료","status":"ready","createdAt":"2026-03-01T12:00:00Z","deletedAt":null,
+	  "owner":{"id":"u","email":"mina@example.org"},"project":null,"quotaScope":{"limitBytes":null,"usedBytes":1,"volume":{"id":"v","name":"main"}},"mountedBy":[{"id":"s","name":"train"}]}}],
+	  "pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
+	f.golden(map[string][]string{
+		"folder-ls": {"folder", "ls"},
+	})
+}
+
+func TestClusterOutput(t *testing.T) {
+	f := newFake(t)
+	f.data("Cluster", `{"cluster":{"led":true,"leader":{"id":"m","address":"10.0.0.1:8421","since":"2026-03-01T12:00:00Z","epoch":7},"evictionsStopped":[],
+	  "managers":[{"id":"m","address":"10.0.0.1:8421","version":"v1.2","leads":true},{"id":"o","address":"10.0.0.2:8421","version":"","leads":false}],
+	  "storageProxies":[{"name":"s1","version":"v1.1","publicURL":"","lastSeenAt":"2026-03-01T12:00:00Z"}]}}`)
+	f.data("Versions", `{"agents":{"edges":[{"node":{"name":"node-1","status":"alive","version":"v1.2","lastSeenAt":"2026-03-01T12:00:00Z",
+	  "plugins":[{"name":"mock","version":"0.1","state":"running"}]}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
+	f.golden(map[string][]string{
+		"admin-cluster": {"admin", "cluster"},
+	})
+}
+
+func TestUsageOutput(t *testing.T) {
+	f := newFake(t)
+	f.data("Usage", `{"usage":[{"slot":"cpu","slotSeconds":"5400"},{"slot":"mem","slotSeconds":"7730941132800"},{"slot":"mock.shares","slotSeconds":"1800.5"}]}`)
+	f.golden(map[string][]string{
+		"usage":      {"usage"},
+		"usage-json": {"usage", "-o", "json"},
+	})
 }
 
 func TestAPI(t *testing.T) {

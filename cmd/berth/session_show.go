@@ -31,6 +31,8 @@ type sheet struct {
 	w io.Writer
 }
 
+func (a *app) sheet() sheet { return sheet{a.out} }
+
 func (s sheet) fact(name, value string) {
 	if value != "" {
 		fmt.Fprintf(s.w, "%-12s %s\n", name+":", output.Clean(value))
@@ -41,7 +43,7 @@ func (s sheet) fact(name, value string) {
 func (s sheet) gap() { fmt.Fprintln(s.w) }
 
 func (a *app) describeSession(p output.Printer, d *client.SessionDetail) error {
-	s := sheet{a.out}
+	s := a.sheet()
 	s.fact("Name", d.Name)
 	s.fact("ID", d.ID)
 	s.fact("Status", d.Status)

@@ -27,7 +27,7 @@ func (a *app) try(ctx context.Context, c *client.Client, in client.CreateSession
 }
 
 func (a *app) verdict(d *client.DryRun) {
-	s := sheet{a.out}
+	s := a.sheet()
 	switch d.Verdict {
 	case "now":
 		var names []string

@@ -69,10 +69,11 @@ func (a *app) explain(d *client.SessionDetail, r *client.Advice) error {
 			text += ": " + d.StatusMessage
 		}
 		fmt.Fprintln(a.out, output.Clean(text))
-		sheet{a.out}.ailing(d)
+		s := a.sheet()
+		s.ailing(d)
 		return nil
 	}
-	s := sheet{a.out}
+	s := a.sheet()
 	s.head(r, d.ResourceGroup.Title())
 	s.dependencies(d)
 	s.fact("Agents", wantedAgents(d))

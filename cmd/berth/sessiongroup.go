@@ -46,7 +46,7 @@ func (a *app) sessionGroupShow() *cobra.Command {
 			*client.SessionGroup
 			Sessions []client.Session `json:"sessions"`
 		}{g, sessions}, func() error {
-			s := sheet{a.out}
+			s := a.sheet()
 			s.fact("Name", g.Name)
 			s.fact("ID", g.ID)
 			s.fact("Placement", placementText(g))

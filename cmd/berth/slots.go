@@ -61,7 +61,7 @@ func (f slotFlags) explicit() (resource.Slots, error) {
 func parseSlots(texts map[string]string) (resource.Slots, error) {
 	slots, err := resource.ParseSlots(texts)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, badUsage(err)
 	}
 	return slots, nil
 }

@@ -45,7 +45,7 @@ func (a *app) sshKeyShow() *cobra.Command {
 			return err
 		}
 		return a.print().Print(k, func() error {
-			s := sheet{a.out}
+			s := a.sheet()
 			s.fact("Name", k.Name)
 			s.fact("ID", k.ID)
 			s.fact("Fingerprint", k.Fingerprint)
