@@ -163,7 +163,8 @@ func (a *app) folderMkdir() *cobra.Command {
 			if dir == "" {
 				return usagef("name the directory, as %s:PATH", f.Name)
 			}
-			return a.filesDone(c.MakeDirectories(cmd.Context(), f.ID, []string{dir}))
+			results, err := c.MakeDirectories(cmd.Context(), f.ID, []string{dir})
+			return a.filesDone(results, err)
 		},
 	}
 }

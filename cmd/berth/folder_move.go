@@ -25,9 +25,11 @@ type relocation struct {
 func (a *app) folderMove() *cobra.Command {
 	cmd := a.relocates("mv", "Move files and directories within a folder, or to another one", func(ctx context.Context, r *relocation) error {
 		if r.from.QuotaScope.Volume.ID == r.to.QuotaScope.Volume.ID {
-			return a.filesDone(r.client.MoveFiles(ctx, r.from.ID, r.to.ID, r.items, r.force))
+			results, err := r.client.MoveFiles(ctx, r.from.ID, r.to.ID, r.items, r.force)
+			return a.filesDone(results, err)
 		}
-		return a.filesDone(a.carry(ctx, r))
+		results, err := a.carry(ctx, r)
+		return a.filesDone(results, err)
 	})
 	cmd.Long = `Move or rename files and directories within a folder, or to another one. If there
 are several sources, or the destination ends in a slash, it is a directory, and
