@@ -85,6 +85,10 @@ var rules = []rule{
 	{"cmd/berthd", []string{"manager", "agent", "storage", "internal/"}, "the server's main knows every role"},
 	{"cmd/berth-runner", []string{"agent/runner", "agent/logs"}, "the runner is small"},
 	{"client", []string{"internal/signature"}, "programs outside import it"},
+	{"cmd/berth/cli", []string{"client", "internal/", "cmd/berth/config", "cmd/berth/output"}, "what all commands share knows no command"},
+	{"cmd/berth/clitest", []string{"cmd/berth/cli"}, "what all tests of commands share knows no command"},
+	{"cmd/berth/admin", berthCommand("cmd/berth/audit", "cmd/berth/preset", "cmd/berth/usage"), "commands import each other only downhill"},
+	{"cmd/berth/", berthCommand("cmd/berth/admin/people", "cmd/berth/objectstorage", "cmd/berth/preset", "cmd/berth/session"), "commands import each other only downhill"},
 	{"cmd/", []string{"client", "internal/", "plugins/"}, "a client's main knows no server"},
 	{"e2e", []string{""}, "scenarios may use anything"},
 	{"tools/", []string{""}, "tools may use anything"},
@@ -92,6 +96,11 @@ var rules = []rule{
 
 func downhill(also ...string) []string {
 	return append(also, "manager/permit", "manager/slot", "manager/store", "ent", "internal/", "agent/agentpb", "storage/storagepb")
+}
+
+// berthCommand is what the commands about one noun may import.
+func berthCommand(also ...string) []string {
+	return append(also, "client", "internal/", "cmd/berth/cli", "cmd/berth/config", "cmd/berth/output", "cmd/berth/admin/task")
 }
 
 type pkg struct {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
 // TestDocumentedCommandsAreThere reads every berth command line that stands
@@ -26,8 +28,8 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 		}
 		n++
 		args := shellWords(line)[1:]
-		a := newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" })
-		root := a.root(commands(a)...)
+		a := cli.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" })
+		root := a.Root(commands(a)...)
 		cmd, rest, err := root.Find(args)
 		if err == nil {
 			err = cmd.ParseFlags(rest)

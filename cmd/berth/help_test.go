@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
 // TestHelpIsComplete holds every command to what people read of it.
 func TestHelpIsComplete(t *testing.T) {
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" })
+	a := cli.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" })
 	n := 0
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -45,7 +47,7 @@ func TestHelpIsComplete(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(a.root(commands(a)...))
+	walk(a.Root(commands(a)...))
 	if n < 100 {
 		t.Errorf("only %d commands", n)
 	}

@@ -9,50 +9,65 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/cmd/berth/account"
+	"github.com/berthhq/berth/cmd/berth/admin"
+	"github.com/berthhq/berth/cmd/berth/agent"
+	"github.com/berthhq/berth/cmd/berth/api"
+	"github.com/berthhq/berth/cmd/berth/audit"
+	"github.com/berthhq/berth/cmd/berth/cli"
+	"github.com/berthhq/berth/cmd/berth/folder"
+	"github.com/berthhq/berth/cmd/berth/image"
+	"github.com/berthhq/berth/cmd/berth/objectstorage"
+	"github.com/berthhq/berth/cmd/berth/preset"
+	"github.com/berthhq/berth/cmd/berth/queue"
+	"github.com/berthhq/berth/cmd/berth/session"
+	"github.com/berthhq/berth/cmd/berth/sessiongroup"
+	"github.com/berthhq/berth/cmd/berth/usage"
 )
 
 // version is set by the linker.
 var version = "dev"
 
 func main() {
-	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
-	a.version = version
+	a := cli.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	a.Version = version
 	// run and exec handle these two themselves; for all else they cancel.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	a.ownSignals = stop
-	code := a.main(ctx, os.Args[1:], commands(a)...)
+	a.OwnSignals = stop
+	code := a.Main(ctx, os.Args[1:], commands(a)...)
 	stop()
 	os.Exit(code)
 }
 
 // commands returns every command, in the order of the help.
-func commands(a *app) []*cobra.Command {
+func commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
-		a.loginCommand(),
-		a.logoutCommand(),
-		a.whoamiCommand(),
-		a.passwdCommand(),
-		a.profileCommand(),
-		a.contextCommand(),
-		a.runCommand(),
-		a.sessionCommand(),
-		a.sessionGroupCommand(),
-		a.queueCommand(),
-		a.folderCommand(),
-		a.objectStorageCommand(),
-		a.imageCommand(),
-		a.agentCommand(),
-		a.presetCommand(),
-		a.tokenCommand(),
-		a.keypairCommand(),
-		a.sshKeyCommand(),
-		a.loginsCommand(),
-		a.totpCommand(),
-		a.activityCommand(),
-		a.limitsCommand(),
-		a.usageCommand(),
-		a.adminCommand(),
-		a.apiCommand(),
-		a.versionCommand(),
+		account.LoginCommand(a),
+		account.LogoutCommand(a),
+		account.WhoamiCommand(a),
+		account.PasswdCommand(a),
+		account.ProfileCommand(a),
+		account.ContextCommand(a),
+		session.RunCommand(a),
+		session.Command(a),
+		sessiongroup.Command(a),
+		queue.Command(a),
+		folder.Command(a),
+		objectstorage.Command(a),
+		image.Command(a),
+		agent.Command(a),
+		preset.Command(a),
+		account.TokenCommand(a),
+		account.KeypairCommand(a),
+		account.SSHKeyCommand(a),
+		account.LoginsCommand(a),
+		account.TOTPCommand(a),
+		audit.ActivityCommand(a),
+		usage.LimitsCommand(a),
+		usage.Command(a),
+		admin.Command(a),
+		api.Command(a),
+		api.VersionCommand(a),
 	}
 }

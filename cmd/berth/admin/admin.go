@@ -1,0 +1,24 @@
+// Package admin collects the commands of people who look after others.
+package admin
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/cmd/berth/admin/cluster"
+	"github.com/berthhq/berth/cmd/berth/admin/people"
+	"github.com/berthhq/berth/cmd/berth/admin/policy"
+	"github.com/berthhq/berth/cmd/berth/admin/task"
+	"github.com/berthhq/berth/cmd/berth/admin/volume"
+	"github.com/berthhq/berth/cmd/berth/audit"
+	"github.com/berthhq/berth/cmd/berth/cli"
+	"github.com/berthhq/berth/cmd/berth/preset"
+)
+
+// Command is what people use who look after others. What one may not do
+// is refused by the server, so everyone has these commands.
+func Command(a *cli.App) *cobra.Command {
+	return cli.Group("admin", "Administer users, permissions and limits",
+		people.DomainCommand(a), people.ProjectCommand(a), people.UserCommand(a), policy.Command(a), policy.GroupCommand(a), policy.ShareCommand(a), policy.IdleCommand(a), people.RoleCommand(a),
+		preset.AdminCommand(a), people.ProviderCommand(a), people.InvitationCommand(a), audit.Command(a), audit.RetentionCommand(a),
+		task.Command(a), volume.Command(a), volume.QuotaCommand(a), cluster.OccupancyCommand(a), cluster.Command(a))
+}

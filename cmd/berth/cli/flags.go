@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/client"
+)
+
+// ParsedFlag binds a flag to a field that keeps its zero value unless the flag is set. The
+// usage names the value of the flag in backquotes.
+func ParsedFlag[T any](cmd *cobra.Command, into *T, name, usage string, parse func(text string) (T, error)) {
+	cmd.Flags().Func(name, usage, func(text string) error {
+		v, err := parse(text)
+		if err == nil {
+			*into = v
+		}
+		return err
+	})
+}
+
+// OptionalFlag is parsed for a field that stays nil unless the flag is set.
+func OptionalFlag[T any](cmd *cobra.Command, into **T, name, usage string, parse func(text string) (T, error)) {
+	ParsedFlag(cmd, into, name, usage, func(text string) (*T, error) {
+		v, err := parse(text)
+		return &v, err
+	})
+}
+
+// OptionalText is OptionalFlag for a text.
+func OptionalText(cmd *cobra.Command, into **string, name, usage string) {
+	OptionalFlag(cmd, into, name, usage, func(text string) (string, error) { return text, nil })
+}
+
+// OptionalBool binds a flag that is true without a value.
+func OptionalBool(cmd *cobra.Command, into **bool, name, usage string) {
+	cmd.Flags().BoolFunc(name, usage, func(text string) error {
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("write true or false")
+		}
+		*into = &v
+		return nil
+	})
+}
+
+// OptionalCount is OptionalFlag for a whole number.
+func OptionalCount(cmd *cobra.Command, into **int, name, usage string) {
+	OptionalFlag(cmd, into, name, usage, ParseCount)
+}
+
+// WordsFlag is ListFlag for words with commas between.
+func WordsFlag(cmd *cobra.Command, into *[]string, name, usage string) {
+	ListFlag(cmd, into, name, usage, func(text string) ([]string, error) { return Words(text), nil })
+}
+
+// ListFlag is parsed for a list: every further use of the flag adds to it.
+func ListFlag(cmd *cobra.Command, into *[]string, name, usage string, parse func(text string) ([]string, error)) {
+	ParsedFlag(cmd, into, name, usage, func(text string) ([]string, error) {
+		more, err := parse(text)
+		return append(append([]string{}, *into...), more...), err
+	})
+}
+
+// YesFlag is for commands that have a name typed again.
+func YesFlag(cmd *cobra.Command, yes *bool) {
+	cmd.Flags().BoolVarP(yes, "yes", "y", false, "do not ask for the name again")
+}
+
+// Convert copies the values that are set from one input to another with the same fields: those
+// of an update to the input that creates an object.
+func Convert[To any](from any) To {
+	var to To
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, &to)
+	}
+	if err != nil {
+		panic(err) // the two types do not agree
+	}
+	return to
+}
+
+// RequireChanges refuses a change that changes nothing.
+func RequireChanges(input any) error {
+	if reflect.ValueOf(input).IsZero() {
+		return Usagef("nothing to change; set at least one flag")
+	}
+	return nil
+}
+
+// HolderFlags name one domain, project, user or keypair.
+type HolderFlags struct{ Domain, Project, User, Keypair string }
+
+// Add adds the flags to a command.
+func (f *HolderFlags) Add(cmd *cobra.Command, keypair bool) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.Domain, "domain", "", "a domain, by name or id")
+	flags.StringVar(&f.Project, "project", "", "a project, by name, domain/name or id")
+	flags.StringVar(&f.User, "user", "", "a user, by e-mail, username or id")
+	if keypair {
+		flags.StringVar(&f.Keypair, "keypair", "", "a keypair of yours by name or access key, of others as user/name, or by id")
+	}
+}
+
+// Given counts the flags that are set.
+func (f *HolderFlags) Given() int { return CountSet(f.Domain, f.Project, f.User, f.Keypair) }
+
+// CountSet counts the flags that are there.
+func CountSet(refs ...string) (n int) {
+	for _, ref := range refs {
+		if ref != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Holder is one domain, project, user or keypair, by its id.
+type Holder struct{ Domain, Project, User, Keypair string }
+
+// Holder finds exactly one.
+func (f *HolderFlags) Holder(ctx context.Context, c *client.Client) (h Holder, err error) {
+	if f.Given() != 1 {
+		return h, Usagef("name one of --domain, --project, --user and --keypair")
+	}
+	switch {
+	case f.Domain != "":
+		h.Domain, err = FindDomainID(ctx, c, f.Domain)
+	case f.Project != "":
+		h.Project, err = FindProjectID(ctx, c, f.Project)
+	case f.User != "":
+		h.User, err = FindUserID(ctx, c, f.User)
+	default:
+		h.Keypair, err = FindKeypairID(ctx, c, f.Keypair)
+	}
+	return h, err
+}
+
+// Ptr returns a pointer to a copy of a value.
+func Ptr[T any](v T) *T { return &v }

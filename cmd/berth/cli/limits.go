@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/berthhq/berth/client"
+	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// LimitOf is whom a limit binds, and where only.
+func LimitOf(scope, holder, within, on string) string {
+	text := strings.TrimSpace(scope + " " + holder)
+	if within != "" {
+		text += " within " + within
+	}
+	if on != "" {
+		text += " on " + on
+	}
+	return text
+}
+
+// overLimits lists all limits that a request was refused for.
+func overLimits(list []client.LimitReached) *output.Table {
+	t := output.NewTable("WHAT", "USED", "ASKED FOR", "LIMIT", "POLICY", "OF")
+	for _, l := range list {
+		t.Row(l.What, LimitAmount(l.What, l.Used), LimitAmount(l.What, l.Requested), LimitAmount(l.What, l.Limit), l.Policy,
+			LimitOf(l.Scope, l.Holder, l.WithinProject, l.ResourceGroup))
+	}
+	return t
+}
+
+// LimitAmount is an amount of a limit in people's units.
+func LimitAmount(what, amount string) string {
+	n, err := strconv.ParseInt(amount, 10, 64)
+	slot := strings.TrimPrefix(what, "pending ")
+	switch {
+	case err != nil:
+		return amount
+	case what == "session lifetime" || what == "idle timeout":
+		return Seconds(int(n))
+	case what == "scope bytes" || what == "disk bytes" || resource.KindOf(slot) == resource.Bytes:
+		return output.Bytes(n)
+	}
+	return amount
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/client"
+)
+
+// FindUser finds a user by e-mail, username or id.
+func FindUser(ctx context.Context, c *client.Client, ref string) (*client.User, error) {
+	filter := client.UserFilter{Name: ref}
+	if IsID(ref) {
+		filter = client.UserFilter{ID: ref}
+	}
+	all, err := c.Users(ctx, filter)
+	return Pick(ctx, c, "user", ref, all, err, func(u client.User) (id, name string) {
+		if u.Username == ref {
+			return u.ID, u.Username
+		}
+		return u.ID, u.Email
+	})
+}
+
+// FindProject finds a project by name, domain/name or id.
+func FindProject(ctx context.Context, c *client.Client, ref string) (*client.Project, error) {
+	domain, name, within := strings.Cut(ref, "/")
+	if !within {
+		name = ref
+	}
+	if IsID(ref) {
+		name = ""
+	}
+	all, err := c.Projects(ctx, name)
+	p, err := Pick(ctx, c, "project", ref, all, err, func(p client.Project) (id, name string) {
+		if within && p.Domain.Name == domain {
+			return p.ID, domain + "/" + p.Name
+		}
+		return p.ID, p.Name
+	})
+	if errdefs.IsFailedPrecondition(err) {
+		var have []string
+		for _, p := range all {
+			have = append(have, p.Domain.Name+"/"+p.Name)
+		}
+		err = fmt.Errorf("there are several projects %q; name one as %s: %w", ref, strings.Join(have, " or "), errdefs.ErrFailedPrecondition)
+	}
+	return p, err
+}
+
+// FindDomain finds a domain by ID or name.
+func FindDomain(ctx context.Context, c *client.Client, ref string) (*client.Domain, error) {
+	all, err := c.Domains(ctx, NameOrAll(ref))
+	return Pick(ctx, c, "domain", ref, all, err, func(d client.Domain) (id, name string) { return d.ID, d.Name })
+}
+
+// DomainOrMine finds a domain's id; "" is the viewer's domain.
+func DomainOrMine(ctx context.Context, c *client.Client, ref string) (string, error) {
+	if ref != "" {
+		return FindDomainID(ctx, c, ref)
+	}
+	who, err := c.Viewer(ctx)
+	if err != nil {
+		return "", err
+	}
+	return who.User.Domain.ID, nil
+}
+
+// FindPolicy finds a resource policy by ID or name.
+func FindPolicy(ctx context.Context, c *client.Client, ref string) (*client.Policy, error) {
+	all, err := c.Policies(ctx, NameOrAll(ref))
+	return Pick(ctx, c, "resource policy", ref, all, err, func(p client.Policy) (id, name string) { return p.ID, p.Name })
+}
+
+// FindGroup finds a resource group by ID or name.
+func FindGroup(ctx context.Context, c *client.Client, ref string) (*client.Group, error) {
+	all, err := c.Groups(ctx, NameOrAll(ref))
+	return Pick(ctx, c, "resource group", ref, all, err, func(g client.Group) (id, name string) { return g.ID, g.Name })
+}
+
+// FindRole finds a role by ID or name.
+func FindRole(ctx context.Context, c *client.Client, ref string) (*client.Role, error) {
+	all, err := c.Roles(ctx, NameOrAll(ref))
+	return Pick(ctx, c, "role", ref, all, err, func(r client.Role) (id, name string) { return r.ID, r.Name })
+}
+
+// FindVolume finds a volume by ID or name.
+func FindVolume(ctx context.Context, c *client.Client, ref string) (*client.Volume, error) {
+	all, err := c.Volumes(ctx)
+	return Pick(ctx, c, "volume", ref, all, err, func(v client.Volume) (id, name string) { return v.ID, v.Name })
+}
+
+// FindKeypair finds a keypair of a user, "" for one's own, by name, access key
+// or id. A reference user/keypair names another's.
+func FindKeypair(ctx context.Context, c *client.Client, ref, user string) (*client.Keypair, error) {
+	if owner, key, ok := strings.Cut(ref, "/"); ok {
+		u, err := FindUser(ctx, c, owner)
+		if err != nil {
+			return nil, err
+		}
+		ref, user = key, u.ID
+	}
+	all, err := c.Keypairs(ctx, user)
+	return Pick(ctx, c, "keypair", ref, all, err, func(k client.Keypair) (id, name string) {
+		if k.Name == ref {
+			return k.ID, k.Name
+		}
+		return k.ID, k.AccessKey
+	})
+}
+
+// Of an id that was given, the server says itself whether there is such a
+// thing; "" stays "".
+
+// FindDomainID returns the ID of a domain that a reference names, and empty for an empty reference.
+func FindDomainID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return IDOr(ref, func() (*client.Domain, error) { return FindDomain(ctx, c, ref) }, func(d *client.Domain) string { return d.ID })
+}
+
+// FindProjectID returns the ID of a project that a reference names, and empty for an empty reference.
+func FindProjectID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return IDOr(ref, func() (*client.Project, error) { return FindProject(ctx, c, ref) }, func(p *client.Project) string { return p.ID })
+}
+
+// FindProjectIDs returns the IDs of several projects.
+func FindProjectIDs(ctx context.Context, c *client.Client, refs []string) ([]string, error) {
+	var ids []string
+	for _, ref := range refs {
+		id, err := FindProjectID(ctx, c, ref)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// FindUserID returns the ID of a user that a reference names, and empty for an empty reference.
+func FindUserID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return IDOr(ref, func() (*client.User, error) { return FindUser(ctx, c, ref) }, func(u *client.User) string { return u.ID })
+}
+
+// FindGroupID returns the ID of a resource group that a reference names, and empty for an empty reference.
+func FindGroupID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return IDOr(ref, func() (*client.Group, error) { return FindGroup(ctx, c, ref) }, func(g *client.Group) string { return g.ID })
+}
+
+// FindPolicyID returns the ID of a resource policy that a reference names, and empty for an empty reference.
+func FindPolicyID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return IDOr(ref, func() (*client.Policy, error) { return FindPolicy(ctx, c, ref) }, func(p *client.Policy) string { return p.ID })
+}
+
+// FindRoleID returns the ID of a role that a reference names, and empty for an empty reference.
+func FindRoleID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return IDOr(ref, func() (*client.Role, error) { return FindRole(ctx, c, ref) }, func(r *client.Role) string { return r.ID })
+}
+
+// FindKeypairID returns the ID of a keypair that a reference names, and empty for an empty reference.
+func FindKeypairID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return IDOr(ref, func() (*client.Keypair, error) { return FindKeypair(ctx, c, ref, "") }, func(k *client.Keypair) string { return k.ID })
+}
+
+// IDOr returns a reference that is an ID, or empty, as it is; else the ID of what find finds.
+func IDOr[T any](ref string, find func() (*T, error), id func(*T) string) (string, error) {
+	if ref == "" || IsID(ref) {
+		return ref, nil
+	}
+	found, err := find()
+	if err != nil {
+		return "", err
+	}
+	return id(found), nil
+}
+
+// NameOrAll is the name to ask the server for; an id is looked for among all.
+func NameOrAll(ref string) string {
+	if IsID(ref) {
+		return ""
+	}
+	return ref
+}

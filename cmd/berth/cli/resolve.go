@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/client"
+)
+
+// IsID reports whether a reference is an ID.
+func IsID(ref string) bool {
+	_, err := uuid.Parse(ref)
+	return err == nil && len(ref) == 36
+}
+
+// FindSession finds a session by ID or name: a live one, else the newest that has ended.
+func FindSession(ctx context.Context, c *client.Client, ref string) (*client.Session, error) {
+	if IsID(ref) {
+		all, err := c.Sessions(ctx, client.SessionFilter{ID: ref, Limit: 1})
+		return One(ctx, c, "session", ref, all, err, sessionKey)
+	}
+	live, err := c.Sessions(ctx, client.SessionFilter{Name: ref, Live: true, Limit: 20})
+	if err != nil || len(live) > 0 {
+		return One(ctx, c, "live session", ref, live, err, sessionKey)
+	}
+	past, err := c.Sessions(ctx, client.SessionFilter{Name: ref, Limit: 1})
+	return One(ctx, c, "session", ref, past, err, sessionKey)
+}
+
+func sessionKey(s client.Session) (id, owner string) {
+	if s.Owner != nil {
+		owner = s.Owner.ID
+	}
+	return s.ID, owner
+}
+
+// FindFolder finds a folder by ID or name.
+func FindFolder(ctx context.Context, c *client.Client, ref string) (*client.Folder, error) {
+	filter := client.FolderFilter{Name: ref}
+	if IsID(ref) {
+		filter = client.FolderFilter{ID: ref}
+	}
+	all, err := c.Folders(ctx, filter)
+	return One(ctx, c, "folder", ref, all, err, func(f client.Folder) (id, owner string) {
+		if f.Owner != nil {
+			owner = f.Owner.ID
+		}
+		return f.ID, owner
+	})
+}
+
+// FindAgent finds an agent by ID or name.
+func FindAgent(ctx context.Context, c *client.Client, ref string) (*client.Agent, error) {
+	all, err := c.Agents(ctx, NameOrAll(ref))
+	return Pick(ctx, c, "agent", ref, all, err, func(a client.Agent) (id, name string) { return a.ID, a.Name })
+}
+
+// FindImage finds an image by ID, name or reference.
+func FindImage(ctx context.Context, c *client.Client, ref string) (*client.Image, error) {
+	all, err := c.Images(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return Pick(ctx, c, "image", ref, all, nil, func(i client.Image) (id, name string) {
+		if i.Reference == ref {
+			return i.ID, i.Reference
+		}
+		return i.ID, i.Name
+	})
+}
+
+// Pick keeps what has the id or name, then continues as one.
+func Pick[T any](ctx context.Context, c *client.Client, noun, ref string, all []T, err error, key func(T) (id, name string)) (*T, error) {
+	var kept []T
+	for _, x := range all {
+		if id, name := key(x); id == ref || name == ref {
+			kept = append(kept, x)
+		}
+	}
+	return One(ctx, c, noun, ref, kept, err, func(x T) (id, owner string) {
+		id, _ = key(x)
+		return id, ""
+	})
+}
+
+// One expects a single match. Among several, one's own is meant.
+func One[T any](ctx context.Context, c *client.Client, noun, ref string, all []T, err error, key func(T) (id, owner string)) (*T, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, fmt.Errorf("%s %q does not exist: %w", noun, ref, errdefs.ErrNotFound)
+	case len(all) == 1:
+		return &all[0], nil
+	}
+	who, err := c.Viewer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mine *T
+	var ids []string
+	for i := range all {
+		id, owner := key(all[i])
+		ids = append(ids, id)
+		if owner == who.User.ID {
+			if mine != nil {
+				mine = nil
+				break
+			}
+			mine = &all[i]
+		}
+	}
+	if mine != nil {
+		return mine, nil
+	}
+	return nil, fmt.Errorf("there are several %ss %q; name one by its id: %s: %w", noun, ref, strings.Join(ids, ", "), errdefs.ErrFailedPrecondition)
+}
+
+// NotFound says that there is no such thing, and what to try.
+func NotFound(noun, ref, hint string) error {
+	return fmt.Errorf("%s %q does not exist; %s: %w", noun, ref, hint, errdefs.ErrNotFound)
+}
+
+// FindRef finds an id among few named things.
+func FindRef(noun, ref string, all []client.Ref) (string, error) {
+	var have []string
+	for _, r := range all {
+		if r.ID == ref || r.Name == ref {
+			return r.ID, nil
+		}
+		have = append(have, r.Name)
+	}
+	return "", fmt.Errorf("%s %q does not exist or is not open to you; there are: %s: %w", noun, ref, strings.Join(have, ", "), errdefs.ErrNotFound)
+}
+
+// FindSessionGroupID finds a session group by name or id.
+func FindSessionGroupID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	return IDOr(ref, func() (*client.SessionGroup, error) {
+		list, err := c.SessionGroups(ctx, ref)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(list) == 0:
+			return nil, NotFound("session group", ref, "see: berth session-group ls")
+		case len(list) > 1:
+			return nil, Usagef("%d session groups in sight are named %s; name one by its id", len(list), ref)
+		}
+		return &list[0], nil
+	}, func(g *client.SessionGroup) string { return g.ID })
+}

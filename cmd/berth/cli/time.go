@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/cmd/berth/output"
+)
+
+// Seconds shows a number of seconds as a duration.
+func Seconds(n int) string { return output.Duration(time.Duration(n) * time.Second) }
+
+// Moment shows when something was, and how long ago.
+func (a *App) Moment(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05"), output.Age(a.Now(), *t))
+}
+
+// Clock is when something was, to the second.
+func Clock(at time.Time) string { return at.Local().Format("2006-01-02 15:04:05") }
+
+// Ago tells how long something is past; nil is never.
+func (a *App) Ago(at *time.Time) string {
+	if at == nil {
+		return "never"
+	}
+	return output.Age(a.Now(), *at) + " ago"
+}
+
+// PeriodFlags say from when until when.
+type PeriodFlags struct{ since, until string }
+
+// Register adds the flags to a command.
+func (f *PeriodFlags) Register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.since, "since", "", "from when: a date, an RFC 3339 time, or an age such as 12h or 7d")
+	cmd.Flags().StringVar(&f.until, "until", "", "until when, likewise")
+}
+
+// Read returns the period that the flags name.
+func (f *PeriodFlags) Read(a *App) (from, to time.Time, err error) {
+	if from, err = a.ParseTime("--since", f.since); err != nil {
+		return from, to, err
+	}
+	to, err = a.ParseTime("--until", f.until)
+	return from, to, err
+}
+
+// ParseTime reads a point in time; "" is the zero time.
+func (a *App) ParseTime(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	if t, err := time.ParseInLocation("2006-01-02", text, time.Local); err == nil {
+		return t, nil
+	}
+	d, err := ParseSpan(text)
+	if err != nil {
+		return time.Time{}, Usagef("%s %s: not a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z or an age such as 7d", flag, text)
+	}
+	return a.Now().Add(-d), nil
+}

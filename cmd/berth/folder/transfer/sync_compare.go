@@ -1,0 +1,82 @@
+package transfer
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"time"
+)
+
+// entry is what lies at a path on one side.
+type entry struct {
+	kind     string // file, directory, or something that does not travel
+	size     int64
+	modified time.Time
+}
+
+func (e entry) travels() bool { return e.kind == "file" || e.kind == "directory" }
+
+// tree is one side, by the path below the directory that is compared.
+type tree map[string]entry
+
+// paths are sorted: a directory comes before what is in it.
+func (t tree) paths() []string { return slices.Sorted(maps.Keys(t)) }
+
+// change is what must become of one path of the other side.
+type change struct {
+	path   string
+	action string // makeDir, remove, leave, or download for copy the file
+	entry
+}
+
+// difference brings one side to what the other is, in the order of the fields.
+type difference struct {
+	way   []change // removals of what is in the way
+	come  []change
+	extra []change // removals of what the other side has not
+}
+
+// compare lists what must change for to to be as from. Unless tidy, nothing goes.
+// What does not travel stays on the other side as it is, with all below.
+func compare(from, to tree, same func(path string) bool, tidy bool) (d difference) {
+	stays, goes := map[string]bool{}, map[string]bool{}
+	for _, p := range from.paths() {
+		f := from[p]
+		t, there := to[p]
+		if stays[path.Dir(p)] || !f.travels() {
+			stays[p] = true
+			continue
+		}
+		if there && f.kind != t.kind && !tidy {
+			d.come = append(d.come, change{p, leave, f})
+			stays[p] = true
+			continue
+		}
+		if there && f.kind != t.kind {
+			d.way = append(d.way, change{p, remove, t})
+			goes[p], there = true, false
+		}
+		switch {
+		case f.kind == "directory" && !there:
+			d.come = append(d.come, change{p, makeDir, f})
+		case f.kind == "file" && (!there || !same(p)):
+			d.come = append(d.come, change{p, download, f})
+		}
+	}
+	if !tidy {
+		return d
+	}
+	for _, p := range to.paths() {
+		_, kept := from[p]
+		switch dir := path.Dir(p); {
+		case stays[dir]:
+			stays[p] = true
+		case goes[dir]:
+			goes[p] = true
+		case !kept:
+			goes[p] = true
+			d.extra = append(d.extra, change{p, remove, to[p]})
+		}
+	}
+	return d
+}

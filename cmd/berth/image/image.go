@@ -1,0 +1,148 @@
+// Package image has the commands about images and the registries that they come from.
+package image
+
+import (
+	"fmt"
+
+	"github.com/containerd/errdefs"
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/client"
+	"github.com/berthhq/berth/cmd/berth/cli"
+	"github.com/berthhq/berth/cmd/berth/output"
+)
+
+// Command returns the command "berth image".
+func Command(a *cli.App) *cobra.Command {
+	return cli.Group("image", "Manage images and their registries",
+		listCommand(a), registerCommand(a), scanCommand(a), forgetCommand(a), registryCommand(a))
+}
+
+func listCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls [PART-OF-NAME]",
+		Aliases: []string{"list"},
+		Short:   "List images",
+		Args:    cli.Args(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Images(cmd.Context(), cli.First(args))
+			if err != nil {
+				return err
+			}
+			return a.Table(list, func() *output.Table { return imageTable(list...) })
+		},
+	}
+}
+
+func imageTable(list ...client.Image) *output.Table {
+	t := output.NewTable("NAME", "ARCHITECTURE", "SIZE", "MINIMUM", "STATUS", "REGISTRY", "REFERENCE").Spare("MINIMUM")
+	for _, i := range list {
+		registry := ""
+		if i.Registry != nil {
+			registry = i.Registry.Name
+		}
+		t.Row(i.Name, i.Architecture, output.Bytes(i.SizeBytes), output.Slots(i.MinimumSlots), i.Status, registry, i.Reference)
+	}
+	return t
+}
+
+func registerCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "register REFERENCE",
+		Short:   "Register one image of a known registry",
+		Example: "  berth image register registry.example.org/team/tool:1.2",
+		Args:    cli.Args(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			i, err := c.RegisterImage(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.Table(i, func() *output.Table { return imageTable(*i) })
+		},
+	}
+}
+
+func forgetCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget IMAGE...",
+		Short: "Unregister images; their registry keeps them",
+		Args:  cli.Args(1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			return a.Each(args, func(ref string) error {
+				i, err := cli.FindImage(cmd.Context(), c, ref)
+				if err != nil {
+					return err
+				}
+				return c.ForgetImage(cmd.Context(), i.ID)
+			})
+		},
+	}
+}
+
+func scanCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "scan [REGISTRY]",
+		Short: "Register every tag of a registry; without a name, of all registries",
+		Args:  cli.Args(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			registries, err := c.Registries(cmd.Context())
+			if err != nil {
+				return err
+			}
+			wanted, results, failed := cli.First(args), []client.ScanResult{}, 0
+			for _, r := range registries {
+				if wanted != "" && r.Name != wanted && r.Host != wanted && r.ID != wanted {
+					continue
+				}
+				got, err := c.ScanRegistry(cmd.Context(), r.ID)
+				if err != nil {
+					return fmt.Errorf("scan %s: %w", r.Name, err)
+				}
+				results = append(results, got...)
+				wanted = ""
+				if len(args) > 0 {
+					break
+				}
+			}
+			if wanted != "" {
+				return fmt.Errorf("registry %q does not exist: %w", wanted, errdefs.ErrNotFound)
+			}
+			err = a.Table(results, func() *output.Table {
+				t := output.NewTable("REFERENCE", "RESULT")
+				for _, r := range results {
+					if r.Error != nil {
+						t.Row(r.Reference, output.Cell{Text: *r.Error, Color: output.Red})
+						continue
+					}
+					t.Row(r.Reference, output.Cell{Text: "ok", Color: output.Green})
+				}
+				return t
+			})
+			for _, r := range results {
+				if r.Error != nil {
+					failed++
+				}
+			}
+			if err == nil && failed > 0 {
+				err = fmt.Errorf("%d of %d tags could not be registered", failed, len(results))
+			}
+			return err
+		},
+	}
+}

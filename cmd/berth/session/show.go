@@ -1,0 +1,229 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthhq/berth/client"
+	"github.com/berthhq/berth/cmd/berth/cli"
+	"github.com/berthhq/berth/cmd/berth/output"
+)
+
+func showCommand(a *cli.App) *cobra.Command {
+	return onDetail(a, &cobra.Command{
+		Use:   "show SESSION",
+		Short: "Show everything about a session",
+		Args:  cli.Args(1, 1),
+	}, func(_ context.Context, _ *client.Client, d *client.SessionDetail) error {
+		p := a.Printer()
+		return p.Print(d, func() error { return describeSession(a, p, d) })
+	})
+}
+
+func describeSession(a *cli.App, p output.Printer, d *client.SessionDetail) error {
+	s := a.Sheet()
+	s.Fact("Name", d.Name)
+	s.Fact("ID", d.ID)
+	s.Fact("Status", d.Status)
+	if d.ExitCode != nil {
+		s.Fact("Exit code", strconv.Itoa(*d.ExitCode))
+	}
+	if d.TerminationReason != nil {
+		s.Fact("Ended by", *d.TerminationReason)
+	}
+	s.Fact("Message", d.StatusMessage)
+	s.Fact("Type", d.Type)
+	s.Fact("Image", d.Image.Reference)
+	s.Fact("Command", quote(d.Command))
+	s.Fact("Resources", output.Slots(d.Slots))
+	s.Fact("Disk", diskText(d))
+	s.Fact("Owner", d.Owner.Title())
+	s.Fact("Project", d.Project.Title()+" (domain "+d.Domain.Title()+")")
+	s.Fact("Group", d.ResourceGroup.Title()+", priority "+strconv.Itoa(d.Priority))
+	if d.SessionGroup != nil {
+		s.Fact("Placed with", "session group "+d.SessionGroup.Name)
+	}
+	s.Fact("Agents", wantedAgents(d))
+	s.Fact("Created", a.Moment(&d.CreatedAt))
+	if d.StartsAt != nil {
+		s.Fact("Not before", d.StartsAt.Local().Format("2006-01-02 15:04:05"))
+	}
+	s.Fact("Started", a.Moment(d.StartedAt))
+	switch {
+	case d.EndsAt != nil && !d.Ended():
+		s.Fact("Ends", d.EndsAt.Local().Format("2006-01-02 15:04:05"))
+	case d.Lifetime != nil:
+		s.Fact("Lifetime", cli.Seconds(*d.Lifetime))
+	}
+	if d.Preemptible {
+		s.Fact("Preemptible", "yes")
+	}
+	s.Fact("Ended", a.Moment(d.TerminatedAt))
+	s.Fact("Idle", idleText(a, d))
+	for _, k := range slices.Sorted(maps.Keys(d.Environment)) {
+		s.Fact("Environment", k+"="+d.Environment[k])
+	}
+	for _, m := range d.Mounts {
+		s.Fact("Mount", mountText(m, d.History))
+	}
+	for _, u := range d.Usage {
+		hours, unit := output.SlotHours(u.Slot, u.SlotSeconds)
+		s.Fact("Charged", hours+" "+unit)
+	}
+	dependencies(s, d)
+	ailing(s, d)
+	if d.Pending != nil {
+		s.Fact("Waits", d.Pending.Summary)
+	}
+	fmt.Fprintln(a.Out)
+	if err := p.Write(kernelTable(d.Kernels)); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Out)
+	return p.Write(historyTable(a, d.History))
+}
+
+// diskText is what the containers may write, and what each has written.
+func diskText(d *client.SessionDetail) string {
+	if d.DiskBytes == 0 {
+		return ""
+	}
+	text := output.Bytes(d.DiskBytes)
+	var used []string
+	for _, k := range d.Kernels {
+		for _, m := range k.Stats.Metrics {
+			if m.Name == "disk_used" {
+				used = append(used, output.Bytes(int64(m.Value)))
+			}
+		}
+	}
+	if len(used) > 0 {
+		text += ", " + strings.Join(used, ", ") + " used"
+	}
+	return text
+}
+
+func wantedAgents(d *client.SessionDetail) string {
+	var names []string
+	for _, g := range d.Agents {
+		names = append(names, g.Name)
+	}
+	text := strings.Join(names, ", ")
+	switch {
+	case d.StrictAgents && text == "":
+		return "only some out of sight"
+	case d.StrictAgents:
+		return "only " + text
+	case text != "":
+		return text + ", if they have room"
+	}
+	return ""
+}
+
+// dependencies are what a session starts after, and what starts after it.
+func dependencies(s cli.Sheet, d *client.SessionDetail) {
+	for _, on := range d.DependsOn {
+		how := "hidden or deleted"
+		if on.Needed != nil {
+			how = on.Needed.Status
+		}
+		if on.Satisfied {
+			how = "succeeded"
+		}
+		s.Fact("After", on.Name+" ("+how+")")
+	}
+	for _, by := range d.Dependents {
+		if by.Session != nil {
+			s.Fact("Before", by.Session.Name+" ("+by.Session.Status+")")
+		}
+	}
+}
+
+func mountText(m client.Mount, history []client.SessionEvent) string {
+	text := "(a folder out of sight)"
+	if m.Vfolder != nil {
+		text = m.Vfolder.Name
+	}
+	if m.Subpath != "" {
+		text += "/" + m.Subpath
+	}
+	text += " at " + m.Target
+	switch {
+	case m.RevokedAt != nil:
+		text += ", taken away at " + m.RevokedAt.Local().Format("15:04:05") + lossText(m, history)
+	case m.ReadOnly:
+		text += ", read-only"
+	}
+	return text
+}
+
+// lossText is what a session's history tells of why a folder was taken away.
+func lossText(m client.Mount, history []client.SessionEvent) string {
+	for _, e := range slices.Backward(history) {
+		why, after, _ := strings.Cut(e.Message, ": ")
+		if e.Code == "folder_revoked" && (strings.HasPrefix(after, m.Target+" ") || strings.HasSuffix(after, " "+m.Target)) {
+			return ": " + why
+		}
+	}
+	return ""
+}
+
+// idleText says what would end a session for being of no use.
+func idleText(a *cli.App, d *client.SessionDetail) string {
+	switch {
+	case d.IdleExempt:
+		return "exempt from idle checks"
+	case d.Idle == nil:
+		return ""
+	}
+	return fmt.Sprintf("%s ends it at %s, in %s: %s", d.Idle.Checker, cli.Clock(d.Idle.EndsAt), output.Duration(d.Idle.EndsAt.Sub(a.Now())), d.Idle.Reason)
+}
+
+func kernelTable(kernels []client.Kernel) *output.Table {
+	t := output.NewTable("KERNEL", "STATUS", "AGENT", "DEVICES", "NOW")
+	for i := range kernels {
+		k, agent := &kernels[i], ""
+		if k.Agent != nil {
+			agent = k.Agent.Name
+		}
+		t.Row(k.Hostname, k.Status, agent, devicesText(k), metricsText(k.Stats.Metrics))
+	}
+	return t
+}
+
+func metricsText(metrics []client.Metric) string {
+	var parts []string
+	for _, m := range metrics {
+		if m.Quality == "unavailable" || len(parts) == 4 {
+			continue
+		}
+		value := strconv.FormatFloat(m.Value, 'g', 4, 64) + " " + m.Unit
+		if m.Unit == "bytes" {
+			value = output.Bytes(int64(m.Value))
+		}
+		parts = append(parts, m.Name+" "+strings.TrimSpace(value))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func historyTable(a *cli.App, history []client.SessionEvent) *output.Table {
+	t := output.NewTable("TIME", "PHASE", "RESULT", "STATUS", "MESSAGE")
+	for _, e := range history {
+		message := e.Message
+		if e.Code != "" {
+			message = strings.TrimSpace(e.Code + ": " + message)
+		}
+		status := ""
+		if e.ToStatus != nil {
+			status = *e.ToStatus
+		}
+		t.Row(e.At.Local().Format("15:04:05.000"), e.Phase, e.Result, status, strings.TrimSuffix(message, ": "))
+	}
+	return t
+}
