@@ -23,10 +23,10 @@ type App struct {
 	Env func(string) string
 	Now func() time.Time
 
-	// version is the version of this program.
+	// Version is the version of this program.
 	Version string
 
-	// ownSignals hands interrupts over to the command that calls it.
+	// OwnSignals hands interrupts over to the command that calls it.
 	OwnSignals func()
 
 	ContextName string

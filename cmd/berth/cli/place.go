@@ -10,14 +10,14 @@ import (
 	"github.com/berthhq/berth/client"
 )
 
-// place is a path in a folder; path "" is its top.
-type place struct{ Folder, Path string }
+// Place is a path in a folder; Path "" is its top.
+type Place struct{ Folder, Path string }
 
 // ParsePlace reads FOLDER[:PATH].
-func ParsePlace(text string) place {
+func ParsePlace(text string) Place {
 	folder, p, _ := strings.Cut(text, ":")
 	p = strings.TrimPrefix(path.Clean("/"+p), "/")
-	return place{folder, p}
+	return Place{folder, p}
 }
 
 // FindPlace parses a place and finds its folder.

@@ -5,7 +5,7 @@ import (
 )
 
 func TestParsePlace(t *testing.T) {
-	for text, want := range map[string]place{
+	for text, want := range map[string]Place{
 		"data": {"data", ""}, "data:": {"data", ""}, "data:a/b": {"data", "a/b"}, "data:/a/": {"data", "a"},
 		"data:../../x": {"data", "x"}, "data:a:b": {"data", "a:b"},
 	} {

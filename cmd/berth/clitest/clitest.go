@@ -41,12 +41,12 @@ type Server struct {
 	t        *testing.T
 	commands func(a *cli.App) []*cobra.Command
 	URL      string
-	// answer returns data, or an error as {"code":…,"message":…} with more
+	// Answer returns data, or an error as {"code":…,"message":…} with more
 	// extensions after that.
 	Answer map[string]func(vars json.RawMessage) string
-	// seen, if set, looks at each GraphQL request and its body.
+	// Seen, if set, looks at each GraphQL request and its body.
 	Seen func(r *http.Request, body []byte)
-	// stream sends events; returning false cuts the connection.
+	// Stream sends events; returning false cuts the connection.
 	Stream map[string]func(ctx context.Context, vars json.RawMessage, send func(data string)) (complete bool)
 	Rest   http.HandlerFunc
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// A domain, and IDs of users and of a task.
 const (
 	DomainVision = `{"id":"01900000-0000-7000-8000-000000000001","name":"vision"}`
 	IDKim        = "01900000-0000-7000-8000-000000000002"
