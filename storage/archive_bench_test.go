@@ -8,17 +8,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berthhq/berth/storage/storagetest"
 )
 
 // BenchmarkArchive packs 128 MiB: half does not shrink, half is text, Go's own source.
 func BenchmarkArchive(b *testing.B) {
-	h := newHost(b)
-	h.write("d/random", string(random(64<<20)))
-	h.write("d/text", source(b, 64<<20))
-	tk := h.ticket("archive", "d", 0)
+	h := storagetest.New(b)
+	h.Write("d/random", string(storagetest.Random(64<<20)))
+	h.Write("d/text", source(b, 64<<20))
+	tk := h.Ticket("archive", "d", 0)
 	archive := func(format string) func() {
 		return func() {
-			resp := h.get("/archive?format=" + format + "&ticket=" + tk)
+			resp := h.Get("/archive?format=" + format + "&ticket=" + tk)
 			defer resp.Body.Close()
 			n, err := io.Copy(io.Discard, resp.Body)
 			if err != nil || resp.StatusCode != 200 {
@@ -32,7 +34,7 @@ func BenchmarkArchive(b *testing.B) {
 			if _, err := exec.LookPath(program); err != nil {
 				b.Skip(err)
 			}
-			inTurn(b, side{name: "berth", run: archive(format)}, side{name: name, run: func() { bare(b, h.path, program, args...) }})
+			inTurn(b, side{name: "berth", run: archive(format)}, side{name: name, run: func() { bare(b, h.Path, program, args...) }})
 		})
 	}
 	compare("zip", "zip-1", "zip", "-1", "-q", "-r", "-", "d")

@@ -23,6 +23,7 @@ import (
 
 	"github.com/berthhq/berth/plugins/volume"
 	"github.com/berthhq/berth/storage/storagepb"
+	"github.com/berthhq/berth/storage/storagetest"
 )
 
 const benchSize = 256 << 20
@@ -92,26 +93,26 @@ func bare(b *testing.B, dir, name string, args ...string) {
 }
 
 func BenchmarkUpload(b *testing.B) {
-	h := newHost(b)
-	data := random(benchSize)
+	h := storagetest.New(b)
+	data := storagetest.Random(benchSize)
 	tus := func(chunk int) func() {
 		return func() {
-			tk := h.ticket("upload", "up", benchSize)
-			at := h.begin(tk, benchSize)
+			tk := h.Ticket("upload", "up", benchSize)
+			at := h.Begin(tk, benchSize)
 			for off := 0; off < benchSize; off += chunk {
 				part := data[off : off+chunk]
 				sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(part, crc32.MakeTable(crc32.Castagnoli)))
-				resp, err := h.try(context.Background(), "PATCH", at, tk, bytes.NewReader(part),
+				resp, err := h.Try(context.Background(), "PATCH", at, tk, bytes.NewReader(part),
 					"Upload-Offset", strconv.Itoa(off), "Upload-Checksum", "crc32c "+base64.StdEncoding.EncodeToString(sum))
 				if err != nil || resp.StatusCode != 204 {
 					b.Fatal(err, resp)
 				}
 			}
-			os.Remove(filepath.Join(h.path, "up"))
+			os.Remove(filepath.Join(h.Path, "up"))
 		}
 	}
 	copied := func() {
-		f, err := os.Create(filepath.Join(h.path, "copy"))
+		f, err := os.Create(filepath.Join(h.Path, "copy"))
 		if err == nil {
 			_, err = f.Write(data)
 		}
@@ -125,25 +126,25 @@ func BenchmarkUpload(b *testing.B) {
 // BenchmarkMemory reports the most memory that a proxy has used while a hundred
 // uploads and downloads were under way.
 func BenchmarkMemory(b *testing.B) {
-	h := newHost(b)
-	h.write("f", string(random(16<<20)))
-	h.stop()
+	h := storagetest.New(b)
+	h.Write("f", string(storagetest.Random(16<<20)))
+	h.Stop()
 	for b.Loop() {
-		cmd := h.startChild()
+		cmd := h.StartChild()
 		idle := memoryOf(b, cmd.Process.Pid, "VmRSS")
 		var wg sync.WaitGroup
-		data := random(4 << 20)
-		down := h.ticket("download", "f", 0)
+		data := storagetest.Random(4 << 20)
+		down := h.Ticket("download", "f", 0)
 		for i := range 50 {
 			wg.Go(func() {
-				resp := h.get("/download?ticket=" + down)
+				resp := h.Get("/download?ticket=" + down)
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
 			})
 			wg.Go(func() {
-				tk := h.ticket("upload", fmt.Sprintf("up%d", i), int64(len(data)))
-				at := h.begin(tk, int64(len(data)))
-				if resp := h.tus("PATCH", at, tk, bytes.NewReader(data), "Upload-Offset", "0"); resp.StatusCode != 204 {
+				tk := h.Ticket("upload", fmt.Sprintf("up%d", i), int64(len(data)))
+				at := h.Begin(tk, int64(len(data)))
+				if resp := h.Tus("PATCH", at, tk, bytes.NewReader(data), "Upload-Offset", "0"); resp.StatusCode != 204 {
 					b.Error(resp.Status)
 				}
 			})
@@ -151,7 +152,7 @@ func BenchmarkMemory(b *testing.B) {
 		wg.Wait()
 		b.ReportMetric(memoryOf(b, cmd.Process.Pid, "VmHWM"), "MiB-peak")
 		b.ReportMetric(idle, "MiB-idle")
-		h.kill(cmd)
+		h.Kill(cmd)
 	}
 }
 
@@ -177,9 +178,9 @@ func memoryOf(b *testing.B, pid int, field string) float64 {
 // BenchmarkListFirstPage is beside ls(1): with -l it looks at all names and sorts them,
 // with -f it does neither. Processor time is that of the benchmark's process and of ls.
 func BenchmarkListFirstPage(b *testing.B) {
-	h := newHostOn(b, memory(b))
+	h := storagetest.NewOn(b, storagetest.Memory(b))
 	for i := range 100_000 {
-		h.touch(fmt.Sprintf("f%06d", i))
+		h.Touch(fmt.Sprintf("f%06d", i))
 	}
 	used := func(who int) func() time.Duration {
 		return func() time.Duration {
@@ -190,14 +191,14 @@ func BenchmarkListFirstPage(b *testing.B) {
 			return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 		}
 	}
-	q := &storagepb.ListFilesRequest{Folder: h.ref, Limit: 1000}
+	q := &storagepb.ListFilesRequest{Folder: h.Ref, Limit: 1000}
 	page := func() {
-		if page, err := h.api.ListFiles(context.Background(), q); err != nil || len(page.Files) != 1000 {
+		if page, err := h.API.ListFiles(context.Background(), q); err != nil || len(page.Files) != 1000 {
 			b.Fatal(len(page.GetFiles()), err)
 		}
 	}
 	ls := func(how string) side {
-		return side{"ls" + how, func() { bare(b, h.path, "ls", how) }, used(unix.RUSAGE_CHILDREN)}
+		return side{"ls" + how, func() { bare(b, h.Path, "ls", how) }, used(unix.RUSAGE_CHILDREN)}
 	}
 	inTurn(b, side{"berth", page, used(unix.RUSAGE_SELF)}, ls("-l"), ls("-f"))
 }
@@ -206,7 +207,7 @@ func BenchmarkListFirstPage(b *testing.B) {
 // directory, and usage, beside find(1), ls(1) and du(1). BERTH_BENCH_FILES sets another
 // number.
 func BenchmarkTree(b *testing.B) {
-	h := newHostOn(b, memory(b))
+	h := storagetest.NewOn(b, storagetest.Memory(b))
 	n := 1_000_000
 	if text := os.Getenv("BERTH_BENCH_FILES"); text != "" {
 		var err error
@@ -214,42 +215,42 @@ func BenchmarkTree(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	h.fillMany(n)
+	h.FillMany(n)
 	b.Run("search", func(b *testing.B) {
 		inTurn(b, side{name: "berth", run: func() {
-			if found, _ := h.search("", "f000123", 1000); len(found) != 1 {
+			if found, _ := h.Search("", "f000123", 1000); len(found) != 1 {
 				b.Fatal(found)
 			}
-		}}, side{name: "find", run: func() { bare(b, h.path, "find", ".", "-iname", "*f000123*") }})
+		}}, side{name: "find", run: func() { bare(b, h.Path, "find", ".", "-iname", "*f000123*") }})
 	})
 	b.Run("list", func(b *testing.B) {
 		inTurn(b, side{name: "berth", run: func() {
-			if files := h.countPages(b, ""); files != n {
+			if files := countPages(h, b, ""); files != n {
 				b.Fatalf("%d files", files)
 			}
-		}}, side{name: "ls", run: func() { bare(b, h.path, "ls", "-lR") }})
+		}}, side{name: "ls", run: func() { bare(b, h.Path, "ls", "-lR") }})
 	})
 	b.Run("usage", func(b *testing.B) {
 		inTurn(b, side{name: "berth", run: func() {
-			if u, err := volume.Usage(b.Context(), h.path); err != nil || u.Files != int64(n) {
+			if u, err := volume.Usage(b.Context(), h.Path); err != nil || u.Files != int64(n) {
 				b.Fatal(u, err)
 			}
-		}}, side{name: "du", run: func() { bare(b, h.path, "du", "-s") }})
+		}}, side{name: "du", run: func() { bare(b, h.Path, "du", "-s") }})
 	})
 }
 
 // countPages lists a directory and all below it, page by page, and counts the files.
-func (h *host) countPages(b *testing.B, path string) (files int) {
+func countPages(h *storagetest.Host, b *testing.B, path string) (files int) {
 	b.Helper()
-	q := &storagepb.ListFilesRequest{Folder: h.ref, Path: path, Limit: 1000}
+	q := &storagepb.ListFilesRequest{Folder: h.Ref, Path: path, Limit: 1000}
 	for {
-		page, err := h.api.ListFiles(b.Context(), q)
+		page, err := h.API.ListFiles(b.Context(), q)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for _, f := range page.Files {
 			if f.Type == storagepb.FileInfo_DIRECTORY {
-				files += h.countPages(b, f.Path)
+				files += countPages(h, b, f.Path)
 			} else {
 				files++
 			}
@@ -262,21 +263,21 @@ func (h *host) countPages(b *testing.B, path string) (files int) {
 
 // BenchmarkClone clones 20,000 small files on a disk.
 func BenchmarkClone(b *testing.B) {
-	h := newHost(b)
-	h.fillMany(20_000)
+	h := storagetest.New(b)
+	h.FillMany(20_000)
 	k := 0
 	inTurn(b, side{name: "clone", run: func() {
 		k++
-		to := &storagepb.FolderRef{Volume: "main", Scope: h.ref.Scope, Folder: fmt.Sprintf("%032x", k)}
-		stream, err := h.api.CloneFolder(context.Background(), &storagepb.CloneFolderRequest{From: h.ref, To: to})
+		to := &storagepb.FolderRef{Volume: "main", Scope: h.Ref.Scope, Folder: fmt.Sprintf("%032x", k)}
+		stream, err := h.API.CloneFolder(context.Background(), &storagepb.CloneFolderRequest{From: h.Ref, To: to})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := follow(b, stream); err != nil {
+		if _, _, err := storagetest.Follow(b, stream); err != nil {
 			b.Fatal(err)
 		}
 	}}, side{name: "cp", run: func() {
-		bare(b, h.mount, "cp", "-a", h.path, fmt.Sprintf("copy%d", k))
+		bare(b, h.Mount, "cp", "-a", h.Path, fmt.Sprintf("copy%d", k))
 		unix.Sync()
 	}})
 }
@@ -284,11 +285,11 @@ func BenchmarkClone(b *testing.B) {
 // BenchmarkPluginCall is a scope asked for through the proxy and its plugin, and
 // what the kernel needs to tell of a file system.
 func BenchmarkPluginCall(b *testing.B) {
-	h := newHost(b)
-	q := &storagepb.ScopeRequest{Volume: "main", Scope: h.ref.Scope}
+	h := storagetest.New(b)
+	q := &storagepb.ScopeRequest{Volume: "main", Scope: h.Ref.Scope}
 	b.Run("GetScope", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.api.GetScope(context.Background(), q); err != nil {
+			if _, err := h.API.GetScope(context.Background(), q); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -296,7 +297,7 @@ func BenchmarkPluginCall(b *testing.B) {
 	b.Run("statfs", func(b *testing.B) {
 		for b.Loop() {
 			var st unix.Statfs_t
-			if err := unix.Statfs(h.mount, &st); err != nil {
+			if err := unix.Statfs(h.Mount, &st); err != nil {
 				b.Fatal(err)
 			}
 		}

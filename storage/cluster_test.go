@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/storagepb"
+	"github.com/berthhq/berth/storage/storagetest"
 )
 
 // A proxy joins a manager with its token, reports through the tunnel, and does
@@ -70,7 +71,7 @@ func TestCluster(t *testing.T) {
 
 	cfg := storage.Config{
 		Name: "s1", Dir: t.TempDir(), Managers: []string{l.Addr().String()}, JoinToken: "secret", CAFingerprint: ca.Fingerprint(),
-		Volumes: []storage.VolumeConfig{{Name: "main", Backend: vfs, MountPath: t.TempDir(), Create: true}},
+		Volumes: []storage.VolumeConfig{{Name: "main", Backend: storagetest.VFS, MountPath: t.TempDir(), Create: true}},
 	}
 	before := "" // the incarnation that was there before
 	for range 2 {
@@ -87,7 +88,7 @@ func TestCluster(t *testing.T) {
 			case r = <-reports:
 			case err := <-ended:
 				t.Fatalf("ended: %v", err)
-			case <-time.After(timeout):
+			case <-time.After(storagetest.Timeout):
 				t.Fatal("no report")
 			}
 		}
@@ -106,7 +107,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited, stop := context.WithTimeout(ctx, timeout)
+	limited, stop := context.WithTimeout(ctx, storagetest.Timeout)
 	defer stop()
 	if err := p.Run(limited); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with a guessed token: %v", err)

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/berthhq/berth/storage/storagetest"
 )
 
 // BenchmarkWebDAV puts and gets one large file and 500 small ones, one after the other,
@@ -19,11 +21,11 @@ func BenchmarkWebDAV(b *testing.B) {
 	if err != nil {
 		b.Skip("without rclone: ", err)
 	}
-	h := newHost(b)
-	h.open(b)
+	h := storagetest.New(b)
+	h.Open(b)
 	address, dir := freeAddress(b), b.TempDir()
 	background(b, "http://"+address, rclone, "serve", "webdav", "--addr", address, "--user", "me", "--pass", "rw", "--config", dir+"/none", dir)
-	bases := map[string]string{"berth": h.http.URL + "/storage/dav/mine/data", "rclone": "http://" + address}
+	bases := map[string]string{"berth": h.HTTP.URL + "/storage/dav/mine/data", "rclone": "http://" + address}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
 	ask := func(method, at string, body []byte, want int) {
 		req, err := http.NewRequestWithContext(b.Context(), method, at, bytes.NewReader(body))
@@ -45,7 +47,7 @@ func BenchmarkWebDAV(b *testing.B) {
 		name        string
 		files, size int
 	}{{"256MiB", 1, benchSize}, {"500x16KiB", 500, 16 << 10}} {
-		data := random(load.size)
+		data := storagetest.Random(load.size)
 		for _, method := range []string{"PUT", "GET"} {
 			var sides []side
 			for _, name := range []string{"berth", "rclone"} {

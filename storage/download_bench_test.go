@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/internal/testenv/wait"
+	"github.com/berthhq/berth/storage/storagetest"
 )
 
 // server is a process that serves the folder's files.
@@ -25,12 +26,12 @@ type server struct {
 }
 
 // servers are a proxy and nginx.
-func (h *host) servers(b *testing.B) []server {
-	h.stop()
-	cmd := h.startChild()
-	b.Cleanup(func() { h.kill(cmd) })
+func servers(h *storagetest.Host, b *testing.B) []server {
+	h.Stop()
+	cmd := h.StartChild()
+	b.Cleanup(func() { h.Kill(cmd) })
 	all := []server{{"berth", cmd.Process.Pid, func(name string) string {
-		return h.http.URL + "/storage/download?ticket=" + h.ticket("download", name, 0)
+		return h.HTTP.URL + "/storage/download?ticket=" + h.Ticket("download", name, 0)
 	}}}
 	nginx, err := exec.LookPath("/usr/sbin/nginx")
 	if err != nil {
@@ -41,7 +42,7 @@ func (h *host) servers(b *testing.B) []server {
 	conf := fmt.Sprintf(`daemon off; master_process off; worker_processes 1; pid %s/pid; error_log %s/error;
 events { worker_connections 256; }
 http { access_log off; sendfile on; tcp_nopush on; client_body_temp_path %s/b; proxy_temp_path %s/p; fastcgi_temp_path %s/f; uwsgi_temp_path %s/u; scgi_temp_path %s/s;
-server { listen %s; root %s; } }`, dir, dir, dir, dir, dir, dir, dir, address, h.path)
+server { listen %s; root %s; } }`, dir, dir, dir, dir, dir, dir, dir, address, h.Path)
 	if err := os.WriteFile(filepath.Join(dir, "conf"), []byte(conf), 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -84,13 +85,13 @@ func (s server) cpu(b *testing.B) time.Duration {
 // BenchmarkDownload reports the server's processor time, which is what differs:
 // the bytes are moved by the kernel.
 func BenchmarkDownload(b *testing.B) {
-	h := newHost(b)
+	h := storagetest.New(b)
 	const small, connections, each = 64, 8, 256
 	for name, size := range map[string]int{"1GiB": 1 << 30, "64MiB": 64 << 20} {
-		h.write(name, string(random(size)))
+		h.Write(name, string(storagetest.Random(size)))
 	}
 	for i := range small {
-		h.write(fmt.Sprintf("small%d", i), string(random(16<<10)))
+		h.Write(fmt.Sprintf("small%d", i), string(storagetest.Random(16<<10)))
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
 	fetch := func(url string, want int64) {
@@ -117,7 +118,7 @@ func BenchmarkDownload(b *testing.B) {
 		wg.Wait()
 	}
 	var huge, large, again, once []side
-	for _, s := range h.servers(b) {
+	for _, s := range servers(h, b) {
 		cpu := func() time.Duration { return s.cpu(b) }
 		huge = append(huge, side{s.name, func() { fetch(s.url("1GiB"), 1<<30) }, cpu})
 		large = append(large, side{s.name, func() {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/storage/storagetest"
 )
 
 // BenchmarkSFTP sends and fetches one large file with OpenSSH's client: by SSH from
@@ -21,7 +23,7 @@ func BenchmarkSFTP(b *testing.B) {
 	if _, err := os.Stat(server); err != nil {
 		b.Skip("without OpenSSH's server: ", err)
 	}
-	h, o, address := newSFTP(b)
+	h, o, address := storagetest.NewSFTP(b)
 	dir := b.TempDir()
 	key := filepath.Join(dir, "key")
 	bare(b, dir, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
@@ -33,8 +35,8 @@ func BenchmarkSFTP(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o.set("me "+ssh.FingerprintSHA256(parsed), o.opens["rw"])
-	if err := os.WriteFile(filepath.Join(dir, "src"), random(benchSize), 0o600); err != nil {
+	o.Set("me "+ssh.FingerprintSHA256(parsed), o.Opens["rw"])
+	if err := os.WriteFile(filepath.Join(dir, "src"), storagetest.Random(benchSize), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	host, port, _ := net.SplitHostPort(address)
@@ -50,7 +52,7 @@ func BenchmarkSFTP(b *testing.B) {
 	berth := []string{
 		"-P", port, "-i", key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=" + dir + "/known", "me@" + host,
 	}
-	there := filepath.Join(h.path, "bare")
+	there := filepath.Join(h.Path, "bare")
 	for _, c := range []struct{ name, berth, bare string }{
 		{"put", "put src mine/data/berth", fmt.Sprintf("put -f src %s", there)},
 		{"get", "get mine/data/berth got", fmt.Sprintf("get %s got", there)},

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 module=$(go list -m)
 go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
-  awk -v m="$module" -v services="^$module/(internal/(testenv|testvm|service)|manager/|agent/runtime/|e2e/|storage$|storage/volume|ent$|ent/)" '
+  awk -v m="$module" -v services="^$module/(internal/(testenv|testvm|service)|manager/|agent/runtime/|e2e/|storage$|storage/(volume|storagetest)|ent$|ent/)" '
     $1 ~ m "/(e2e|agent/network|plugins/accelerator/nvidia)(/|$)" { next }
     {
       needs = NF < 2

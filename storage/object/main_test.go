@@ -1,0 +1,9 @@
+package object_test
+
+import (
+	"testing"
+
+	"github.com/berthhq/berth/storage/storagetest"
+)
+
+func TestMain(m *testing.M) { storagetest.Main(m) }
