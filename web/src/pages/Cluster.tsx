@@ -1,4 +1,5 @@
 import { SegmentedControl, TextInput } from "@mantine/core";
+import { useDebouncedCallback, useThrottledValue } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useSubscription } from "urql";
@@ -8,9 +9,7 @@ import { AgentCard } from "../components/device/AgentCard";
 import { AgentTable } from "../components/device/AgentTable";
 import { Leaderless } from "../components/Leaderless";
 import { Empty, FailureNote } from "../components/Note";
-import { useGathered } from "../hooks/useGathered";
 import { useLiveQuery } from "../hooks/useLiveQuery";
-import { useThrottled } from "../hooks/useThrottled";
 import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 
@@ -51,7 +50,7 @@ export function Cluster() {
   const [typed, setTyped] = useState("");
   const { data, failure, refetch } = useLiveQuery({ query: ClusterQuery });
   const all = (data?.agents.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
-  const again = useGathered(refetch, 500);
+  const again = useDebouncedCallback(refetch, { delay: 500, maxWait: 500 });
   const [{ data: newest, error }] = useSubscription<ResultOf<typeof AgentChanged>, Known>(
     { query: AgentChanged },
     (known = new Map(), { agentChanged: agent }) => {
@@ -59,7 +58,7 @@ export function Cluster() {
       return new Map(known).set(agent.id, agent);
     },
   );
-  const known = useThrottled(newest, pace);
+  const known = useThrottledValue(newest, pace);
   const agents = all
     .filter((a) => a.name.toLowerCase().includes(typed.trim().toLowerCase()))
     .flatMap((a) => known?.get(a.id) ?? []);

@@ -1,5 +1,5 @@
 import { Button, SegmentedControl } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
@@ -18,7 +18,6 @@ import { EmptyTrashButton } from "../components/folder/Trash";
 import { Empty, FailureNote } from "../components/Note";
 import "../components/folder/folder.css";
 import { SharesChanged } from "../components/folder/useInvitations";
-import { useGathered } from "../hooks/useGathered";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useNames } from "../hooks/useNames";
 import { administers, useViewer } from "../hooks/useViewer";
@@ -62,7 +61,7 @@ export function Data() {
     pages.reload();
     held.refetch();
   };
-  const again = useGathered(changed, 300);
+  const again = useDebouncedCallback(changed, { delay: 300, maxWait: 300 });
   useSubscription({ query: FoldersChanged }, (_, change) => {
     again();
     return change;

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useSubscription } from "urql";
@@ -17,7 +17,6 @@ import { bytes } from "../components/format";
 import { FailureNote } from "../components/Note";
 import "../components/folder/folder.css";
 import { SharesChanged } from "../components/folder/useInvitations";
-import { useGathered } from "../hooks/useGathered";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { toast } from "../hooks/useToasts";
@@ -44,7 +43,7 @@ export function Folder() {
   const launch = useLaunch();
   const me = useViewer().user.id;
   const { data, failure, refetch } = useLiveQuery({ query: FolderQuery, variables: { id } });
-  const again = useGathered(refetch, 300);
+  const again = useDebouncedCallback(refetch, { delay: 300, maxWait: 300 });
   useSubscription({ query: FolderChanged, variables: { id } });
   useSubscription({ query: SharesChanged }, (_, change) => {
     if (change.vfolderShareChanged.mine) again();

@@ -1,16 +1,16 @@
 import { Button } from "@mantine/core";
+import { useDebouncedCallback, useLocalStorage } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { graphql } from "../api/graphql";
 import { duration, slotsLine } from "../components/format";
+import { recentImages } from "../components/launch/recent";
 import { Empty, FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
 import { Usage } from "../components/Usage";
-import { useGathered } from "../hooks/useGathered";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useNow } from "../hooks/useNow";
 import { useSessionChanges } from "../hooks/useSessionChanges";
-import { useStored } from "../hooks/useStored";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { withSlotNames } from "../slots";
@@ -39,12 +39,12 @@ const month = () => {
 export function Home() {
   const viewer = useViewer();
   const launch = useLaunch();
-  const [recent] = useStored<string[]>("images", []);
+  const [recent] = useLocalStorage(recentImages);
   const { data, failure, refetch } = useLiveQuery({
     query: HomeQuery,
     variables: { me: viewer.user.id, from: month() },
   });
-  const again = useGathered(refetch, 400);
+  const again = useDebouncedCallback(refetch, { delay: 400, maxWait: 400 });
   useSessionChanges(again);
   const nodes = (data?.open.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
   const past = (data?.past.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));

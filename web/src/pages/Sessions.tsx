@@ -1,5 +1,5 @@
 import { Button, TextInput } from "@mantine/core";
-import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { useDebouncedCallback, useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { graphql, type VariablesOf } from "../api/graphql";
@@ -8,7 +8,6 @@ import { IdleParts } from "../components/session/Idle";
 import { SessionTable } from "../components/session/SessionTable";
 import { Terminate } from "../components/session/Terminate";
 import { ended } from "../components/session/timeline";
-import { useGathered } from "../hooks/useGathered";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useSessionChanges } from "../hooks/useSessionChanges";
@@ -74,7 +73,7 @@ export function Sessions() {
   const rows = (data?.sessions.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
 
   // Pushes change the rows shown; only a session that comes or goes asks for the list again.
-  const again = useGathered(refetch, 300);
+  const again = useDebouncedCallback(refetch, { delay: 300, maxWait: 300 });
   const known = new Map(rows.map((r) => [r.id, r.status]));
   useSessionChanges((change) => {
     const here = known.has(change.id);

@@ -1,5 +1,5 @@
 import { Button, TextInput } from "@mantine/core";
-import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { useDebouncedCallback, useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useMemo, useRef, useState } from "react";
 import type { Failure } from "../../api/errors";
 import { graphql } from "../../api/graphql";
@@ -7,7 +7,6 @@ import type { Found } from "../../api/incoming";
 import { baseName, dirName, join } from "../../api/path";
 import { uploads } from "../../api/transfer";
 import { useAction } from "../../hooks/useAction";
-import { useGathered } from "../../hooks/useGathered";
 import { toast } from "../../hooks/useToasts";
 import { useUploadsDone } from "../../hooks/useUploads";
 import { t } from "../../i18n";
@@ -62,7 +61,7 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
   const [relocating, setRelocating] = useState<{ kind: "move" | "copy"; paths: string[] } | null>(null);
   const files = useRef<HTMLInputElement>(null);
   const dirs = useRef<HTMLInputElement>(null);
-  const again = useGathered(reload, 500);
+  const again = useDebouncedCallback(reload, { delay: 500, maxWait: 500 });
   useUploadsDone(uploads, folder, again);
   useTasksMove(folder, again);
 

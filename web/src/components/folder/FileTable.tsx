@@ -1,8 +1,8 @@
 import { Checkbox } from "@mantine/core";
-import { type KeyboardEvent, useLayoutEffect, useMemo, useRef } from "react";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import type { FileEntry } from "../../api/files";
 import { dirName } from "../../api/path";
-import { useWindow } from "../../hooks/useWindow";
 import { t } from "../../i18n";
 import { word } from "../../words";
 import { bytes, when } from "../format";
@@ -33,15 +33,26 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
   const body = useRef<HTMLTableSectionElement>(null);
   const last = useRef<string | null>(null);
   const wanted = useRef<number | null>(null);
-  const {
-    box,
-    first,
-    last: end,
-    before,
-    after,
-    onScroll,
-    show,
-  } = useWindow(rows.length, found ? foundHeight : rowHeight, onEnd);
+  const box = useRef<HTMLDivElement>(null);
+  const height = found ? foundHeight : rowHeight;
+  const drawn = useVirtualizer({
+    count: rows.length,
+    estimateSize: () => height,
+    getScrollElement: () => box.current,
+    overscan: 20,
+    // The head stays in sight above the rows, and is one row high.
+    scrollPaddingEnd: height,
+  });
+  const inSight = drawn.getVirtualItems();
+  const first = inSight[0]?.index ?? 0;
+  const end = (inSight.at(-1)?.index ?? -1) + 1;
+  const before = inSight[0]?.start ?? 0;
+  const after = drawn.getTotalSize() - (inSight.at(-1)?.end ?? 0);
+  useLayoutEffect(() => drawn.measure(), [drawn, height]);
+  const atEnd = end === rows.length;
+  useEffect(() => {
+    if (atEnd) onEnd?.();
+  }, [atEnd, rows.length]);
   const all = useMemo(() => rows.length > 0 && rows.every((r) => picked.has(r.path)), [rows, picked]);
 
   function toggle(path: string, range: boolean) {
@@ -81,7 +92,7 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
    */
   function reach() {
     if (wanted.current === null) return;
-    show(wanted.current);
+    drawn.scrollToIndex(wanted.current);
     const button = body.current?.querySelector<HTMLElement>(
       `tr[aria-rowindex="${wanted.current + 2}"] button.row-name`,
     );
@@ -92,7 +103,7 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
   useLayoutEffect(reach);
 
   return (
-    <div className="list" ref={box} onScroll={onScroll}>
+    <div className="list" ref={box}>
       <table
         className={`grid files${found ? " found" : ""}`}
         aria-label={t("Files")}

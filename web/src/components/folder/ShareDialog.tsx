@@ -1,11 +1,11 @@
 import { Button, Modal, Textarea } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
 import { useState } from "react";
 import { useSubscription } from "urql";
 import { byField } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { useFocusBack } from "../../hooks/useFocusBack";
-import { useGathered } from "../../hooks/useGathered";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
@@ -58,7 +58,7 @@ interface Props {
 export function ShareDialog({ folder, onClose }: Props) {
   useFocusBack();
   const { data, failure, refetch } = useLiveQuery({ query: SharesQuery, variables: { id: folder.id } });
-  const again = useGathered(refetch, 300);
+  const again = useDebouncedCallback(refetch, { delay: 300, maxWait: 300 });
   useSubscription({ query: SharesChanged }, (_, change) => {
     again();
     return change;

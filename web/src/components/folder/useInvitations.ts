@@ -1,6 +1,6 @@
+import { useDebouncedCallback } from "@mantine/hooks";
 import { useSubscription } from "urql";
 import { graphql, type ResultOf } from "../../api/graphql";
-import { useGathered } from "../../hooks/useGathered";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { ShareFields } from "./share";
 
@@ -24,7 +24,7 @@ export type SharesChange = ResultOf<typeof SharesChanged>;
 /** The invitations to folders that the viewer has not answered; it follows those that come and go. */
 export function useInvitations() {
   const { data, failure, refetch } = useLiveQuery({ query: InvitationsQuery });
-  const again = useGathered(refetch, 200);
+  const again = useDebouncedCallback(refetch, { delay: 200, maxWait: 200 });
   useSubscription({ query: SharesChanged }, (_, change) => {
     if (change.vfolderShareChanged.mine) again();
     return change;

@@ -1,11 +1,12 @@
+import { useLocalStorage } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { byField } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { type LaunchWish, launchedHere } from "../../hooks/useLaunch";
-import { useStored } from "../../hooks/useStored";
 import { useViewer } from "../../hooks/useViewer";
+import { recentImages } from "./recent";
 import { check, inputOf, sizeOf, usual, type Wish } from "./request";
 import { useOffer } from "./useOffer";
 
@@ -41,7 +42,7 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
   const viewer = useViewer();
   const navigate = useNavigate();
   const { run, busy, failure } = useAction(CreateSession);
-  const [recent, setRecent] = useStored<string[]>("images", []);
+  const [recent, setRecent] = useLocalStorage(recentImages);
   const [tried, setTried] = useState(false);
   const key = useRef(crypto.randomUUID());
   const [wish, setWish] = useState<Wish>({

@@ -1,9 +1,9 @@
 import { Button, Checkbox, TextInput } from "@mantine/core";
+import { useThrottledValue } from "@mantine/hooks";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useSubscription } from "urql";
 import { fromGraphQL } from "../../api/errors";
 import { graphql, type ResultOf, type VariablesOf } from "../../api/graphql";
-import { useThrottled } from "../../hooks/useThrottled";
 import { t } from "../../i18n";
 import { Empty, FailureNote } from "../Note";
 import { append, emptyLog, keepLines, type LogBuffer, visible } from "./logbuffer";
@@ -33,7 +33,7 @@ export function Logs({ session, name, kernel, begun }: Props) {
     { query: KernelLogs, variables: { kernel: kernel ?? "", tailLines: keepLines }, pause: !kernel || !begun },
     (log = emptyLog, message) => append(log, message.kernelLogs),
   );
-  const log = useThrottled(data ?? emptyLog, 100);
+  const log = useThrottledValue(data ?? emptyLog, 100);
   const shown = useMemo(() => {
     const want = find.toLowerCase();
     const lines = log.lines.map((raw, i) => ({ number: log.first + i, text: visible(raw) }));
