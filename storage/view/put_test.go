@@ -35,6 +35,7 @@ func content(h *storagetest.Host, name string) string {
 
 // A part of a file is not taken for all of it.
 func TestPutRefusesParts(t *testing.T) {
+	t.Parallel()
 	h, _ := storagetest.NewViews(t)
 	h.Write("f", "01234567890123456789")
 	if resp, words := h.WebDAV("PUT", "/mine/data/f", "rw", "xxxxxx", "Content-Range", "bytes 5-10/20"); resp.StatusCode != http.StatusBadRequest || !strings.Contains(words, "Content-Range") {
@@ -46,6 +47,7 @@ func TestPutRefusesParts(t *testing.T) {
 }
 
 func TestPutSaysWhetherItReplaced(t *testing.T) {
+	t.Parallel()
 	h, _ := storagetest.NewViews(t)
 	for i, want := range []int{http.StatusCreated, http.StatusNoContent, http.StatusNoContent} {
 		if resp, words := h.WebDAV("PUT", "/mine/data/f", "rw", fmt.Sprint(i)); resp.StatusCode != want {
@@ -59,6 +61,7 @@ func TestPutSaysWhetherItReplaced(t *testing.T) {
 
 // Clients that copy files keep their times.
 func TestPutKeepsTimes(t *testing.T) {
+	t.Parallel()
 	h, _ := storagetest.NewViews(t)
 	resp, words := h.WebDAV("PUT", "/mine/data/f", "rw", "x", "X-OC-Mtime", "981173106")
 	if resp.StatusCode != http.StatusCreated || resp.Header.Get("X-OC-Mtime") != "accepted" {
@@ -104,6 +107,7 @@ func TestPutKeepsTimes(t *testing.T) {
 
 // Writers of one file come one after the other, and readers see one whole file.
 func TestPutsOfOneFileWait(t *testing.T) {
+	t.Parallel()
 	h, _ := storagetest.NewViews(t)
 	var wg sync.WaitGroup
 	for i := range 24 {
@@ -131,6 +135,7 @@ func TestPutsOfOneFileWait(t *testing.T) {
 
 // The directory of a file that goes while the file arrives is not made again.
 func TestPutIntoDirectoryThatGoes(t *testing.T) {
+	t.Parallel()
 	h, _ := storagetest.NewViews(t)
 	h.Write("dir/other", "x")
 	reader, writer := io.Pipe()
@@ -158,6 +163,7 @@ func TestPutIntoDirectoryThatGoes(t *testing.T) {
 
 // What HTTP says of methods and ranges that a resource does not have.
 func TestMethodsAndRangeUnits(t *testing.T) {
+	t.Parallel()
 	h := storagetest.New(t)
 	h.Write("f", "0123456789")
 	at := h.HTTP.URL + "/storage/download?ticket=" + h.Ticket("download", "f", 0)

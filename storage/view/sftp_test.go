@@ -50,6 +50,7 @@ func same(t *testing.T, a, b string) {
 }
 
 func TestOpenSSH(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	src := files(t)
 	back := t.TempDir()
@@ -85,6 +86,7 @@ func TestOpenSSH(t *testing.T) {
 
 // What is there in part is gone on with; what was not closed changes no file.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	whole := storagetest.Random(2 << 20)
 	source := filepath.Join(t.TempDir(), "f")
@@ -133,6 +135,7 @@ func TestResume(t *testing.T) {
 // What arrived of a new file before its line was cut is found by who sent it, and by
 // no one else; it becomes the file with the rest, never without.
 func TestHalfIsFoundAgain(t *testing.T) {
+	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
 	other := uuid.New()
 	o.Set("other", &storagepb.ListResponse{User: other[:], Folders: []*storagepb.OpenFolder{
@@ -290,6 +293,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 }
 
 func TestSFTPTree(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	h.Write("a/b.txt", "hello")
 	if err := unix.Mkfifo(filepath.Join(h.Path, "fifo"), 0o644); err != nil {
@@ -398,6 +402,7 @@ func TestSFTPTree(t *testing.T) {
 // A file that must be new replaces none that came while it was written; one that
 // replaces another has its mode.
 func TestSFTPNewAlone(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	f, err := storagetest.SFTPClient(t, address, "rw").OpenFile("/mine/data/f", os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
@@ -430,6 +435,7 @@ func TestSFTPNewAlone(t *testing.T) {
 
 // What is set of a file while it is written is so of the file that appears.
 func TestSFTPSetWhileWriting(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	c := storagetest.SFTPClient(t, address, "rw")
 	f, err := c.Create("/mine/data/f")
@@ -453,6 +459,7 @@ func TestSFTPSetWhileWriting(t *testing.T) {
 
 // A channel has 256 files and directories open, however many it had before.
 func TestSFTPOpenFiles(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	h.Write("f", "f")
 	c := storagetest.SFTPClient(t, address, "rw")
@@ -509,6 +516,7 @@ func firstError(list ...error) error {
 
 // All of a large directory is listed, a page at a time.
 func TestSFTPLargeDirectory(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	for i := range 2500 {
 		h.Touch(fmt.Sprintf("f%04d", i))
@@ -520,6 +528,7 @@ func TestSFTPLargeDirectory(t *testing.T) {
 }
 
 func TestSFTPLimit(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	limit := int64(4 << 20)
 	if _, err := h.API.SetScopeLimit(h.Ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.Ref.Scope, LimitBytes: &limit}); err != nil {
@@ -557,6 +566,7 @@ func TestSFTPLimit(t *testing.T) {
 // A token that is revoked ends the connection, also one that does nothing, and what
 // was begun with it is not there.
 func TestSFTPEnds(t *testing.T) {
+	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
 	c, err := storagetest.DialSFTP(t, address, "rw")
 	if err != nil {
@@ -593,6 +603,7 @@ func TestSFTPEnds(t *testing.T) {
 
 // A share that ends ends what is done with it, and nothing else.
 func TestSFTPShareEnds(t *testing.T) {
+	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
 	h.Write("f", "f")
 	c := storagetest.SFTPClient(t, address, "ro")
@@ -635,6 +646,7 @@ func TestSFTPShareEnds(t *testing.T) {
 
 // There is nothing but SFTP.
 func TestSFTPAlone(t *testing.T) {
+	t.Parallel()
 	_, _, address := storagetest.NewSFTP(t)
 	c, err := storagetest.DialSFTP(t, address, "rw")
 	if err != nil {
@@ -674,6 +686,7 @@ func TestSFTPAlone(t *testing.T) {
 }
 
 func TestSFTPTrail(t *testing.T) {
+	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
 	h.Write("old", "old")
 	c := storagetest.SFTPClient(t, address, "rw")
@@ -714,6 +727,7 @@ func TestSFTPTrail(t *testing.T) {
 // A key opens what its user may, and nothing under another name or without its
 // private half.
 func TestSFTPKeys(t *testing.T) {
+	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -764,6 +778,7 @@ func (p pretender) Sign(r io.Reader, data []byte) (*ssh.Signature, error) {
 }
 
 func TestSFTPGuesses(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	first := h.Proxy.HostKey()
 	for i := range 50 {
@@ -795,6 +810,7 @@ func TestSFTPGuesses(t *testing.T) {
 }
 
 func TestRcloneSFTP(t *testing.T) {
+	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
 	host, port, _ := net.SplitHostPort(address)
 	rclone := storagetest.RequireProgram(t, "rclone")

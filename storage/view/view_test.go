@@ -26,6 +26,7 @@ import (
 )
 
 func TestViewTree(t *testing.T) {
+	t.Parallel()
 	h, _ := storagetest.NewViews(t)
 	h.Write("a/b.txt", "hello")
 	h.Write("page.html", "<script>")
@@ -122,6 +123,7 @@ const lockBody = `<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><
 
 // Two who have the same folder under other names meet each other's locks.
 func TestViewLocks(t *testing.T) {
+	t.Parallel()
 	h, o := storagetest.NewViews(t)
 	other := uuid.New()
 	o.Set("other", &storagepb.ListResponse{User: other[:], Folders: []*storagepb.OpenFolder{
@@ -152,6 +154,7 @@ func TestViewLocks(t *testing.T) {
 
 // What has not come whole is never seen, and what has no room is refused.
 func TestViewUploads(t *testing.T) {
+	t.Parallel()
 	h, _ := storagetest.NewViews(t)
 	limit := int64(1 << 20)
 	if _, err := h.API.SetScopeLimit(h.Ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: h.Ref.Scope, LimitBytes: &limit}); err != nil {
@@ -189,6 +192,7 @@ func TestViewUploads(t *testing.T) {
 // Managers are told what people did: sums of it, not every file, also what was done
 // when none was there to be told.
 func TestViewTrail(t *testing.T) {
+	t.Parallel()
 	h, o := storagetest.NewViews(t)
 	h.Write("old", "old")
 	o.Mu.Lock()
@@ -245,6 +249,7 @@ func (e ender) Read([]byte) (int, error) {
 
 // A token that is revoked stops working, and so does what was begun with it.
 func TestViewEnds(t *testing.T) {
+	t.Parallel()
 	h, o := storagetest.NewViews(t)
 	h.Write("f", "f")
 	if resp, _ := h.WebDAV("GET", "/mine/data/f", "rw", ""); resp.StatusCode != 200 {
@@ -291,6 +296,7 @@ func run(t *testing.T, name string, args ...string) string {
 }
 
 func TestLitmus(t *testing.T) {
+	t.Parallel()
 	litmus := storagetest.RequireProgram(t, "litmus")
 	h, _ := storagetest.NewViews(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -314,6 +320,7 @@ func TestLitmus(t *testing.T) {
 }
 
 func TestRcloneWebDAV(t *testing.T) {
+	t.Parallel()
 	rclone := storagetest.RequireProgram(t, "rclone")
 	h, _ := storagetest.NewViews(t)
 	secret := strings.TrimSpace(run(t, rclone, "obscure", "rw"))
@@ -349,6 +356,7 @@ func rcloneRound(t *testing.T, h *storagetest.Host, text string) {
 
 // Of all who mean to replace the same file, or to make it, one does.
 func TestViewConditions(t *testing.T) {
+	t.Parallel()
 	h, _ := storagetest.NewViews(t)
 	const path = "/mine/data/f"
 	put := func(body string, headers ...string) (int, string) {
