@@ -2,8 +2,8 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirec
 import { invited, keepInvitation, session } from "./api/auth";
 import { peopleOf } from "./components/admin/people/filter";
 import { filterOf } from "./components/admin/rules/trail";
-import { Frame } from "./components/Frame";
 import { foldersOf } from "./components/folder/filter";
+import { Frame } from "./components/frame/Frame";
 import { Home } from "./pages/Home";
 import { Login } from "./pages/Login";
 import { Broken, Lost } from "./pages/Lost";

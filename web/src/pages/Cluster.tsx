@@ -7,7 +7,7 @@ import { fromGraphQL } from "../api/errors";
 import { type FragmentOf, graphql, type ResultOf } from "../api/graphql";
 import { AgentCard } from "../components/device/AgentCard";
 import { AgentTable } from "../components/device/AgentTable";
-import { Leaderless } from "../components/Leaderless";
+import { Leaderless } from "../components/frame/Leaderless";
 import { Empty, FailureNote } from "../components/Note";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { administers, useViewer } from "../hooks/useViewer";

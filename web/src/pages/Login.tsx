@@ -5,7 +5,7 @@ import { own, renewed, type Login as Session, session } from "../api/auth";
 import { LoginForm } from "../components/account/LoginForm";
 import { SignUpOfferQuery } from "../components/account/offer";
 import { Providers } from "../components/account/Providers";
-import { Mark } from "../components/Mark";
+import { Mark } from "../components/frame/Mark";
 import "../components/account/account.css";
 import { t } from "../i18n";
 

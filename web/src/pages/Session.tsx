@@ -4,7 +4,7 @@ import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { useSubscription } from "urql";
 import { duration } from "../components/format";
-import { Leaderless } from "../components/Leaderless";
+import { Leaderless } from "../components/frame/Leaderless";
 import { lineOf } from "../components/launch/request";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";

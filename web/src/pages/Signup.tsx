@@ -6,7 +6,7 @@ import { login, signUp } from "../api/auth";
 import { byField, type Failure, fromGraphQL } from "../api/errors";
 import { SignUpOfferQuery } from "../components/account/offer";
 import { shortest } from "../components/account/PasswordForm";
-import { Mark } from "../components/Mark";
+import { Mark } from "../components/frame/Mark";
 import { FailureNote } from "../components/Note";
 import "../components/account/account.css";
 import { t } from "../i18n";

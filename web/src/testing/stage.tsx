@@ -11,7 +11,7 @@ import { render } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { Provider } from "urql";
-import { Toasts } from "../components/Toasts";
+import { Toasts } from "../components/frame/Toasts";
 import { type Viewer, ViewerProvider } from "../hooks/useViewer";
 import { theme } from "../theme";
 import { type Answers, FakeApi } from "./api";

@@ -1,7 +1,7 @@
 import { useEffect } from "react";
-import { graphql } from "../api/graphql";
-import { useLiveQuery } from "../hooks/useLiveQuery";
-import { t } from "../i18n";
+import { graphql } from "../../api/graphql";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { t } from "../../i18n";
 
 const LedQuery = graphql(`query Led { cluster { led recovery { since } } }`);
 

@@ -1,5 +1,5 @@
-import { useLiveState } from "../api/live";
-import { t } from "../i18n";
+import { useLiveState } from "../../api/live";
+import { t } from "../../i18n";
 
 const words = { live: "live", connecting: "connecting", reconnecting: "reconnecting" } as const;
 

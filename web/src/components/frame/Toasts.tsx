@@ -1,8 +1,8 @@
 import { CloseButton } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { dismiss, useToasts } from "../hooks/useToasts";
-import { t } from "../i18n";
-import { FailureNote } from "./Note";
+import { dismiss, useToasts } from "../../hooks/useToasts";
+import { t } from "../../i18n";
+import { FailureNote } from "../Note";
 
 export function Toasts() {
   return (

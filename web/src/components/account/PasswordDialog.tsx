@@ -1,7 +1,7 @@
 import { Modal } from "@mantine/core";
-import { toast } from "../hooks/useToasts";
-import { t } from "../i18n";
-import { PasswordForm, shortest } from "./account/PasswordForm";
+import { toast } from "../../hooks/useToasts";
+import { t } from "../../i18n";
+import { PasswordForm, shortest } from "./PasswordForm";
 
 export { shortest };
 

@@ -1,9 +1,9 @@
 import { Menu, UnstyledButton, useMantineColorScheme } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { logout } from "../api/auth";
-import { useViewer } from "../hooks/useViewer";
-import { choose, language, languages, t } from "../i18n";
-import { word } from "../words";
+import { logout } from "../../api/auth";
+import { useViewer } from "../../hooks/useViewer";
+import { choose, language, languages, t } from "../../i18n";
+import { word } from "../../words";
 
 const schemes = [
   { value: "light", label: "Light" },

@@ -1,16 +1,16 @@
 import { Modal, TextInput, useMantineColorScheme, VisuallyHidden } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { logout } from "../api/auth";
-import { graphql } from "../api/graphql";
-import { useLaunch } from "../hooks/useLaunch";
-import { useLiveQuery } from "../hooks/useLiveQuery";
-import { useViewer } from "../hooks/useViewer";
-import { t } from "../i18n";
-import { stateWord } from "../words";
-import { pages as account } from "./account/nav";
-import { groups } from "./admin/nav";
-import { rank } from "./rank";
+import { logout } from "../../api/auth";
+import { graphql } from "../../api/graphql";
+import { useLaunch } from "../../hooks/useLaunch";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { useViewer } from "../../hooks/useViewer";
+import { t } from "../../i18n";
+import { stateWord } from "../../words";
+import { pages as account } from "../account/nav";
+import { groups } from "../admin/nav";
+import { rank } from "../rank";
 
 const PaletteQuery = graphql(`
   query Palette {

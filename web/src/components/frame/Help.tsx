@@ -1,5 +1,5 @@
 import { Modal } from "@mantine/core";
-import { t } from "../i18n";
+import { t } from "../../i18n";
 
 const keys: [string[], string][] = [
   [["L"], "Launch a session"],
