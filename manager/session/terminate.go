@@ -3,8 +3,10 @@ package session
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
@@ -13,6 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -96,4 +99,64 @@ func (s *Service) end(ctx context.Context, sess *ent.Session, m move) error {
 	}
 	s.noteMove(ctx, sess, m)
 	return nil
+}
+
+// EndOwned asks for the end of all live sessions of a user, those that wait
+// included, and tells how many have not ended yet. Asking again changes nothing.
+func (s *Service) EndOwned(ctx context.Context, owner uuid.UUID, why string) (left int, err error) {
+	ctx = viewer.SystemContext(ctx)
+	live := s.Client.Session.Query().Where(session.OwnerID(owner), session.TerminatedAtIsNil())
+	all, err := live.Clone().All(ctx)
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	reason := session.TerminationReasonUserRequested
+	for _, sess := range all {
+		if sess.Status == lifecycle.Terminating {
+			continue
+		}
+		to := lifecycle.Terminating
+		if sess.Status == lifecycle.Pending {
+			to = lifecycle.Cancelled
+		}
+		err := s.end(ctx, sess, move{to: to, result: sessionevent.ResultInfo, phase: "terminate",
+			code: "owner_purged", message: why, reason: &reason})
+		if err != nil && !isAborted(err) {
+			return 0, fmt.Errorf("end session %s: %w", sess.Name, err)
+		}
+		s.changed(ctx, sess.ID)
+	}
+	return live.Count(ctx)
+}
+
+// StopAll asks for the end of every session that runs or starts, and waits
+// until they have ended or ctx has. Waiting ones keep their place.
+func (s *Service) StopAll(ctx context.Context) error {
+	ctx = viewer.SystemContext(ctx)
+	live := s.Client.Session.Query().Where(session.TerminatedAtIsNil(), session.StatusIn(lifecycle.Occupying...))
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		all, err := live.Clone().All(ctx)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		for _, sess := range all {
+			if sess.Status == lifecycle.Terminating {
+				continue
+			}
+			reason := session.TerminationReasonShutdown
+			err := s.end(ctx, sess, move{to: lifecycle.Terminating, result: sessionevent.ResultInfo, phase: "terminate",
+				code: string(reason), message: "the platform was stopped", reason: &reason})
+			if err != nil && !isAborted(err) {
+				return fmt.Errorf("end session %s: %w", sess.Name, err)
+			}
+			s.changed(ctx, sess.ID)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 }

@@ -1,0 +1,283 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/resourcegroup"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// drainEvery is how often agents that are drained are looked at: owners learn of
+// it that soon.
+const drainEvery = 2 * time.Second
+
+// Codes of the entries that tell an owner of a drain.
+const (
+	codeDraining = "draining"
+	codeKept     = "drain_ended"
+)
+
+// followDrains tells the owners of what runs on agents that are drained, until
+// ctx ends. What is due is displaced by the sessions' own steps.
+func (s *Service) followDrains(ctx context.Context, epoch int64) {
+	tick := clock.NewTicker("drains", drainEvery)
+	defer tick.Stop()
+	known := map[uuid.UUID]*ent.Agent{}
+	empty := map[uuid.UUID]bool{}
+	for {
+		if err := s.drains(ctx, epoch, known, empty); err != nil && ctx.Err() == nil && !isAborted(err) {
+			s.Logger.Error("follow drained agents", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// drains looks once. Known are the agents that were drained at the last look, and
+// empty those of them that nothing was left on.
+func (s *Service) drains(ctx context.Context, epoch int64, known map[uuid.UUID]*ent.Agent, empty map[uuid.UUID]bool) error {
+	all, err := s.Client.Agent.Query().Where(agent.DrainActionNotNil()).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read drained agents: %w", err)
+	}
+	for id, a := range known {
+		if slices.ContainsFunc(all, func(now *ent.Agent) bool { return now.ID == id }) {
+			continue
+		}
+		if err := s.tellDrain(ctx, epoch, a, codeKept, "agent "+a.Name+" is no longer drained"); err != nil {
+			return err
+		}
+		delete(known, id)
+		delete(empty, id)
+	}
+	for _, a := range all {
+		known[a.ID] = a
+		if err := s.tellDrain(ctx, epoch, a, codeDraining, drainingText(a)); err != nil {
+			return err
+		}
+		left, err := s.Client.Kernel.Query().Where(kernel.AgentID(a.ID), kernel.TerminatedAtIsNil()).Exist(ctx)
+		if err != nil {
+			return fmt.Errorf("look what is left on agent %s: %w", a.Name, err)
+		}
+		if !left && !empty[a.ID] {
+			s.Logger.Info("agent drained", "agent", a.Name)
+			s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: a.ID})
+		}
+		empty[a.ID] = !left
+	}
+	return nil
+}
+
+func drainingText(a *ent.Agent) string {
+	text := "agent " + a.Name + " is being drained"
+	if a.CordonReason != "" {
+		text += " (" + a.CordonReason + ")"
+	}
+	at := a.DrainDeadline.UTC().Format("2006-01-02 15:04:05 UTC")
+	if *a.DrainAction == agent.DrainActionReschedule {
+		return text + ": what still runs at " + at + " is ended and starts anew elsewhere"
+	}
+	return text + ": what still runs at " + at + " is ended"
+}
+
+// tellDrain makes text the last that the sessions on an agent were told of its
+// drain, in their histories and as their message.
+func (s *Service) tellDrain(ctx context.Context, epoch int64, a *ent.Agent, code, text string) error {
+	on, err := s.Client.Session.Query().Where(
+		session.TerminatedAtIsNil(), session.StatusIn(lifecycle.Occupying...), session.StatusNEQ(lifecycle.Terminating),
+		session.HasKernelsWith(kernel.AgentID(a.ID)),
+	).WithHistory(func(q *ent.SessionEventQuery) {
+		q.Where(sessionevent.CodeIn(codeDraining, codeKept)).Order(sessionevent.ByAt(), sessionevent.ByID())
+	}).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read sessions on agent %s: %w", a.Name, err)
+	}
+	for _, sess := range on {
+		last := "" // in this run
+		for _, e := range sess.Edges.History {
+			if sess.ScheduledAt != nil && !e.At.Before(*sess.ScheduledAt) {
+				last = e.Message
+			}
+		}
+		if last == text || last == "" && code == codeKept {
+			continue
+		}
+		if err := s.tell(ctx, epoch, sess, code, text); err != nil && !isAborted(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell gives the owner of a session a message that changes no state.
+func (s *Service) tell(ctx context.Context, epoch int64, sess *ent.Session, code, text string) error {
+	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		if err := leader.Fence(ctx, tx, epoch); err != nil {
+			return err
+		}
+		n, err := tx.Session.Update().Where(session.ID(sess.ID), session.StatusEQ(sess.Status)).
+			SetStatusMessage(text).AddVersion(1).Save(ctx)
+		if err != nil || n == 0 { // it moved on, and is told at the next look
+			return err
+		}
+		return record(ctx, tx, entry{session: sess.ID, phase: phaseOf(sess.Status), from: &sess.Status, to: sess.Status,
+			result: sessionevent.ResultInfo, attempt: sess.Attempt, code: code, message: text})
+	})
+	if err != nil {
+		return fmt.Errorf("tell the owner of session %s: %w", sess.ID, err)
+	}
+	s.changed(ctx, sess.ID)
+	return nil
+}
+
+// displacing is the move with which the platform ends what runs. When it is to
+// start again, it goes back to pending once its containers have ended, and that is
+// no failure of its own.
+func displacing(reason session.TerminationReason, anew bool, text string) move {
+	m := move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo, code: string(reason), message: text, reason: &reason}
+	if anew {
+		now := clock.Now()
+		m.retryAt = &now
+	}
+	return m
+}
+
+// displace takes a session off agents where it cannot stay: those that are lost,
+// as its group says, and those that have been drained for long enough.
+func (s step) displace(ctx context.Context) (bool, error) {
+	if s.sess.Status != lifecycle.Running && !s.starting() {
+		return false, nil
+	}
+	if lost := s.on(func(a *ent.Agent) bool { return a.Status != agent.StatusAlive }); len(lost) > 0 {
+		if s.starting() {
+			return true, s.tryAgain(ctx, session.TerminationReasonAgentLost, "agent_lost",
+				names(lost)+" was lost before the session started", lost...)
+		}
+		if moved, err := s.lose(ctx); moved || err != nil {
+			return moved, err
+		}
+	}
+	due := s.on(func(a *ent.Agent) bool { return a.DrainDeadline != nil && !a.DrainDeadline.After(clock.Now()) })
+	if len(due) == 0 {
+		return false, nil
+	}
+	anew := *due[0].Edges.Agent.DrainAction == agent.DrainActionReschedule
+	m := displacing(session.TerminationReasonDrained, anew, drainedText(due[0].Edges.Agent, anew))
+	if s.starting() && anew {
+		s.stopKernels(ctx, time.Millisecond)
+		m = move{to: lifecycle.Pending, result: sessionevent.ResultInfo, code: m.code, message: m.message, avoid: agentsOf(due)}
+	}
+	m.phase = phaseOf(s.sess.Status)
+	return true, s.move(ctx, m)
+}
+
+func drainedText(a *ent.Agent, anew bool) string {
+	text := "agent " + a.Name + " was drained"
+	if a.CordonReason != "" {
+		text += " (" + a.CordonReason + ")"
+	}
+	if anew {
+		text += "; the session starts anew elsewhere"
+	}
+	return text
+}
+
+// lose treats a running session whose agent has been lost for as long as its
+// group waits, or was declared gone. All of its kernels go the same way.
+func (s step) lose(ctx context.Context) (bool, error) {
+	g := s.sess.Edges.ResourceGroup
+	lostAfter := time.Duration(g.LostAfter) * time.Second
+	gone := s.on(func(a *ent.Agent) bool { return a.Status == agent.StatusTerminated })
+	text := names(gone) + " is gone for good"
+	if len(gone) == 0 && g.LostPolicy != resourcegroup.LostPolicyWait && !s.Agents.Disrupted(g.ID) {
+		gone = s.on(func(a *ent.Agent) bool {
+			return a.Status == agent.StatusLost && a.LostAt != nil && !clock.Now().Before(a.LostAt.Add(lostAfter))
+		})
+		text = fmt.Sprintf("%s has been lost for %s", names(gone), lostAfter)
+	}
+	if len(gone) == 0 {
+		return false, nil
+	}
+	anew := g.LostPolicy == resourcegroup.LostPolicyReschedule
+	if anew {
+		text += "; the session starts anew elsewhere"
+	}
+	return true, s.move(ctx, displacing(session.TerminationReasonAgentLost, anew, text))
+}
+
+// startAnew ends the present run and lets the session wait for another place.
+func (s step) startAnew(ctx context.Context) error {
+	reason := *s.sess.TerminationReason
+	left := s.on(func(a *ent.Agent) bool {
+		return a.Status != agent.StatusAlive || reason == session.TerminationReasonDrained && a.DrainAction != nil
+	})
+	return s.move(ctx, move{to: lifecycle.Pending, phase: "terminate", result: sessionevent.ResultInfo,
+		code: string(reason), message: s.sess.StatusMessage, avoid: agentsOf(left)})
+}
+
+// starting reports whether the session is between its placement and its run.
+func (s step) starting() bool {
+	return slices.Contains([]lifecycle.Status{lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating}, s.sess.Status)
+}
+
+// on lists the kernels on agents for which is holds.
+func (s step) on(is func(*ent.Agent) bool) []*ent.Kernel {
+	var out []*ent.Kernel
+	for _, k := range s.sess.Edges.Kernels {
+		if a := k.Edges.Agent; a != nil && is(a) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// names tells the agents of kernels to people.
+func names(kernels []*ent.Kernel) string {
+	var all []string
+	for _, k := range kernels {
+		if name := k.Edges.Agent.Name; !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return "agent " + strings.Join(all, ", ")
+}
+
+// Preempt ends sessions, in the caller's transaction, to make room for one that
+// waits. When they are to start again they wait for their turn again, and have not
+// failed. What they are told names the other one only if it is their owner's.
+func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent.Session, anew bool) error {
+	if err := lockRows(ctx, tx, victims...); err != nil {
+		return err
+	}
+	for _, v := range victims {
+		text := fmt.Sprintf("it made room for a session of priority %d, its own being %d", other.Priority, v.Priority)
+		if v.OwnerID == other.OwnerID {
+			text = fmt.Sprintf("it made room for your session %s of priority %d, its own being %d", other.Name, other.Priority, v.Priority)
+		}
+		if anew {
+			text += "; it starts anew when its turn comes"
+		}
+		if err := Move(ctx, tx, displacing(session.TerminationReasonPreempted, anew, text), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
