@@ -3,15 +3,22 @@ package auth
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 )
@@ -95,4 +102,134 @@ func self(ctx context.Context) (*viewer.Viewer, error) {
 		return nil, problem.Forbidden("only a login with a password may change passwords and second factors")
 	}
 	return v, nil
+}
+
+// origin is the credential that creates another one. A credential that was created with a
+// token or keypair ends with it; one that was created with a login does not.
+type origin struct {
+	id      *uuid.UUID // of an access token or keypair; nil: a login
+	expires *time.Time
+}
+
+// originOf reads the viewer's credential, whose row is locked in tx because it may be ending
+// concurrently.
+func originOf(ctx context.Context, tx *ent.Tx, v *viewer.Viewer) (origin, error) {
+	system := viewer.SystemContext(ctx)
+	o := origin{id: &v.Credential}
+	var err error
+	switch id.KindOf(v.Credential) {
+	case id.AccessToken:
+		var t *ent.AccessToken
+		if t, err = tx.AccessToken.Query().Where(accesstoken.ID(v.Credential), accesstoken.RevokedAtIsNil()).Only(system); err == nil {
+			o.expires = t.ExpiresAt
+		}
+	case id.Keypair:
+		var k *ent.Keypair
+		if k, err = tx.Keypair.Query().Where(keypair.ID(v.Credential), keypair.Active(true)).Only(system); err == nil {
+			o.expires = k.ExpiresAt
+		}
+	default:
+		return origin{}, nil
+	}
+	if ent.IsNotFound(err) {
+		return o, problem.Unauthenticated(refused)
+	}
+	if err != nil {
+		return o, fmt.Errorf("read the credential of the request: %w", err)
+	}
+	return o, nil
+}
+
+// until returns the expiry of a new credential: the given time, but not after the expiry of
+// its origin.
+func (o origin) until(end *time.Time) *time.Time {
+	if o.expires != nil && (end == nil || end.After(*o.expires)) {
+		return o.expires
+	}
+	return end
+}
+
+// endMade revokes the credentials that were created with the given tokens and keypairs,
+// recursively, in a transaction that locks the user's row. It returns the ids of the revoked
+// ones, for Disconnect.
+func (s *Service) endMade(ctx context.Context, tx *ent.Tx, makers ...uuid.UUID) ([]uuid.UUID, error) {
+	var all []uuid.UUID
+	for len(makers) > 0 {
+		ended, err := s.endWhich(ctx, tx, accesstoken.MakerIDIn(makers...), keypair.MakerIDIn(makers...), sshkey.MakerIDIn(makers...))
+		if err != nil {
+			return nil, err
+		}
+		all, makers = append(all, ended...), ended
+	}
+	return all, nil
+}
+
+// EndCredentials revokes all access tokens, keypairs and SSH keys of a user in a transaction,
+// and returns the ids of those that were valid.
+func (s *Service) EndCredentials(ctx context.Context, tx *ent.Tx, user uuid.UUID) ([]uuid.UUID, error) {
+	return s.endWhich(ctx, tx, accesstoken.UserID(user), keypair.UserID(user), sshkey.UserID(user))
+}
+
+// endWhich revokes tokens, deletes SSH keys and replaces the secrets of keypairs. Keypairs
+// stay because policies refer to them; with the new secret, reactivation does not help an
+// attacker who has the old one.
+func (s *Service) endWhich(ctx context.Context, tx *ent.Tx, tokens predicate.AccessToken, pairs predicate.Keypair, keys predicate.SSHKey) ([]uuid.UUID, error) {
+	ctx = viewer.SystemContext(ctx)
+	ended, err := tx.AccessToken.Query().Where(tokens, accesstoken.RevokedAtIsNil()).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read access tokens: %w", err)
+	}
+	if err := tx.AccessToken.Update().Where(accesstoken.IDIn(ended...)).SetRevokedAt(clock.Now()).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("revoke access tokens: %w", err)
+	}
+	list, err := tx.Keypair.Query().Where(pairs).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read keypairs: %w", err)
+	}
+	for _, k := range list {
+		err := k.Update().SetSecretSealed(s.keys.Seal(seal.KeypairSecret, []byte(newSecret()))).
+			SetActive(false).SetRotatedAt(clock.Now()).ClearMakerID().ClearExpiresAt().Exec(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("end keypair %s: %w", k.ID, err)
+		}
+		ended = append(ended, k.ID)
+	}
+	if _, err := tx.SSHKey.Delete().Where(keys).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("delete ssh keys: %w", err)
+	}
+	return ended, nil
+}
+
+// disconnect closes connections that use any of the credentials.
+func (s *Service) disconnect(ctx context.Context, credentials []uuid.UUID) {
+	for _, c := range credentials {
+		s.Disconnect(ctx, c)
+	}
+}
+
+// CredentialStatus is valid, or the reason why a credential is not accepted.
+type CredentialStatus string
+
+// The statuses. Credentials of an inactive owner that have not expired count as inactive.
+const (
+	StatusActive        CredentialStatus = "active"
+	StatusInactive      CredentialStatus = "inactive"
+	StatusExpired       CredentialStatus = "expired"
+	StatusRevoked       CredentialStatus = "revoked"
+	StatusOwnerInactive CredentialStatus = "owner_inactive"
+)
+
+// StatusOf returns the status of a credential from the fields of its row and its owner.
+func StatusOf(revoked, inactive bool, expires *time.Time, owner bool) CredentialStatus {
+	switch {
+	case revoked:
+		return StatusRevoked
+	case expires != nil && !expires.After(clock.Now()):
+		return StatusExpired
+	case inactive:
+		return StatusInactive
+	case !owner:
+		return StatusOwnerInactive
+	}
+	return StatusActive
 }

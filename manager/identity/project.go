@@ -7,9 +7,20 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/invitation"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessiongroup"
+	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -71,4 +82,135 @@ func usableDomain(ctx context.Context, domains *ent.DomainClient, id uuid.UUID) 
 		return nil, problem.Precondition("domain %s is not active", d.Name).WithField("domain")
 	}
 	return d, nil
+}
+
+// UpdateProjectInput changes the fields that are not nil.
+type UpdateProjectInput struct {
+	ID          uuid.UUID
+	Name        *string
+	Description *string
+	Active      *bool
+}
+
+// PurgeProjectInput names the project twice, as a protection against mistakes.
+type PurgeProjectInput struct {
+	ID   uuid.UUID
+	Name string
+}
+
+// objectOf returns a project in the form that permissions use.
+func objectOf(p *ent.Project) access.Object {
+	return access.Object{ID: p.ID, Domain: p.DomainID, Project: p.ID}
+}
+
+// UpdateProject changes a project. Its admins can do so, but deactivation requires the
+// permission to remove it.
+func (s *Service) UpdateProject(ctx context.Context, in UpdateProjectInput) (*ProjectPayload, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	if in.Name != nil {
+		if err := called(*in.Name, nil); err != nil {
+			return nil, err
+		}
+	}
+	if in.Description != nil {
+		if err := called("name", in.Description); err != nil {
+			return nil, err
+		}
+	}
+	var p *ent.Project
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
+		if p, err = tx.Project.Get(ctx, in.ID); err != nil {
+			return permit.Missing(err, "project", "id")
+		}
+		if _, err := permit.Check(ctx, access.Update, access.Project, objectOf(p)); err != nil {
+			return err
+		}
+		if in.Active != nil && *in.Active != p.Active {
+			if _, err := permit.Check(ctx, access.Delete, access.Project, objectOf(p)); err != nil {
+				return err
+			}
+		}
+		p, err = p.Update().SetNillableName(in.Name).SetNillableDescription(in.Description).SetNillableActive(in.Active).Save(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change project %s: %w", in.ID, err)
+	}
+	return &ProjectPayload{Project: p.Unwrap()}, nil
+}
+
+// PurgeProject removes a project without live sessions and folders, with its
+// memberships and the history of its sessions.
+func (s *Service) PurgeProject(ctx context.Context, in PurgeProjectInput) (*PurgePayload, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	var members []uuid.UUID
+	err := store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		p, err := tx.Project.Query().Where(project.ID(in.ID)).ForUpdate().Only(ctx)
+		if err != nil {
+			return permit.Missing(err, "project", "id")
+		}
+		if _, err := permit.Check(ctx, access.Delete, access.Project, objectOf(p)); err != nil {
+			return err
+		}
+		if p.Name != in.Name {
+			return problem.Invalid("name", "is not the project's name")
+		}
+		members, err = purgeProject(viewer.SystemContext(ctx), tx, p)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("purge project %s: %w", in.ID, err)
+	}
+	for _, one := range members {
+		s.logins.Disconnect(ctx, one)
+	}
+	return &PurgePayload{ID: in.ID}, nil
+}
+
+func purgeProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []uuid.UUID, err error) {
+	live, err := tx.Session.Query().Where(session.ProjectID(p.ID), session.TerminatedAtIsNil()).Count(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count sessions: %w", err)
+	}
+	folders, err := tx.Vfolder.Query().Where(vfolder.ProjectID(p.ID), vfolder.StatusNEQ(vfolder.StatusDeleted)).Count(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count folders: %w", err)
+	}
+	if live+folders > 0 {
+		return nil, problem.Precondition("project %s still has %s and %s", p.Name, counted(live, "live session"), counted(folders, "folder"))
+	}
+	err = tx.Membership.Query().Where(membership.ProjectID(p.ID)).Select(membership.FieldUserID).Scan(ctx, &members)
+	if err != nil {
+		return nil, fmt.Errorf("read members: %w", err)
+	}
+	of := session.ProjectID(p.ID)
+	for _, step := range []struct {
+		what   string
+		remove func() (int, error)
+	}{
+		{"allocations", func() (int, error) { return tx.Allocation.Delete().Where(allocation.ProjectID(p.ID)).Exec(ctx) }},
+		{"kernels", func() (int, error) { return tx.Kernel.Delete().Where(kernel.HasSessionWith(of)).Exec(ctx) }},
+		{"mounts", func() (int, error) {
+			return tx.SessionMount.Delete().Where(sessionmount.HasSessionWith(of)).Exec(ctx)
+		}},
+		{"history", func() (int, error) {
+			return tx.SessionEvent.Delete().Where(sessionevent.HasSessionWith(of)).Exec(ctx)
+		}},
+		{"sessions", func() (int, error) { return tx.Session.Delete().Where(of).Exec(ctx) }},
+		{"session groups", func() (int, error) {
+			return tx.SessionGroup.Delete().Where(sessiongroup.ProjectID(p.ID)).Exec(ctx)
+		}},
+		{"memberships", func() (int, error) { return tx.Membership.Delete().Where(membership.ProjectID(p.ID)).Exec(ctx) }},
+		{"invitations", func() (int, error) { return tx.Invitation.Delete().Where(invitation.ProjectID(p.ID)).Exec(ctx) }},
+		{"grants", func() (int, error) { return tx.RoleGrant.Delete().Where(rolegrant.ScopeID(p.ID)).Exec(ctx) }},
+	} {
+		if _, err := step.remove(); err != nil {
+			return nil, fmt.Errorf("remove %s: %w", step.what, err)
+		}
+	}
+	return members, tx.Project.DeleteOne(p).Exec(ctx)
 }
