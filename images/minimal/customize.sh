@@ -1,7 +1,5 @@
 #!/bin/sh
-# Runs with the new root as its argument, before it is packed.
-set -eu
-root=$1
+# Read by tools/mkimage/install.sh: $root is the new root.
 
 mkdir -p "$root/etc" "$root/tmp" "$root/root" "$root/proc" "$root/sys" "$root/dev" "$root/home/work"
 chmod 1777 "$root/tmp"

@@ -2,45 +2,71 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
-// bootstrap unpacks the recipe's Debian packages and writes the root file system
-// as a tar file.
-func (r Recipe) bootstrap(ctx context.Context, tarFile string) error {
-	args := []string{
-		"--format=tar", "--mode=root", "--variant=" + r.Variant,
-		"--include=" + strings.Join(r.Packages, ","),
-		"--aptopt=APT::Install-Recommends false", "--aptopt=Acquire::Languages none",
-		"--dpkgopt=force-unsafe-io", "--skip=check/empty",
+// installScript completes the root file system after Debian's packages.
+//
+//go:embed install.sh
+var installScript string
+
+// bootstrap unpacks the recipe's Debian packages, installs what its lock files name, and writes
+// the root file system as a tar file. The entries of the tar file are sorted, and no time is later
+// than the recipe's date. dir is for files of the build.
+func (r Recipe) bootstrap(ctx context.Context, dir, tarFile string) error {
+	hook := filepath.Join(dir, "install.sh")
+	if err := os.WriteFile(hook, []byte(installScript), 0o755); err != nil {
+		return err
 	}
-	for _, path := range r.Exclude {
-		args = append(args, "--dpkgopt=path-exclude="+path)
-	}
-	hook, err := filepath.Abs(filepath.Join(r.dir, "customize.sh"))
+	folder, err := filepath.Abs(r.dir)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(hook); err == nil {
-		when := "--customize-hook="
-		if r.Variant == "extract" { // nothing is installed, so nothing is customized
-			when = "--extract-hook="
-		}
-		args = append(args, when+hook)
+	hook, err = filepath.Abs(hook)
+	if err != nil {
+		return err
 	}
-	args = append(args, r.Suite, tarFile)
-	if mirror := os.Getenv("BERTH_DEBIAN_MIRROR"); mirror != "" {
-		args = append(args, mirror)
-	}
-	cmd := exec.CommandContext(ctx, "mmdebstrap", args...)
+	cmd := exec.CommandContext(ctx, "mmdebstrap", r.arguments(hook, tarFile)...)
+	cmd.Env = append(os.Environ(),
+		"SOURCE_DATE_EPOCH="+strconv.FormatInt(r.date.Unix(), 10),
+		"PYTHONHASHSEED=0", // byte code of a set of constants is in the order of its hashes
+		"MKIMAGE_DIR="+folder,
+		"MKIMAGE_PIP="+r.Pip,
+		"MKIMAGE_NPM="+r.Npm,
+		"MKIMAGE_BUILD="+strings.Join(r.Build, " "),
+	)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it cleans up its mounts
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("mmdebstrap: %w", err)
 	}
 	return nil
+}
+
+// arguments are those of mmdebstrap.
+func (r Recipe) arguments(hook, tarFile string) []string {
+	args := []string{
+		"--format=tar", "--mode=root", "--variant=" + r.Variant,
+		"--include=" + strings.Join(append(r.Packages[:len(r.Packages):len(r.Packages)], r.Build...), ","),
+		"--aptopt=APT::Install-Recommends false", "--aptopt=Acquire::Languages none",
+		"--dpkgopt=force-unsafe-io", "--skip=check/empty",
+	}
+	for _, path := range r.Exclude {
+		args = append(args, "--dpkgopt=path-exclude="+path)
+	}
+	when := "--customize-hook="
+	if r.Variant == "extract" { // nothing is installed, so nothing is customized
+		when = "--extract-hook="
+	}
+	args = append(args, when+hook, r.Suite, tarFile)
+	if mirror := os.Getenv("BERTH_DEBIAN_MIRROR"); mirror != "" {
+		args = append(args, mirror)
+	}
+	return args
 }

@@ -1,6 +1,7 @@
-// Command mkimage builds a container image out of Debian packages, as an image's
-// folder under images/ describes, into an OCI layout. An image whose recipe has
-// not changed is left alone.
+// Command mkimage builds a container image out of Debian packages, and of Python and
+// Node packages that a lock file names, as an image's folder under images/ describes,
+// into an OCI layout. The same packages give the same bytes. An image whose recipe
+// has not changed is left alone.
 package main
 
 import (
@@ -53,7 +54,7 @@ func run(ctx context.Context, folder, out string) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("building %s needs root", r.Name)
 	}
-	fmt.Fprintf(os.Stderr, "mkimage: building %s:%s out of Debian packages, this may take minutes\n", r.Name, r.Tag)
+	fmt.Fprintf(os.Stderr, "mkimage: building %s:%s out of packages, this may take minutes\n", r.Name, r.Tag)
 	begun := time.Now()
 	work := out + ".new"
 	if err := os.RemoveAll(work); err != nil {
@@ -64,7 +65,7 @@ func run(ctx context.Context, folder, out string) error {
 		return err
 	}
 	tarFile := filepath.Join(work, "root.tar")
-	if err := r.bootstrap(ctx, tarFile); err != nil {
+	if err := r.bootstrap(ctx, work, tarFile); err != nil {
 		return fmt.Errorf("build %s: %w", r.Name, err)
 	}
 	unpacked, packing := time.Since(begun), time.Now()

@@ -24,7 +24,7 @@ func folder(t *testing.T, recipe string) string {
 	return dir
 }
 
-const good = `{name: tiny, tag: "1", title: Tiny, suite: bookworm, variant: extract,
+const good = `{name: tiny, tag: "1", title: Tiny, date: 2026-01-02, suite: bookworm, variant: extract,
 env: {PATH: /bin, HOME: /home/work}, workdir: /home/work, cmd: [/bin/sh]}`
 
 func TestRecipesOfTheRepository(t *testing.T) {
@@ -46,10 +46,16 @@ func TestRecipesOfTheRepository(t *testing.T) {
 
 func TestBadRecipesAreRefused(t *testing.T) {
 	for name, recipe := range map[string]string{
-		"no name":       `{tag: "1", suite: bookworm, variant: extract}`,
-		"no suite":      `{name: tiny, tag: "1", variant: extract}`,
-		"unknown field": strings.Replace(good, "title:", "titel:", 1),
-		"not yaml":      "{",
+		"no name":                                `{tag: "1", suite: bookworm, variant: extract}`,
+		"no suite":                               `{name: tiny, tag: "1", variant: extract}`,
+		"unknown field":                          strings.Replace(good, "title:", "titel:", 1),
+		"no date":                                strings.Replace(good, "2026-01-02", "soon", 1),
+		"not yaml":                               "{",
+		"lock of an image that installs nothing": strings.TrimSuffix(good, "}") + ", pip: lock.txt}",
+		"lock that is missing":                   strings.Replace(strings.TrimSuffix(good, "}")+", pip: lock.txt}", "extract", "minbase", 1),
+		"app without a port":                     strings.TrimSuffix(good, "}") + ", apps: [{name: lab}]}",
+		"app with a bad name":                    strings.TrimSuffix(good, "}") + ", apps: [{name: My Lab, port: 80}]}",
+		"app named twice":                        strings.TrimSuffix(good, "}") + ", apps: [{name: lab, port: 80}, {name: lab, port: 81}]}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(folder(t, recipe)); err == nil {
@@ -59,11 +65,9 @@ func TestBadRecipesAreRefused(t *testing.T) {
 	}
 }
 
-func TestPack(t *testing.T) {
-	r, err := read(folder(t, good))
-	if err != nil {
-		t.Fatal(err)
-	}
+// rootFile writes a root file system of one directory.
+func rootFile(t *testing.T) string {
+	t.Helper()
 	rootTar := filepath.Join(t.TempDir(), "root.tar")
 	f, err := os.Create(rootTar)
 	if err != nil {
@@ -76,10 +80,50 @@ func TestPack(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	f.Close()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return rootTar
+}
 
+func TestPackTwiceGivesTheSameImage(t *testing.T) {
+	r, err := read(folder(t, good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rootTar := rootFile(t)
+	var digests []string
+	for _, dir := range []string{"first", "second"} {
+		img, err := r.pack(rootTar, filepath.Join(t.TempDir(), dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := img.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests = append(digests, d.String())
+		c, err := img.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC); !c.Created.Equal(want) || !c.History[0].Created.Equal(want) {
+			t.Errorf("created at %s, not at %s", c.Created, want)
+		}
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("digests are %q", digests)
+	}
+}
+
+func TestPack(t *testing.T) {
+	r, err := read(folder(t, strings.TrimSuffix(good, "}")+`,
+apps: [{name: lab, title: Lab, port: 8888, command: [lab, "{port}"], env: {BASE: "{base}"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := filepath.Join(t.TempDir(), "layout")
-	if _, err := r.pack(rootTar, dir); err != nil {
+	if _, err := r.pack(rootFile(t), dir); err != nil {
 		t.Fatal(err)
 	}
 	index, err := layout.ImageIndexFromPath(dir)
@@ -99,6 +143,10 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"HOME=/home/work", "PATH=/bin"}, c.Config.Env); d != "" {
+		t.Error(d)
+	}
+	apps := `[{"name":"lab","title":"Lab","port":8888,"command":["lab","{port}"],"env":{"BASE":"{base}"}}]`
+	if d := cmp.Diff(apps, c.Config.Labels["berth.apps"]); d != "" {
 		t.Error(d)
 	}
 	if c.Config.WorkingDir != "/home/work" || len(c.RootFS.DiffIDs) != 1 || c.OS != "linux" {

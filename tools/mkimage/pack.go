@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/compression"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -19,34 +18,33 @@ import (
 const refName = "org.opencontainers.image.ref.name"
 
 // pack makes a one-layer image out of a root file system and writes it as an OCI
-// layout into dir, which must not exist.
+// layout into dir, which must not exist. The same file gives the same image.
 func (r Recipe) pack(tarFile, dir string) (v1.Image, error) {
 	layer, err := tarball.LayerFromFile(tarFile,
 		tarball.WithCompression(compression.ZStd), tarball.WithMediaType(types.OCILayerZStd))
 	if err != nil {
 		return nil, fmt.Errorf("pack layer: %w", err)
 	}
-	now := v1.Time{Time: time.Now().UTC().Truncate(time.Second)}
+	labels, err := r.labels()
+	if err != nil {
+		return nil, err
+	}
+	date := v1.Time{Time: r.date}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	img, err = mutate.ConfigFile(img, &v1.ConfigFile{
 		Architecture: runtime.GOARCH,
 		OS:           "linux",
-		Created:      now,
+		Created:      date,
 		RootFS:       v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			Env: r.env(), WorkingDir: r.WorkDir, Cmd: r.Cmd,
-			Labels: map[string]string{
-				"org.opencontainers.image.title":       r.Title,
-				"org.opencontainers.image.description": r.Description,
-				"org.opencontainers.image.version":     r.Tag,
-			},
+			Env: r.env(), WorkingDir: r.WorkDir, Cmd: r.Cmd, Labels: labels,
 		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("configure image: %w", err)
 	}
 	img, err = mutate.Append(img, mutate.Addendum{Layer: layer, MediaType: types.OCILayerZStd, History: v1.History{
-		Created: now, CreatedBy: "mkimage " + r.Name,
+		Created: date, CreatedBy: "mkimage " + r.Name,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("add layer: %w", err)
