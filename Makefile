@@ -83,7 +83,7 @@ build: $(BIN) ## build every binary into bin/
 platform: $(PLATFORM) ## build what runs here: without accelerators in this machine no plugin but mock
 
 .PHONY: images
-images: $(IMAGES:%=build/images/%/index.json) ## build the starter images into build/images
+images: $(IMAGES:%=build/images/%/index.json) ## build starter images: make images IMAGES="jupyter desktop"
 
 .PHONY: web
 web: $(BUNDLE) ## build the web interface into web/dist

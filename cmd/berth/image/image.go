@@ -14,8 +14,15 @@ import (
 
 // Command returns the command "berth image".
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group("image", "Manage images and their registries",
+	cmd := cli.Group("image", "Manage images and their registries",
 		listCommand(a), registerCommand(a), scanCommand(a), forgetCommand(a), registryCommand(a))
+	cmd.Long = `Manage images and their registries.
+
+A cluster of "berthd up" registers the images in build/images at its start. To add
+starter images, run this in the source tree and restart it:
+
+  make images IMAGES="jupyter desktop"`
+	return cmd
 }
 
 func listCommand(a *cli.App) *cobra.Command {
