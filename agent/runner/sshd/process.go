@@ -25,6 +25,7 @@ type process struct {
 	stdin  io.WriteCloser
 	stdout io.ReadCloser
 	stderr io.ReadCloser // nil with a terminal
+	fed    chan struct{} // closed when the input has ended
 	exited chan struct{} // closed after the end; then cmd.ProcessState is set
 }
 
@@ -52,7 +53,10 @@ func (s *session) run(shell bool, text string) {
 		s.output(p)
 		close(drained)
 	}()
-	go s.input(p)
+	go func() {
+		s.input(p)
+		close(p.fed)
+	}()
 	s.finish(p, drained)
 }
 
@@ -70,7 +74,7 @@ func (s *session) launch(argv []string) (*process, error) {
 		return nil, err
 	}
 	argv[0] = filepath.Base(argv[0]) // as in the messages of shells
-	p := &process{exited: make(chan struct{})}
+	p := &process{fed: make(chan struct{}), exited: make(chan struct{})}
 	p.cmd = &exec.Cmd{Path: path, Args: argv, Dir: s.conn.account.home, Env: s.environment(), SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	var theirs []*os.File
 	if s.term != nil {
@@ -226,12 +230,16 @@ func (s *session) signal(payload []byte) bool {
 	}
 }
 
-// hangUp closes the streams of a process whose client has gone.
+// hangUp closes the streams of a process whose client has gone, after the data that the client sent.
 func (s *session) hangUp() {
 	s.mu.Lock()
 	p := s.process
 	s.mu.Unlock()
 	if p != nil {
+		select {
+		case <-p.fed:
+		case <-time.After(drainTime): // the process does not read
+		}
 		p.close()
 	} else if s.term != nil {
 		s.term.close()

@@ -1,0 +1,244 @@
+package sshfront
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// Messages of connections that end.
+const (
+	stopped = "the gateway is restarting: connect again"
+	lost    = "the connection to the session is lost: it has ended, or its machine cannot be reached"
+)
+
+// connection is a connection of a person, with the connection to the kernel.
+type connection struct {
+	front *Front
+	outer *ssh.ServerConn
+	inner ssh.Conn
+	entry Entry
+
+	channels   atomic.Int32
+	agent, x11 atomic.Bool // the client has asked for the forward
+	bridges    sync.WaitGroup
+
+	mu  sync.Mutex
+	why string // the reason of the end
+}
+
+// serve serves one TCP connection.
+func (f *Front) serve(ctx context.Context, raw net.Conn, from string) {
+	user := ""
+	defer func() { f.guard.Leave(from, user) }()
+	defer raw.Close()
+	began := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_ = raw.SetDeadline(began.Add(f.timeouts.login))
+	hangUp := context.AfterFunc(ctx, func() { raw.Close() })
+	outer, channels, requests, err := ssh.NewServerConn(raw, f.config(ctx, from))
+	if err != nil {
+		f.log.Debug("SSH handshake", "from", from, "error", err)
+		return
+	}
+	hangUp()
+	_ = raw.SetDeadline(time.Time{})
+	person := outer.Permissions.ExtraData[personKey{}].(Person)
+	if !f.guard.AddUser(person.ID()) {
+		f.cfg.Metrics.login("limit")
+		f.refuse(ctx, outer, channels, requests, problem.Exhausted("you have %d SSH connections open at this gateway; close some", limits.PerUser))
+		return
+	}
+	user = person.ID()
+	f.cfg.Metrics.login("accepted")
+	defer f.cfg.Metrics.opened()()
+	c := &connection{front: f, outer: outer}
+	if err := c.enter(ctx, person); err != nil {
+		f.refuse(ctx, outer, channels, requests, err)
+		return
+	}
+	defer c.entry.Leave()
+	c.run(ctx, channels, requests)
+	f.log.Info("SSH connection ended", "user", user, "from", from, "took", time.Since(began))
+}
+
+// enter opens the connection to the kernel that the user name names.
+func (c *connection) enter(ctx context.Context, person Person) error {
+	start, cancel := context.WithTimeout(ctx, c.front.timeouts.start)
+	defer cancel()
+	_, target := parseTarget(c.outer.User())
+	entry, err := person.Enter(start, target)
+	if err != nil {
+		return err
+	}
+	stream, err := entry.Exec(ctx, c.front.cfg.Command)
+	if err != nil {
+		entry.Leave()
+		return err
+	}
+	stop := context.AfterFunc(start, func() { stream.Close() })
+	inner, channels, requests, err := ssh.NewClientConn(asConn(stream), "kernel", kernelConfig())
+	stop()
+	if err != nil {
+		stream.Close()
+		entry.Leave()
+		return problem.Unavailable("the SSH server of the session does not start").Because(err)
+	}
+	c.entry, c.inner = entry, inner
+	c.bridges.Go(func() { c.fromKernel(channels) })
+	// The container controls this connection, so its global requests are not passed on: one of them
+	// adds host keys to the files of OpenSSH's clients.
+	c.bridges.Go(func() { ssh.DiscardRequests(requests) })
+	return nil
+}
+
+// kernelConfig does not check the host key: the agent's tunnel authenticates the stream.
+func kernelConfig() *ssh.ClientConfig {
+	c := &ssh.ClientConfig{User: "berth", HostKeyCallback: ssh.InsecureIgnoreHostKey(), ClientVersion: "SSH-2.0-Berth"}
+	c.KeyExchanges = []string{ssh.KeyExchangeCurve25519}
+	c.Ciphers = []string{ssh.CipherAES128GCM}
+	return c
+}
+
+// run serves both sides until one of them, the right or the gateway ends.
+func (c *connection) run(ctx context.Context, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request) {
+	var loops sync.WaitGroup
+	loops.Go(func() { c.globalRequests(ctx, requests) })
+	loops.Go(func() {
+		_ = c.inner.Wait()
+		c.end(c.cause(ctx))
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	loops.Go(func() { c.watch(ctx) })
+	loops.Go(func() { c.keepAlive(ctx) })
+	for n := range channels {
+		c.bridges.Go(func() { c.fromClient(ctx, n) })
+	}
+	cancel()
+	c.inner.Close()
+	c.bridges.Wait()
+	loops.Wait()
+}
+
+// watch ends the connection when the gateway stops or the person may have lost the right.
+func (c *connection) watch(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		c.end(stopped) // no effect after a normal end
+	case <-c.entry.Ended():
+		c.end(c.cause(ctx))
+	}
+}
+
+// cause returns why a connection to a kernel ended or must end.
+func (c *connection) cause(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, c.front.timeouts.grace/2)
+	defer cancel()
+	if err := c.entry.Check(ctx); err != nil && ctx.Err() == nil {
+		return "your access has ended: " + message(err)
+	}
+	return lost
+}
+
+// end ends the connection to the kernel. Every bridge then shows the reason to the client and closes
+// its channel; after a short time, the connection is closed whatever the client does.
+func (c *connection) end(why string) {
+	c.mu.Lock()
+	first := c.why == ""
+	if first {
+		c.why = why
+	}
+	c.mu.Unlock()
+	if !first {
+		return
+	}
+	c.inner.Close()
+	time.AfterFunc(c.front.timeouts.grace, func() { c.outer.Close() })
+	if c.channels.Load() == 0 {
+		c.outer.Close()
+	}
+}
+
+// leave counts the end of a channel. The last one of a connection that ends closes it.
+func (c *connection) leave() {
+	if c.channels.Add(-1) > 0 {
+		return
+	}
+	c.mu.Lock()
+	ended := c.why != ""
+	c.mu.Unlock()
+	if ended {
+		c.outer.Close()
+	}
+}
+
+func (c *connection) reason() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why == "" {
+		return lost
+	}
+	return c.why
+}
+
+// keepAlive closes the connection of a client that does not answer.
+func (c *connection) keepAlive(ctx context.Context) {
+	tick := time.NewTicker(c.front.timeouts.keepAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			late := time.AfterFunc(c.front.timeouts.keepAlive, func() { c.outer.Close() })
+			_, _, err := c.outer.SendRequest("keepalive@openssh.com", true, nil)
+			late.Stop()
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+// passed are the global requests of clients that the kernel's server answers.
+var passed = map[string]bool{
+	"tcpip-forward": true, "cancel-tcpip-forward": true, "no-more-sessions@openssh.com": true,
+	"streamlocal-forward@openssh.com": true, "cancel-streamlocal-forward@openssh.com": true,
+}
+
+// globalRequests passes the requests of the client on. Others, such as keep-alives, get a failure,
+// as from OpenSSH's server.
+func (c *connection) globalRequests(ctx context.Context, requests <-chan *ssh.Request) {
+	for r := range requests {
+		if !passed[r.Type] || c.check(ctx) != nil {
+			_ = r.Reply(false, nil)
+			continue
+		}
+		ok, answer, err := c.inner.SendRequest(r.Type, r.WantReply, r.Payload)
+		_ = r.Reply(ok && err == nil, answer)
+	}
+}
+
+// check returns an error if the person can no longer enter the kernel.
+func (c *connection) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.front.timeouts.check)
+	defer cancel()
+	return c.entry.Check(ctx)
+}
+
+// message returns the text of an error for the person.
+func message(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "the session did not answer in time: try again"
+	}
+	p, _ := problem.From(err)
+	return p.Message
+}

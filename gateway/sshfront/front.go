@@ -1,0 +1,145 @@
+// Package sshfront is the SSH server of the gateway. A person connects with any SSH client and the
+// name of a session as the user name; the front authenticates them, opens a second SSH connection to
+// the runner in the session's container, and passes channels and requests between the two. So a
+// client gets the container's shell, files and network, and the container never sees a credential.
+// Its caller provides accounts and sessions, and runs Serve on a listener.
+package sshfront
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/sshserver"
+)
+
+// Caller describes a connection that wants to log in.
+type Caller struct {
+	Account string // e-mail address, "" if the client named only a session
+	Peer    string // address and port
+}
+
+// Accounts authenticates people. An error rejects the client; it is of the class unauthorized if
+// the key or token is wrong.
+type Accounts interface {
+	// Key returns the person of a public key. The client has yet to prove that it has the private
+	// key, so the call must not record a login.
+	Key(ctx context.Context, c Caller, key ssh.PublicKey) (Person, error)
+	// Token returns the person of an access token.
+	Token(ctx context.Context, c Caller, token string) (Person, error)
+}
+
+// Person is someone who has logged in on one connection.
+type Person interface {
+	// ID identifies the person, for limits.
+	ID() string
+	// Enter checks that the person can enter a kernel, and records it in the audit log, whether they
+	// can or not. The message of an error is shown to the person.
+	Enter(ctx context.Context, t Target) (Entry, error)
+}
+
+// Entry is the presence of a person in a kernel, during one connection.
+type Entry interface {
+	// Exec runs a command in the kernel and returns its stdin and stdout. Close ends the command.
+	Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error)
+	// Check returns an error if the person can no longer enter the kernel. The front calls it for
+	// every channel, and after Ended for the reason.
+	Check(ctx context.Context) error
+	// Ended returns a channel that is closed when the session has ended, or the person's login or
+	// right may have.
+	Ended() <-chan struct{}
+	// Moved records that data has moved, for idle checks.
+	Moved()
+	// Leave ends the presence.
+	Leave()
+}
+
+// Limits of the front. An editor opens about five connections of one person.
+var limits = sshserver.Limits{Connections: 2000, Strangers: 128, PerAddress: 500, PerUser: 100}
+
+// timeouts of a connection. A revocation ends it within a second: half of grace for the reason, and
+// grace for the message.
+type timeouts struct {
+	login     time.Duration // from the first byte to the login; people paste a token meanwhile
+	start     time.Duration // of the runner's server
+	check     time.Duration // of a right
+	keepAlive time.Duration // between two probes; a client that misses one is gone
+	grace     time.Duration // for the last message
+}
+
+var usual = timeouts{login: time.Minute, start: 30 * time.Second, check: 10 * time.Second, keepAlive: 30 * time.Second, grace: 500 * time.Millisecond}
+
+// Config of a front.
+type Config struct {
+	HostKey  ssh.Signer // the same at every gateway of the cluster
+	Accounts Accounts
+	Command  []string // starts the runner's SSH server in a kernel
+	Metrics  *Metrics
+	Logger   *slog.Logger
+}
+
+// Front accepts SSH connections. New creates one.
+type Front struct {
+	cfg      Config
+	log      *slog.Logger
+	guard    *sshserver.Guard
+	timeouts timeouts
+}
+
+// New returns a front.
+func New(cfg Config) *Front {
+	return &Front{cfg: cfg, log: cfg.Logger, guard: sshserver.NewGuard(limits), timeouts: usual}
+}
+
+// Fingerprint returns the fingerprint of the host key, which people compare before they trust the
+// gateway.
+func (f *Front) Fingerprint() string { return ssh.FingerprintSHA256(f.cfg.HostKey.PublicKey()) }
+
+// Serve accepts connections until the context ends, then sends each client a message, closes the
+// connections and waits for them.
+func (f *Front) Serve(ctx context.Context, l net.Listener) error {
+	var open sync.WaitGroup
+	defer open.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	context.AfterFunc(ctx, func() { l.Close() })
+	f.log.Info("SSH", "address", l.Addr().String(), "fingerprint", f.Fingerprint())
+	for {
+		c, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				c.Close()
+			}
+			return nil
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ECONNABORTED):
+			f.log.Warn("accept", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		case err != nil:
+			return fmt.Errorf("accept SSH connections: %w", err)
+		}
+		from := sshserver.Network(c.RemoteAddr())
+		if why := f.guard.Enter(from, time.Now()); why != "" {
+			f.cfg.Metrics.login("limit")
+			f.log.Info("SSH connection refused", "from", from, "reason", why)
+			// Lines before the identification string are allowed (RFC 4253, 4.2), and fit into the
+			// send buffer of a new connection.
+			_, _ = io.WriteString(c, why+"\r\n")
+			c.Close()
+			continue
+		}
+		open.Go(func() { f.serve(ctx, c, from) })
+	}
+}

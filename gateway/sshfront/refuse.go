@@ -1,0 +1,44 @@
+package sshfront
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// refuse tells a person who has logged in why they cannot enter the session. A message can only be
+// sent on a channel, so the connection stays until the client ends it, or a short time.
+func (f *Front) refuse(ctx context.Context, outer *ssh.ServerConn, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request, err error) {
+	f.log.Info("SSH connection refused", "session", outer.User(), "reason", err)
+	defer time.AfterFunc(f.timeouts.start, func() { outer.Close() }).Stop()
+	defer context.AfterFunc(ctx, func() { outer.Close() })()
+	go ssh.DiscardRequests(requests) // ends with the connection
+	why := message(err)
+	for n := range channels {
+		if n.ChannelType() != "session" {
+			_ = n.Reject(ssh.Prohibited, why)
+			continue
+		}
+		ch, asked, err := n.Accept()
+		if err != nil {
+			continue
+		}
+		go explain(ch, asked, why) // ends with the connection
+	}
+}
+
+// explain answers the program that the client wants by a message and an exit code.
+func explain(ch ssh.Channel, requests <-chan *ssh.Request, why string) {
+	defer ch.Close()
+	for r := range requests {
+		program := r.Type == "shell" || r.Type == "exec" || r.Type == "subsystem"
+		_ = r.Reply(program || r.Type == "pty-req" || r.Type == "env", nil)
+		if program {
+			_, _ = io.WriteString(ch.Stderr(), "berth: "+why+"\r\n")
+			_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{1}))
+			return
+		}
+	}
+}
