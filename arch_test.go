@@ -80,6 +80,7 @@ var rules = []rule{
 	{"manager/attach", downhill("manager/attach", "manager/session", "manager/idle", "manager/audit"), "services import siblings only downhill"},
 	{"manager/core", downhill("manager/core", "manager/agents", "manager/enrolment", "manager/image", "manager/occupancy", "manager/overlay", "manager/policy", "manager/scheduler", "manager/session"), "what is wired alike in production and in the simulation"},
 	{"gateway/sshfront", []string{"internal/", "agent/agentpb"}, "the SSH server knows accounts and kernels as interfaces"},
+	{"gateway/sshdoor", []string{"gateway/sshfront", "manager", "ent", "internal/", "agent/agentpb"}, "a gateway enters sessions with the services of a manager"},
 	{"graph", []string{"graph", "ent", "manager/", "internal/", "storage/storagepb"}, "resolvers read ent and call services"},
 	{"manager", []string{"manager", "graph", "ent", "web", "internal/", "agent/agentpb", "storage/storagepb"}, "a manager reaches nodes only through their contracts"},
 	{"web", nil, "the page is files"},

@@ -185,15 +185,17 @@ func narrow(v *viewer.Viewer) {
 // request.
 func (s *Service) touch(ctx context.Context, c *credential) {
 	t := clock.Now()
-	if c.seen != nil && t.Sub(*c.seen) < touchEvery {
+	statement, recorded := used[id.KindOf(c.viewer.Credential)]
+	if !recorded || c.seen != nil && t.Sub(*c.seen) < touchEvery {
 		return
 	}
-	if _, err := s.client.ExecContext(ctx, used[id.KindOf(c.viewer.Credential)], t, c.viewer.Credential, t.Add(-touchEvery)); err != nil {
+	if _, err := s.client.ExecContext(ctx, statement, t, c.viewer.Credential, t.Add(-touchEvery)); err != nil {
 		s.log.WarnContext(ctx, "note use of credentials", "user", c.viewer.User, "error", err)
 	}
 }
 
-// used are the statements that record the use of a credential, by kind.
+// used are the statements that record the use of a credential, by kind. That of SSH keys is not
+// recorded.
 var used = map[id.Kind]string{
 	id.LoginSession: `UPDATE login_sessions SET last_seen_at = $1 WHERE id = $2 AND last_seen_at <= $3`,
 	id.AccessToken:  `UPDATE access_tokens SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at <= $3)`,

@@ -161,9 +161,17 @@ func (s *Service) visit(ctx context.Context, peer string, forwarded []string) (c
 	return ctx, AddressFrom(ctx)
 }
 
-// liveKeys selects valid SSH keys. A key gives access to folders only.
-var liveKeys = fmt.Sprintf(live, "created_at", "ssh_keys", "c.fingerprint = $1 AND (c.expires_at IS NULL OR c.expires_at > now()) AND ",
-	fmt.Sprintf(`'["%s"]'::json`, access.TokenFolders), "NULL::uuid", "''", "c.expires_at", noSecret, noRate)
+// folderKeys and sessionKeys select valid SSH keys. At a storage proxy, a key gives access to folders,
+// and at a gateway to sessions.
+var (
+	folderKeys  = liveKeys(access.TokenFolders)
+	sessionKeys = liveKeys(access.TokenSessions)
+)
+
+func liveKeys(scope access.TokenScope) string {
+	return fmt.Sprintf(live, "created_at", "ssh_keys", "(c.expires_at IS NULL OR c.expires_at > now()) AND ",
+		fmt.Sprintf(`'["%s"]'::json`, scope), "NULL::uuid", "''", "c.expires_at", noSecret, noRate)
+}
 
 // Keyholder returns the viewer of an SSH key that a client presented to a storage proxy. The
 // proxy has verified that the client has the private key.
@@ -173,7 +181,7 @@ func (s *Service) Keyholder(ctx context.Context, email string, public []byte, pe
 	if err != nil {
 		return nil, from, problem.Unauthenticated(refused)
 	}
-	found, err := s.find(ctx, liveKeys+"u.email = lower($2)", ssh.FingerprintSHA256(key), email)
+	found, err := s.find(ctx, folderKeys+"c.fingerprint = $1 AND u.email = lower($2)", ssh.FingerprintSHA256(key), email)
 	if err != nil {
 		return nil, from, err
 	}
@@ -181,4 +189,27 @@ func (s *Service) Keyholder(ctx context.Context, email string, public []byte, pe
 		return nil, from, problem.Unauthenticated(refused)
 	}
 	return found[0].viewer, from, nil
+}
+
+// From returns a context with the address of a client of a server other than that of HTTP, for
+// SessionKeyholder, Bearer and Watch.
+func (s *Service) From(ctx context.Context, peer string) context.Context {
+	ctx, _ = s.visit(ctx, peer, nil)
+	return ctx
+}
+
+// SessionKeyholder returns the viewer of an SSH key that a client presented to a gateway, which
+// verifies that the client has the private key. The e-mail address can be empty. It returns a failed
+// precondition if it is, and several users have added the key.
+func (s *Service) SessionKeyholder(ctx context.Context, email string, public ssh.PublicKey) (*viewer.Viewer, error) {
+	found, err := s.find(ctx, sessionKeys+"c.fingerprint = $1 AND $2 IN ('', u.email) LIMIT 2", ssh.FingerprintSHA256(public), strings.ToLower(email))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) > 1:
+		return nil, problem.Precondition("several users have added this SSH key; log in as EMAIL+SESSION")
+	case len(found) == 0 || !fromAllowed(found[0].addresses, AddressFrom(ctx)):
+		return nil, problem.Unauthenticated(refused)
+	}
+	return found[0].viewer, nil
 }

@@ -194,10 +194,14 @@ func (s *Service) endWhich(ctx context.Context, tx *ent.Tx, tokens predicate.Acc
 		}
 		ended = append(ended, k.ID)
 	}
-	if _, err := tx.SSHKey.Delete().Where(keys).Exec(ctx); err != nil {
+	gone, err := tx.SSHKey.Query().Where(keys).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read ssh keys: %w", err)
+	}
+	if _, err := tx.SSHKey.Delete().Where(sshkey.IDIn(gone...)).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("delete ssh keys: %w", err)
 	}
-	return ended, nil
+	return append(ended, gone...), nil
 }
 
 // disconnect closes connections that use any of the credentials.

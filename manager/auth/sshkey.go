@@ -100,6 +100,7 @@ func (s *Service) DeleteSSHKey(ctx context.Context, in DeleteSSHKeyInput) (*Dele
 	if err := s.client.SSHKey.DeleteOneID(k.ID).Exec(ctx); err != nil && !ent.IsNotFound(err) {
 		return nil, fmt.Errorf("delete ssh key: %w", err)
 	}
+	s.Disconnect(ctx, k.ID)
 	return &DeleteSSHKeyPayload{ID: k.ID}, nil
 }
 

@@ -110,13 +110,15 @@ func (s *Service) stays(ctx context.Context, w *watcher, c *credential) bool {
 // current reads the valid credentials of the watchers. An open connection counts as use of a
 // login.
 func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*credential, error) {
-	var logins, tokens, keypairs []string
+	var logins, tokens, keypairs, keys []string
 	for _, w := range open {
 		switch c := w.viewer.Credential; id.KindOf(c) {
 		case id.LoginSession:
 			logins = append(logins, c.String())
 		case id.Keypair:
 			keypairs = append(keypairs, c.String())
+		case id.SSHKey:
+			keys = append(keys, c.String())
 		default:
 			tokens = append(tokens, c.String())
 		}
@@ -131,6 +133,7 @@ func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*
 		{liveLogins + "c.id = ANY($3::uuid[])", logins, []any{t, t.Add(-loginIdle), logins}},
 		{liveTokens + "c.id = ANY($2::uuid[])", tokens, []any{t, tokens}},
 		{liveKeypairs + "c.id = ANY($1::uuid[])", keypairs, []any{keypairs}},
+		{sessionKeys + "c.id = ANY($1::uuid[])", keys, []any{keys}},
 	} {
 		if len(q.ids) == 0 {
 			continue

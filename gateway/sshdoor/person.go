@@ -1,0 +1,191 @@
+package sshdoor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/gateway/sshfront"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/idle"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// statementTime limits the statements that find a session.
+const statementTime = 5 * time.Second
+
+// person is a viewer on one connection. The context has the viewer and the address.
+type person struct {
+	door *Door
+	base context.Context
+	v    *viewer.Viewer
+}
+
+func (d *Door) person(ctx context.Context, v *viewer.Viewer) *person {
+	return &person{door: d, base: store.StatementTimeout(viewer.With(ctx, v), statementTime), v: v}
+}
+
+// ID implements sshfront.Person.
+func (p *person) ID() string { return p.v.Person().String() }
+
+// context returns the person's context with the deadline and the end of ctx.
+func (p *person) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(p.base)
+	stop := context.AfterFunc(ctx, cancel)
+	return out, func() { stop(); cancel() }
+}
+
+// Enter implements sshfront.Person. There is no access without an entry in the audit log.
+func (p *person) Enter(ctx context.Context, t sshfront.Target) (sshfront.Entry, error) {
+	ctx, cancel := p.context(ctx)
+	defer cancel()
+	e := audit.Entry{Action: "enterSession", Entity: access.Session}
+	s, err := p.session(ctx, t.Session)
+	var in *entry
+	if s != nil {
+		e.ID = s.ID
+	}
+	if err == nil {
+		in, err = p.enter(ctx, s, t.Kernel)
+	}
+	if err != nil {
+		p.door.cfg.Audit.Denied(ctx, e, err)
+		return nil, err
+	}
+	if err := p.door.cfg.Audit.Require(ctx, e); err != nil {
+		return nil, problem.Unavailable("the audit log cannot be written").RetryAfter(time.Second).Because(err)
+	}
+	in.visit = p.door.cfg.Idle.Enter(ctx, s.ID, false)
+	watch, stop := context.WithCancel(p.base)
+	in.ended, in.stop = p.door.cfg.Auth.Watch(watch, p.v), stop
+	return in, nil
+}
+
+// session finds a session by its ID, or the one live session with the name. The person's own
+// session wins over those of others that they can see.
+func (p *person) session(ctx context.Context, name string) (*ent.Session, error) {
+	if id, err := uuid.Parse(name); err == nil && len(name) == 36 {
+		s, err := p.door.cfg.Client.Session.Query().Where(session.ID(id)).Only(ctx)
+		if err != nil {
+			return nil, permit.Missing(err, "session", "user")
+		}
+		return s, nil
+	}
+	live := []predicate.Session{session.Name(name), session.TerminatedAtIsNil()}
+	for _, which := range [][]predicate.Session{append(live, session.OwnerID(p.v.User)), live} {
+		found, err := p.door.cfg.Client.Session.Query().Where(which...).Limit(2).All(ctx)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("find session: %w", err)
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return nil, problem.Precondition("several sessions are named %s; use the ID of one as the user name", name)
+		}
+	}
+	return nil, problem.NotFound("session " + strconv.Quote(name))
+}
+
+// enter checks the right and finds the kernel.
+func (p *person) enter(ctx context.Context, s *ent.Session, name string) (*entry, error) {
+	if err := may(ctx, s); err != nil {
+		return nil, err
+	}
+	if name == "" {
+		name = "main"
+	}
+	k, err := s.QueryKernels().Where(kernel.Hostname(name)).First(ctx)
+	if err != nil {
+		return nil, permit.Missing(err, "kernel "+name, "user")
+	}
+	if k.AgentID == nil {
+		return nil, problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
+	}
+	// Everyone who can enter the session can reach its machine.
+	a, err := p.door.cfg.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
+	if err != nil {
+		return nil, permit.Missing(err, "machine of the kernel", "user")
+	}
+	rpc, err := p.door.cfg.Agents.RPC(a.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &entry{person: p, session: s.ID, kernel: k.ID, rpc: rpc}, nil
+}
+
+// may reports whether the viewer can enter a session now.
+func may(ctx context.Context, s *ent.Session) error {
+	if err := permit.To(ctx, access.Special, s); err != nil {
+		return err
+	}
+	if s.Status != lifecycle.Running {
+		return problem.Precondition("session %s is %s, not running", s.Name, s.Status)
+	}
+	return nil
+}
+
+// entry is a person in a kernel.
+type entry struct {
+	person          *person
+	session, kernel uuid.UUID
+	rpc             agentpb.AgentClient
+	visit           *idle.Visit
+	ended           <-chan struct{}
+	stop            context.CancelFunc
+}
+
+// Exec implements sshfront.Entry.
+func (e *entry) Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	call, err := e.rpc.Exec(ctx)
+	if err == nil {
+		var s *sshfront.Stream
+		if s, err = sshfront.NewStream(call, cancel, e.kernel.String(), command); err == nil {
+			return s, nil
+		}
+	}
+	cancel()
+	return nil, problem.Unavailable("the machine of the session cannot be reached").Because(err)
+}
+
+// Check implements sshfront.Entry.
+func (e *entry) Check(ctx context.Context) error {
+	select {
+	case <-e.ended:
+		return problem.Unauthenticated("your login has ended, or your rights have changed; connect again")
+	default:
+	}
+	ctx, cancel := e.person.context(ctx)
+	defer cancel()
+	s, err := e.person.door.cfg.Client.Session.Query().Where(session.ID(e.session)).Only(ctx)
+	if err != nil {
+		return permit.Missing(err, "session", "user")
+	}
+	return may(ctx, s)
+}
+
+// Ended implements sshfront.Entry.
+func (e *entry) Ended() <-chan struct{} { return e.ended }
+
+// Moved implements sshfront.Entry.
+func (e *entry) Moved() { e.visit.Moved() }
+
+// Leave implements sshfront.Entry.
+func (e *entry) Leave() {
+	e.stop()
+	e.visit.Leave()
+}
