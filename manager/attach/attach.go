@@ -28,6 +28,7 @@ import (
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/portconn"
 	msession "github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -248,49 +249,47 @@ func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.enter(w, r, false, func(ctx context.Context, e entered) {
-		stream, err := e.rpc.Dial(ctx)
-		if err == nil {
-			err = stream.Send(&agentpb.DialData{Target: &agentpb.DialTarget{KernelId: e.kernel.ID.String(), Port: uint32(port)}})
-		}
+		to, err := portconn.Dial(ctx, e.rpc, e.kernel.ID, int(port))
 		if err != nil {
-			_ = e.conn.Close(websocket.StatusInternalError, "the port cannot be reached")
+			_ = e.conn.Close(websocket.StatusInternalError, reason(err))
 			return
 		}
-		join(ctx, e, stream)
+		defer to.Close()
+		join(ctx, e, to)
 	})
 }
 
 // join copies data in both directions until either side ends.
-func join(ctx context.Context, e entered, stream agentpb.Agent_DialClient) {
+func join(ctx context.Context, e entered, to *portconn.Conn) {
 	go func() {
 		defer e.cancel()
 		for {
 			_, data, err := e.conn.Read(ctx)
 			if err != nil {
-				_ = stream.CloseSend()
+				_ = to.CloseWrite()
 				return
 			}
 			e.visit.Moved()
-			if stream.Send(&agentpb.DialData{Data: data}) != nil {
+			if _, err := to.Write(data); err != nil {
 				return
 			}
 		}
 	}()
+	buf := make([]byte, 32<<10)
 	for {
-		m, err := stream.Recv()
+		n, err := to.Read(buf)
+		if n > 0 {
+			e.visit.Moved()
+			if e.conn.Write(ctx, websocket.MessageBinary, buf[:n]) != nil {
+				return
+			}
+		}
 		if errors.Is(err, io.EOF) {
 			_ = e.conn.Close(websocket.StatusNormalClosure, "")
 			return
 		}
 		if err != nil {
 			_ = e.conn.Close(websocket.StatusInternalError, reason(err))
-			return
-		}
-		e.visit.Moved()
-		if len(m.Data) == 0 { // the agent has connected to the port
-			continue
-		}
-		if e.conn.Write(ctx, websocket.MessageBinary, m.Data) != nil {
 			return
 		}
 	}
