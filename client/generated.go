@@ -350,6 +350,18 @@ type AllocationDevice struct {
 	HealthMessage string `json:"healthMessage"`
 }
 
+type AppInput struct {
+	// 1 to 24 lower-case letters, digits and single hyphens; begins with a letter.
+	Name string `json:"name"`
+	// Default: its name.
+	Title string `json:"title,omitempty"`
+	// The TCP port that it listens on, on the loopback interface.
+	Port int `json:"port"`
+	// How it is started on demand; {port} and {prefix} are replaced. Default: as the catalogue says, or not at all.
+	Command     []string          `json:"command,omitzero"`
+	Environment map[string]string `json:"environment,omitzero"`
+}
+
 // Attaches a policy to exactly one of domain, project, user and keypair, and replaces the policy that is attached there with the same restriction. Without a policy, only removes the attached one.
 type AttachResourcePolicyInput struct {
 	Policy        string `json:"policy,omitempty"`
@@ -720,6 +732,8 @@ type CreateSessionInput struct {
 	DiskBytes *int64 `json:"diskBytes,omitempty"`
 	// A second request with the same key returns the session of the first request.
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
+	// Apps beside those of the image and the catalogue, at most 32. They replace others of the same name.
+	Apps []AppInput `json:"apps,omitzero"`
 }
 
 type CreateUploadInput struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
@@ -85,6 +86,8 @@ type Client struct {
 	AgentSighting *AgentSightingClient
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
+	// AppShare is the client for interacting with the AppShare builders.
+	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
 	// ClusterIdentity is the client for interacting with the ClusterIdentity builders.
@@ -196,6 +199,7 @@ func (c *Client) init() {
 	c.Agent = NewAgentClient(c.config)
 	c.AgentSighting = NewAgentSightingClient(c.config)
 	c.Allocation = NewAllocationClient(c.config)
+	c.AppShare = NewAppShareClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
 	c.ClusterIdentity = NewClusterIdentityClient(c.config)
 	c.Device = NewDeviceClient(c.config)
@@ -340,6 +344,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Agent:             NewAgentClient(cfg),
 		AgentSighting:     NewAgentSightingClient(cfg),
 		Allocation:        NewAllocationClient(cfg),
+		AppShare:          NewAppShareClient(cfg),
 		AuditEntry:        NewAuditEntryClient(cfg),
 		ClusterIdentity:   NewClusterIdentityClient(cfg),
 		Device:            NewDeviceClient(cfg),
@@ -411,6 +416,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Agent:             NewAgentClient(cfg),
 		AgentSighting:     NewAgentSightingClient(cfg),
 		Allocation:        NewAllocationClient(cfg),
+		AppShare:          NewAppShareClient(cfg),
 		AuditEntry:        NewAuditEntryClient(cfg),
 		ClusterIdentity:   NewClusterIdentityClient(cfg),
 		Device:            NewDeviceClient(cfg),
@@ -488,7 +494,7 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AuditEntry,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppShare, c.AuditEntry,
 		c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity, c.Fence,
 		c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker,
 		c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
@@ -507,7 +513,7 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AuditEntry,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppShare, c.AuditEntry,
 		c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity, c.Fence,
 		c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker,
 		c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
@@ -533,6 +539,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.AgentSighting.mutate(ctx, m)
 	case *AllocationMutation:
 		return c.Allocation.mutate(ctx, m)
+	case *AppShareMutation:
+		return c.AppShare.mutate(ctx, m)
 	case *AuditEntryMutation:
 		return c.AuditEntry.mutate(ctx, m)
 	case *ClusterIdentityMutation:
@@ -1279,6 +1287,172 @@ func (c *AllocationClient) mutate(ctx context.Context, m *AllocationMutation) (V
 		return (&AllocationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Allocation mutation op: %q", m.Op())
+	}
+}
+
+// AppShareClient is a client for the AppShare schema.
+type AppShareClient struct {
+	config
+}
+
+// NewAppShareClient returns a client for the AppShare from the given config.
+func NewAppShareClient(c config) *AppShareClient {
+	return &AppShareClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `appshare.Hooks(f(g(h())))`.
+func (c *AppShareClient) Use(hooks ...Hook) {
+	c.hooks.AppShare = append(c.hooks.AppShare, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `appshare.Intercept(f(g(h())))`.
+func (c *AppShareClient) Intercept(interceptors ...Interceptor) {
+	c.inters.AppShare = append(c.inters.AppShare, interceptors...)
+}
+
+// Create returns a builder for creating a AppShare entity.
+func (c *AppShareClient) Create() *AppShareCreate {
+	mutation := newAppShareMutation(c.config, OpCreate)
+	return &AppShareCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of AppShare entities.
+func (c *AppShareClient) CreateBulk(builders ...*AppShareCreate) *AppShareCreateBulk {
+	return &AppShareCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AppShareClient) MapCreateBulk(slice any, setFunc func(*AppShareCreate, int)) *AppShareCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AppShareCreateBulk{err: fmt.Errorf("calling to AppShareClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AppShareCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AppShareCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for AppShare.
+func (c *AppShareClient) Update() *AppShareUpdate {
+	mutation := newAppShareMutation(c.config, OpUpdate)
+	return &AppShareUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AppShareClient) UpdateOne(_m *AppShare) *AppShareUpdateOne {
+	mutation := newAppShareMutation(c.config, OpUpdateOne, withAppShare(_m))
+	return &AppShareUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AppShareClient) UpdateOneID(id uuid.UUID) *AppShareUpdateOne {
+	mutation := newAppShareMutation(c.config, OpUpdateOne, withAppShareID(id))
+	return &AppShareUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for AppShare.
+func (c *AppShareClient) Delete() *AppShareDelete {
+	mutation := newAppShareMutation(c.config, OpDelete)
+	return &AppShareDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AppShareClient) DeleteOne(_m *AppShare) *AppShareDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AppShareClient) DeleteOneID(id uuid.UUID) *AppShareDeleteOne {
+	builder := c.Delete().Where(appshare.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AppShareDeleteOne{builder}
+}
+
+// Query returns a query builder for AppShare.
+func (c *AppShareClient) Query() *AppShareQuery {
+	return &AppShareQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAppShare},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a AppShare entity by its id.
+func (c *AppShareClient) Get(ctx context.Context, id uuid.UUID) (*AppShare, error) {
+	return c.Query().Where(appshare.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AppShareClient) GetX(ctx context.Context, id uuid.UUID) *AppShare {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QuerySession queries the session edge of a AppShare.
+func (c *AppShareClient) QuerySession(_m *AppShare) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(appshare.Table, appshare.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, appshare.SessionTable, appshare.SessionColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryCreator queries the creator edge of a AppShare.
+func (c *AppShareClient) QueryCreator(_m *AppShare) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(appshare.Table, appshare.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, appshare.CreatorTable, appshare.CreatorColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *AppShareClient) Hooks() []Hook {
+	return c.hooks.AppShare
+}
+
+// Interceptors returns the client interceptors.
+func (c *AppShareClient) Interceptors() []Interceptor {
+	inters := c.inters.AppShare
+	return append(inters[:len(inters):len(inters)], appshare.Interceptors[:]...)
+}
+
+func (c *AppShareClient) mutate(ctx context.Context, m *AppShareMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AppShareCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AppShareUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AppShareUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AppShareDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown AppShare mutation op: %q", m.Op())
 	}
 }
 
@@ -6766,6 +6940,22 @@ func (c *SessionClient) QueryHistory(_m *Session) *SessionEventQuery {
 	return query
 }
 
+// QueryAppShares queries the app_shares edge of a Session.
+func (c *SessionClient) QueryAppShares(_m *Session) *AppShareQuery {
+	query := (&AppShareClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(appshare.Table, appshare.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.AppSharesTable, session.AppSharesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryAgents queries the agents edge of a Session.
 func (c *SessionClient) QueryAgents(_m *Session) *AgentQuery {
 	query := (&AgentClient{config: c.config}).Query()
@@ -9524,26 +9714,26 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AccessToken, Agent, AgentSighting, Allocation, AuditEntry, ClusterIdentity,
-		Device, Domain, ExternalIdentity, Fence, GroupGrant, IdentityProvider,
-		IdleActivity, IdleBinding, IdleChecker, Image, Invitation, JoinToken, Kernel,
-		Keypair, LoginAttempt, LoginSession, Membership, ObjectStorage,
-		PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry, ResourceGroup,
-		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session,
-		SessionDependency, SessionEvent, SessionGroup, SessionMount, SessionNetwork,
-		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, VfolderShare,
-		VfolderTicket, Volume, VolumeGrant []ent.Hook
+		AccessToken, Agent, AgentSighting, Allocation, AppShare, AuditEntry,
+		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
+		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, Invitation,
+		JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
+		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
+		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
+		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
+		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
+		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
-		AccessToken, Agent, AgentSighting, Allocation, AuditEntry, ClusterIdentity,
-		Device, Domain, ExternalIdentity, Fence, GroupGrant, IdentityProvider,
-		IdleActivity, IdleBinding, IdleChecker, Image, Invitation, JoinToken, Kernel,
-		Keypair, LoginAttempt, LoginSession, Membership, ObjectStorage,
-		PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry, ResourceGroup,
-		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, Session,
-		SessionDependency, SessionEvent, SessionGroup, SessionMount, SessionNetwork,
-		ShareWeight, SlotType, StorageProxy, Task, User, Vfolder, VfolderShare,
-		VfolderTicket, Volume, VolumeGrant []ent.Interceptor
+		AccessToken, Agent, AgentSighting, Allocation, AppShare, AuditEntry,
+		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
+		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, Invitation,
+		JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
+		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
+		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
+		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
+		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
+		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

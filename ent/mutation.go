@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
@@ -65,6 +66,7 @@ import (
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -84,6 +86,7 @@ const (
 	TypeAgent             = "Agent"
 	TypeAgentSighting     = "AgentSighting"
 	TypeAllocation        = "Allocation"
+	TypeAppShare          = "AppShare"
 	TypeAuditEntry        = "AuditEntry"
 	TypeClusterIdentity   = "ClusterIdentity"
 	TypeDevice            = "Device"
@@ -4516,6 +4519,909 @@ func (m *AllocationMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Allocation edge %s", name)
+}
+
+// AppShareMutation represents an operation that mutates the AppShare nodes in the graph.
+type AppShareMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	app            *string
+	kernel         *int
+	addkernel      *int
+	audience       *access.AppAudience
+	networks       *[]string
+	appendnetworks []string
+	expires_at     *time.Time
+	clearedFields  map[string]struct{}
+	session        *uuid.UUID
+	clearedsession bool
+	creator        *uuid.UUID
+	clearedcreator bool
+	done           bool
+	oldValue       func(context.Context) (*AppShare, error)
+	predicates     []predicate.AppShare
+}
+
+var _ ent.Mutation = (*AppShareMutation)(nil)
+
+// appshareOption allows management of the mutation configuration using functional options.
+type appshareOption func(*AppShareMutation)
+
+// newAppShareMutation creates new mutation for the AppShare entity.
+func newAppShareMutation(c config, op Op, opts ...appshareOption) *AppShareMutation {
+	m := &AppShareMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAppShare,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAppShareID sets the ID field of the mutation.
+func withAppShareID(id uuid.UUID) appshareOption {
+	return func(m *AppShareMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *AppShare
+		)
+		m.oldValue = func(ctx context.Context) (*AppShare, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().AppShare.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAppShare sets the old AppShare of the mutation.
+func withAppShare(node *AppShare) appshareOption {
+	return func(m *AppShareMutation) {
+		m.oldValue = func(context.Context) (*AppShare, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AppShareMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AppShareMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of AppShare entities.
+func (m *AppShareMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AppShareMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AppShareMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().AppShare.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *AppShareMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *AppShareMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the AppShare entity.
+// If the AppShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppShareMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *AppShareMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetApp sets the "app" field.
+func (m *AppShareMutation) SetApp(s string) {
+	m.app = &s
+}
+
+// App returns the value of the "app" field in the mutation.
+func (m *AppShareMutation) App() (r string, exists bool) {
+	v := m.app
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldApp returns the old "app" field's value of the AppShare entity.
+// If the AppShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppShareMutation) OldApp(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldApp is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldApp requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldApp: %w", err)
+	}
+	return oldValue.App, nil
+}
+
+// ResetApp resets all changes to the "app" field.
+func (m *AppShareMutation) ResetApp() {
+	m.app = nil
+}
+
+// SetKernel sets the "kernel" field.
+func (m *AppShareMutation) SetKernel(i int) {
+	m.kernel = &i
+	m.addkernel = nil
+}
+
+// Kernel returns the value of the "kernel" field in the mutation.
+func (m *AppShareMutation) Kernel() (r int, exists bool) {
+	v := m.kernel
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKernel returns the old "kernel" field's value of the AppShare entity.
+// If the AppShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppShareMutation) OldKernel(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKernel is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKernel requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKernel: %w", err)
+	}
+	return oldValue.Kernel, nil
+}
+
+// AddKernel adds i to the "kernel" field.
+func (m *AppShareMutation) AddKernel(i int) {
+	if m.addkernel != nil {
+		*m.addkernel += i
+	} else {
+		m.addkernel = &i
+	}
+}
+
+// AddedKernel returns the value that was added to the "kernel" field in this mutation.
+func (m *AppShareMutation) AddedKernel() (r int, exists bool) {
+	v := m.addkernel
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetKernel resets all changes to the "kernel" field.
+func (m *AppShareMutation) ResetKernel() {
+	m.kernel = nil
+	m.addkernel = nil
+}
+
+// SetAudience sets the "audience" field.
+func (m *AppShareMutation) SetAudience(aa access.AppAudience) {
+	m.audience = &aa
+}
+
+// Audience returns the value of the "audience" field in the mutation.
+func (m *AppShareMutation) Audience() (r access.AppAudience, exists bool) {
+	v := m.audience
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAudience returns the old "audience" field's value of the AppShare entity.
+// If the AppShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppShareMutation) OldAudience(ctx context.Context) (v access.AppAudience, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAudience is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAudience requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAudience: %w", err)
+	}
+	return oldValue.Audience, nil
+}
+
+// ResetAudience resets all changes to the "audience" field.
+func (m *AppShareMutation) ResetAudience() {
+	m.audience = nil
+}
+
+// SetNetworks sets the "networks" field.
+func (m *AppShareMutation) SetNetworks(s []string) {
+	m.networks = &s
+	m.appendnetworks = nil
+}
+
+// Networks returns the value of the "networks" field in the mutation.
+func (m *AppShareMutation) Networks() (r []string, exists bool) {
+	v := m.networks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNetworks returns the old "networks" field's value of the AppShare entity.
+// If the AppShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppShareMutation) OldNetworks(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNetworks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNetworks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNetworks: %w", err)
+	}
+	return oldValue.Networks, nil
+}
+
+// AppendNetworks adds s to the "networks" field.
+func (m *AppShareMutation) AppendNetworks(s []string) {
+	m.appendnetworks = append(m.appendnetworks, s...)
+}
+
+// AppendedNetworks returns the list of values that were appended to the "networks" field in this mutation.
+func (m *AppShareMutation) AppendedNetworks() ([]string, bool) {
+	if len(m.appendnetworks) == 0 {
+		return nil, false
+	}
+	return m.appendnetworks, true
+}
+
+// ResetNetworks resets all changes to the "networks" field.
+func (m *AppShareMutation) ResetNetworks() {
+	m.networks = nil
+	m.appendnetworks = nil
+}
+
+// SetExpiresAt sets the "expires_at" field.
+func (m *AppShareMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *AppShareMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the AppShare entity.
+// If the AppShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppShareMutation) OldExpiresAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (m *AppShareMutation) ClearExpiresAt() {
+	m.expires_at = nil
+	m.clearedFields[appshare.FieldExpiresAt] = struct{}{}
+}
+
+// ExpiresAtCleared returns if the "expires_at" field was cleared in this mutation.
+func (m *AppShareMutation) ExpiresAtCleared() bool {
+	_, ok := m.clearedFields[appshare.FieldExpiresAt]
+	return ok
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *AppShareMutation) ResetExpiresAt() {
+	m.expires_at = nil
+	delete(m.clearedFields, appshare.FieldExpiresAt)
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *AppShareMutation) SetSessionID(u uuid.UUID) {
+	m.session = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *AppShareMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the AppShare entity.
+// If the AppShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppShareMutation) OldSessionID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *AppShareMutation) ResetSessionID() {
+	m.session = nil
+}
+
+// SetCreatorID sets the "creator_id" field.
+func (m *AppShareMutation) SetCreatorID(u uuid.UUID) {
+	m.creator = &u
+}
+
+// CreatorID returns the value of the "creator_id" field in the mutation.
+func (m *AppShareMutation) CreatorID() (r uuid.UUID, exists bool) {
+	v := m.creator
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatorID returns the old "creator_id" field's value of the AppShare entity.
+// If the AppShare object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppShareMutation) OldCreatorID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatorID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatorID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatorID: %w", err)
+	}
+	return oldValue.CreatorID, nil
+}
+
+// ClearCreatorID clears the value of the "creator_id" field.
+func (m *AppShareMutation) ClearCreatorID() {
+	m.creator = nil
+	m.clearedFields[appshare.FieldCreatorID] = struct{}{}
+}
+
+// CreatorIDCleared returns if the "creator_id" field was cleared in this mutation.
+func (m *AppShareMutation) CreatorIDCleared() bool {
+	_, ok := m.clearedFields[appshare.FieldCreatorID]
+	return ok
+}
+
+// ResetCreatorID resets all changes to the "creator_id" field.
+func (m *AppShareMutation) ResetCreatorID() {
+	m.creator = nil
+	delete(m.clearedFields, appshare.FieldCreatorID)
+}
+
+// ClearSession clears the "session" edge to the Session entity.
+func (m *AppShareMutation) ClearSession() {
+	m.clearedsession = true
+	m.clearedFields[appshare.FieldSessionID] = struct{}{}
+}
+
+// SessionCleared reports if the "session" edge to the Session entity was cleared.
+func (m *AppShareMutation) SessionCleared() bool {
+	return m.clearedsession
+}
+
+// SessionIDs returns the "session" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SessionID instead. It exists only for internal usage by the builders.
+func (m *AppShareMutation) SessionIDs() (ids []uuid.UUID) {
+	if id := m.session; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSession resets all changes to the "session" edge.
+func (m *AppShareMutation) ResetSession() {
+	m.session = nil
+	m.clearedsession = false
+}
+
+// ClearCreator clears the "creator" edge to the User entity.
+func (m *AppShareMutation) ClearCreator() {
+	m.clearedcreator = true
+	m.clearedFields[appshare.FieldCreatorID] = struct{}{}
+}
+
+// CreatorCleared reports if the "creator" edge to the User entity was cleared.
+func (m *AppShareMutation) CreatorCleared() bool {
+	return m.CreatorIDCleared() || m.clearedcreator
+}
+
+// CreatorIDs returns the "creator" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// CreatorID instead. It exists only for internal usage by the builders.
+func (m *AppShareMutation) CreatorIDs() (ids []uuid.UUID) {
+	if id := m.creator; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetCreator resets all changes to the "creator" edge.
+func (m *AppShareMutation) ResetCreator() {
+	m.creator = nil
+	m.clearedcreator = false
+}
+
+// Where appends a list predicates to the AppShareMutation builder.
+func (m *AppShareMutation) Where(ps ...predicate.AppShare) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AppShareMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AppShareMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.AppShare, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AppShareMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AppShareMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (AppShare).
+func (m *AppShareMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AppShareMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.created_at != nil {
+		fields = append(fields, appshare.FieldCreatedAt)
+	}
+	if m.app != nil {
+		fields = append(fields, appshare.FieldApp)
+	}
+	if m.kernel != nil {
+		fields = append(fields, appshare.FieldKernel)
+	}
+	if m.audience != nil {
+		fields = append(fields, appshare.FieldAudience)
+	}
+	if m.networks != nil {
+		fields = append(fields, appshare.FieldNetworks)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, appshare.FieldExpiresAt)
+	}
+	if m.session != nil {
+		fields = append(fields, appshare.FieldSessionID)
+	}
+	if m.creator != nil {
+		fields = append(fields, appshare.FieldCreatorID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AppShareMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case appshare.FieldCreatedAt:
+		return m.CreatedAt()
+	case appshare.FieldApp:
+		return m.App()
+	case appshare.FieldKernel:
+		return m.Kernel()
+	case appshare.FieldAudience:
+		return m.Audience()
+	case appshare.FieldNetworks:
+		return m.Networks()
+	case appshare.FieldExpiresAt:
+		return m.ExpiresAt()
+	case appshare.FieldSessionID:
+		return m.SessionID()
+	case appshare.FieldCreatorID:
+		return m.CreatorID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AppShareMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case appshare.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case appshare.FieldApp:
+		return m.OldApp(ctx)
+	case appshare.FieldKernel:
+		return m.OldKernel(ctx)
+	case appshare.FieldAudience:
+		return m.OldAudience(ctx)
+	case appshare.FieldNetworks:
+		return m.OldNetworks(ctx)
+	case appshare.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
+	case appshare.FieldSessionID:
+		return m.OldSessionID(ctx)
+	case appshare.FieldCreatorID:
+		return m.OldCreatorID(ctx)
+	}
+	return nil, fmt.Errorf("unknown AppShare field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AppShareMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case appshare.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case appshare.FieldApp:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetApp(v)
+		return nil
+	case appshare.FieldKernel:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKernel(v)
+		return nil
+	case appshare.FieldAudience:
+		v, ok := value.(access.AppAudience)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAudience(v)
+		return nil
+	case appshare.FieldNetworks:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNetworks(v)
+		return nil
+	case appshare.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
+	case appshare.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	case appshare.FieldCreatorID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatorID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AppShare field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AppShareMutation) AddedFields() []string {
+	var fields []string
+	if m.addkernel != nil {
+		fields = append(fields, appshare.FieldKernel)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AppShareMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case appshare.FieldKernel:
+		return m.AddedKernel()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AppShareMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case appshare.FieldKernel:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddKernel(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AppShare numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AppShareMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(appshare.FieldExpiresAt) {
+		fields = append(fields, appshare.FieldExpiresAt)
+	}
+	if m.FieldCleared(appshare.FieldCreatorID) {
+		fields = append(fields, appshare.FieldCreatorID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AppShareMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AppShareMutation) ClearField(name string) error {
+	switch name {
+	case appshare.FieldExpiresAt:
+		m.ClearExpiresAt()
+		return nil
+	case appshare.FieldCreatorID:
+		m.ClearCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown AppShare nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AppShareMutation) ResetField(name string) error {
+	switch name {
+	case appshare.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case appshare.FieldApp:
+		m.ResetApp()
+		return nil
+	case appshare.FieldKernel:
+		m.ResetKernel()
+		return nil
+	case appshare.FieldAudience:
+		m.ResetAudience()
+		return nil
+	case appshare.FieldNetworks:
+		m.ResetNetworks()
+		return nil
+	case appshare.FieldExpiresAt:
+		m.ResetExpiresAt()
+		return nil
+	case appshare.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	case appshare.FieldCreatorID:
+		m.ResetCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown AppShare field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AppShareMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.session != nil {
+		edges = append(edges, appshare.EdgeSession)
+	}
+	if m.creator != nil {
+		edges = append(edges, appshare.EdgeCreator)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AppShareMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case appshare.EdgeSession:
+		if id := m.session; id != nil {
+			return []ent.Value{*id}
+		}
+	case appshare.EdgeCreator:
+		if id := m.creator; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AppShareMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AppShareMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AppShareMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedsession {
+		edges = append(edges, appshare.EdgeSession)
+	}
+	if m.clearedcreator {
+		edges = append(edges, appshare.EdgeCreator)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AppShareMutation) EdgeCleared(name string) bool {
+	switch name {
+	case appshare.EdgeSession:
+		return m.clearedsession
+	case appshare.EdgeCreator:
+		return m.clearedcreator
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AppShareMutation) ClearEdge(name string) error {
+	switch name {
+	case appshare.EdgeSession:
+		m.ClearSession()
+		return nil
+	case appshare.EdgeCreator:
+		m.ClearCreator()
+		return nil
+	}
+	return fmt.Errorf("unknown AppShare unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AppShareMutation) ResetEdge(name string) error {
+	switch name {
+	case appshare.EdgeSession:
+		m.ResetSession()
+		return nil
+	case appshare.EdgeCreator:
+		m.ResetCreator()
+		return nil
+	}
+	return fmt.Errorf("unknown AppShare edge %s", name)
 }
 
 // AuditEntryMutation represents an operation that mutates the AuditEntry nodes in the graph.
@@ -35638,6 +36544,8 @@ type SessionMutation struct {
 	secrets_sealed        *[]byte
 	bootstrap_script      *string
 	environment           *map[string]string
+	apps                  *[]appstate.App
+	appendapps            []appstate.App
 	shm_bytes             *int64
 	addshm_bytes          *int64
 	disk_bytes            *int64
@@ -35686,6 +36594,9 @@ type SessionMutation struct {
 	history               map[uuid.UUID]struct{}
 	removedhistory        map[uuid.UUID]struct{}
 	clearedhistory        bool
+	app_shares            map[uuid.UUID]struct{}
+	removedapp_shares     map[uuid.UUID]struct{}
+	clearedapp_shares     bool
 	agents                map[uuid.UUID]struct{}
 	removedagents         map[uuid.UUID]struct{}
 	clearedagents         bool
@@ -36482,6 +37393,71 @@ func (m *SessionMutation) OldEnvironment(ctx context.Context) (v map[string]stri
 // ResetEnvironment resets all changes to the "environment" field.
 func (m *SessionMutation) ResetEnvironment() {
 	m.environment = nil
+}
+
+// SetApps sets the "apps" field.
+func (m *SessionMutation) SetApps(a []appstate.App) {
+	m.apps = &a
+	m.appendapps = nil
+}
+
+// Apps returns the value of the "apps" field in the mutation.
+func (m *SessionMutation) Apps() (r []appstate.App, exists bool) {
+	v := m.apps
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldApps returns the old "apps" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldApps(ctx context.Context) (v []appstate.App, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldApps is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldApps requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldApps: %w", err)
+	}
+	return oldValue.Apps, nil
+}
+
+// AppendApps adds a to the "apps" field.
+func (m *SessionMutation) AppendApps(a []appstate.App) {
+	m.appendapps = append(m.appendapps, a...)
+}
+
+// AppendedApps returns the list of values that were appended to the "apps" field in this mutation.
+func (m *SessionMutation) AppendedApps() ([]appstate.App, bool) {
+	if len(m.appendapps) == 0 {
+		return nil, false
+	}
+	return m.appendapps, true
+}
+
+// ClearApps clears the value of the "apps" field.
+func (m *SessionMutation) ClearApps() {
+	m.apps = nil
+	m.appendapps = nil
+	m.clearedFields[session.FieldApps] = struct{}{}
+}
+
+// AppsCleared returns if the "apps" field was cleared in this mutation.
+func (m *SessionMutation) AppsCleared() bool {
+	_, ok := m.clearedFields[session.FieldApps]
+	return ok
+}
+
+// ResetApps resets all changes to the "apps" field.
+func (m *SessionMutation) ResetApps() {
+	m.apps = nil
+	m.appendapps = nil
+	delete(m.clearedFields, session.FieldApps)
 }
 
 // SetShmBytes sets the "shm_bytes" field.
@@ -37928,6 +38904,60 @@ func (m *SessionMutation) ResetHistory() {
 	m.removedhistory = nil
 }
 
+// AddAppShareIDs adds the "app_shares" edge to the AppShare entity by ids.
+func (m *SessionMutation) AddAppShareIDs(ids ...uuid.UUID) {
+	if m.app_shares == nil {
+		m.app_shares = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.app_shares[ids[i]] = struct{}{}
+	}
+}
+
+// ClearAppShares clears the "app_shares" edge to the AppShare entity.
+func (m *SessionMutation) ClearAppShares() {
+	m.clearedapp_shares = true
+}
+
+// AppSharesCleared reports if the "app_shares" edge to the AppShare entity was cleared.
+func (m *SessionMutation) AppSharesCleared() bool {
+	return m.clearedapp_shares
+}
+
+// RemoveAppShareIDs removes the "app_shares" edge to the AppShare entity by IDs.
+func (m *SessionMutation) RemoveAppShareIDs(ids ...uuid.UUID) {
+	if m.removedapp_shares == nil {
+		m.removedapp_shares = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.app_shares, ids[i])
+		m.removedapp_shares[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedAppShares returns the removed IDs of the "app_shares" edge to the AppShare entity.
+func (m *SessionMutation) RemovedAppSharesIDs() (ids []uuid.UUID) {
+	for id := range m.removedapp_shares {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// AppSharesIDs returns the "app_shares" edge IDs in the mutation.
+func (m *SessionMutation) AppSharesIDs() (ids []uuid.UUID) {
+	for id := range m.app_shares {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetAppShares resets all changes to the "app_shares" edge.
+func (m *SessionMutation) ResetAppShares() {
+	m.app_shares = nil
+	m.clearedapp_shares = false
+	m.removedapp_shares = nil
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by ids.
 func (m *SessionMutation) AddAgentIDs(ids ...uuid.UUID) {
 	if m.agents == nil {
@@ -38151,7 +39181,7 @@ func (m *SessionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionMutation) Fields() []string {
-	fields := make([]string, 0, 39)
+	fields := make([]string, 0, 40)
 	if m.created_at != nil {
 		fields = append(fields, session.FieldCreatedAt)
 	}
@@ -38199,6 +39229,9 @@ func (m *SessionMutation) Fields() []string {
 	}
 	if m.environment != nil {
 		fields = append(fields, session.FieldEnvironment)
+	}
+	if m.apps != nil {
+		fields = append(fields, session.FieldApps)
 	}
 	if m.shm_bytes != nil {
 		fields = append(fields, session.FieldShmBytes)
@@ -38309,6 +39342,8 @@ func (m *SessionMutation) Field(name string) (ent.Value, bool) {
 		return m.BootstrapScript()
 	case session.FieldEnvironment:
 		return m.Environment()
+	case session.FieldApps:
+		return m.Apps()
 	case session.FieldShmBytes:
 		return m.ShmBytes()
 	case session.FieldDiskBytes:
@@ -38396,6 +39431,8 @@ func (m *SessionMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldBootstrapScript(ctx)
 	case session.FieldEnvironment:
 		return m.OldEnvironment(ctx)
+	case session.FieldApps:
+		return m.OldApps(ctx)
 	case session.FieldShmBytes:
 		return m.OldShmBytes(ctx)
 	case session.FieldDiskBytes:
@@ -38562,6 +39599,13 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetEnvironment(v)
+		return nil
+	case session.FieldApps:
+		v, ok := value.([]appstate.App)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetApps(v)
 		return nil
 	case session.FieldShmBytes:
 		v, ok := value.(int64)
@@ -38847,6 +39891,9 @@ func (m *SessionMutation) ClearedFields() []string {
 	if m.FieldCleared(session.FieldSecretsSealed) {
 		fields = append(fields, session.FieldSecretsSealed)
 	}
+	if m.FieldCleared(session.FieldApps) {
+		fields = append(fields, session.FieldApps)
+	}
 	if m.FieldCleared(session.FieldIdempotencyKey) {
 		fields = append(fields, session.FieldIdempotencyKey)
 	}
@@ -38905,6 +39952,9 @@ func (m *SessionMutation) ClearField(name string) error {
 		return nil
 	case session.FieldSecretsSealed:
 		m.ClearSecretsSealed()
+		return nil
+	case session.FieldApps:
+		m.ClearApps()
 		return nil
 	case session.FieldIdempotencyKey:
 		m.ClearIdempotencyKey()
@@ -39001,6 +40051,9 @@ func (m *SessionMutation) ResetField(name string) error {
 	case session.FieldEnvironment:
 		m.ResetEnvironment()
 		return nil
+	case session.FieldApps:
+		m.ResetApps()
+		return nil
 	case session.FieldShmBytes:
 		m.ResetShmBytes()
 		return nil
@@ -39076,7 +40129,7 @@ func (m *SessionMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SessionMutation) AddedEdges() []string {
-	edges := make([]string, 0, 13)
+	edges := make([]string, 0, 14)
 	if m.domain != nil {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -39103,6 +40156,9 @@ func (m *SessionMutation) AddedEdges() []string {
 	}
 	if m.history != nil {
 		edges = append(edges, session.EdgeHistory)
+	}
+	if m.app_shares != nil {
+		edges = append(edges, session.EdgeAppShares)
 	}
 	if m.agents != nil {
 		edges = append(edges, session.EdgeAgents)
@@ -39167,6 +40223,12 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case session.EdgeAppShares:
+		ids := make([]ent.Value, 0, len(m.app_shares))
+		for id := range m.app_shares {
+			ids = append(ids, id)
+		}
+		return ids
 	case session.EdgeAgents:
 		ids := make([]ent.Value, 0, len(m.agents))
 		for id := range m.agents {
@@ -39195,7 +40257,7 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SessionMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 13)
+	edges := make([]string, 0, 14)
 	if m.removedkernels != nil {
 		edges = append(edges, session.EdgeKernels)
 	}
@@ -39207,6 +40269,9 @@ func (m *SessionMutation) RemovedEdges() []string {
 	}
 	if m.removedhistory != nil {
 		edges = append(edges, session.EdgeHistory)
+	}
+	if m.removedapp_shares != nil {
+		edges = append(edges, session.EdgeAppShares)
 	}
 	if m.removedagents != nil {
 		edges = append(edges, session.EdgeAgents)
@@ -39248,6 +40313,12 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case session.EdgeAppShares:
+		ids := make([]ent.Value, 0, len(m.removedapp_shares))
+		for id := range m.removedapp_shares {
+			ids = append(ids, id)
+		}
+		return ids
 	case session.EdgeAgents:
 		ids := make([]ent.Value, 0, len(m.removedagents))
 		for id := range m.removedagents {
@@ -39272,7 +40343,7 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SessionMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 13)
+	edges := make([]string, 0, 14)
 	if m.cleareddomain {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -39299,6 +40370,9 @@ func (m *SessionMutation) ClearedEdges() []string {
 	}
 	if m.clearedhistory {
 		edges = append(edges, session.EdgeHistory)
+	}
+	if m.clearedapp_shares {
+		edges = append(edges, session.EdgeAppShares)
 	}
 	if m.clearedagents {
 		edges = append(edges, session.EdgeAgents)
@@ -39337,6 +40411,8 @@ func (m *SessionMutation) EdgeCleared(name string) bool {
 		return m.clearednetworks
 	case session.EdgeHistory:
 		return m.clearedhistory
+	case session.EdgeAppShares:
+		return m.clearedapp_shares
 	case session.EdgeAgents:
 		return m.clearedagents
 	case session.EdgeSessionGroup:
@@ -39405,6 +40481,9 @@ func (m *SessionMutation) ResetEdge(name string) error {
 		return nil
 	case session.EdgeHistory:
 		m.ResetHistory()
+		return nil
+	case session.EdgeAppShares:
+		m.ResetAppShares()
 		return nil
 	case session.EdgeAgents:
 		m.ResetAgents()

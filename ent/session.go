@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -60,6 +61,8 @@ type Session struct {
 	BootstrapScript string `json:"bootstrap_script,omitempty"`
 	// Environment holds the value of the "environment" field.
 	Environment map[string]string `json:"environment,omitempty"`
+	// Apps holds the value of the "apps" field.
+	Apps []appstate.App `json:"apps,omitempty"`
 	// ShmBytes holds the value of the "shm_bytes" field.
 	ShmBytes int64 `json:"shm_bytes,omitempty"`
 	// DiskBytes holds the value of the "disk_bytes" field.
@@ -132,6 +135,8 @@ type SessionEdges struct {
 	Networks []*SessionNetwork `json:"networks,omitempty"`
 	// History holds the value of the history edge.
 	History []*SessionEvent `json:"history,omitempty"`
+	// AppShares holds the value of the app_shares edge.
+	AppShares []*AppShare `json:"app_shares,omitempty"`
 	// Agents holds the value of the agents edge.
 	Agents []*Agent `json:"agents,omitempty"`
 	// SessionGroup holds the value of the session_group edge.
@@ -142,7 +147,7 @@ type SessionEdges struct {
 	Dependents []*SessionDependency `json:"dependents,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [13]bool
+	loadedTypes [14]bool
 	// totalCount holds the count of the edges above.
 	totalCount [12]map[string]int
 
@@ -150,6 +155,7 @@ type SessionEdges struct {
 	namedMounts     map[string][]*SessionMount
 	namedNetworks   map[string][]*SessionNetwork
 	namedHistory    map[string][]*SessionEvent
+	namedAppShares  map[string][]*AppShare
 	namedAgents     map[string][]*Agent
 	namedDependsOn  map[string][]*SessionDependency
 	namedDependents map[string][]*SessionDependency
@@ -246,10 +252,19 @@ func (e SessionEdges) HistoryOrErr() ([]*SessionEvent, error) {
 	return nil, &NotLoadedError{edge: "history"}
 }
 
+// AppSharesOrErr returns the AppShares value or an error if the edge
+// was not loaded in eager-loading.
+func (e SessionEdges) AppSharesOrErr() ([]*AppShare, error) {
+	if e.loadedTypes[9] {
+		return e.AppShares, nil
+	}
+	return nil, &NotLoadedError{edge: "app_shares"}
+}
+
 // AgentsOrErr returns the Agents value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) AgentsOrErr() ([]*Agent, error) {
-	if e.loadedTypes[9] {
+	if e.loadedTypes[10] {
 		return e.Agents, nil
 	}
 	return nil, &NotLoadedError{edge: "agents"}
@@ -260,7 +275,7 @@ func (e SessionEdges) AgentsOrErr() ([]*Agent, error) {
 func (e SessionEdges) SessionGroupOrErr() (*SessionGroup, error) {
 	if e.SessionGroup != nil {
 		return e.SessionGroup, nil
-	} else if e.loadedTypes[10] {
+	} else if e.loadedTypes[11] {
 		return nil, &NotFoundError{label: sessiongroup.Label}
 	}
 	return nil, &NotLoadedError{edge: "session_group"}
@@ -269,7 +284,7 @@ func (e SessionEdges) SessionGroupOrErr() (*SessionGroup, error) {
 // DependsOnOrErr returns the DependsOn value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[11] {
+	if e.loadedTypes[12] {
 		return e.DependsOn, nil
 	}
 	return nil, &NotLoadedError{edge: "depends_on"}
@@ -278,7 +293,7 @@ func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
 // DependentsOrErr returns the Dependents value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependentsOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[12] {
+	if e.loadedTypes[13] {
 		return e.Dependents, nil
 	}
 	return nil, &NotLoadedError{edge: "dependents"}
@@ -291,7 +306,7 @@ func (*Session) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case session.FieldSessionGroupID, session.FieldKeypairID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case session.FieldSlots, session.FieldCommand, session.FieldSecretsSealed, session.FieldEnvironment, session.FieldIdle, session.FieldAvoidAgents, session.FieldPending:
+		case session.FieldSlots, session.FieldCommand, session.FieldSecretsSealed, session.FieldEnvironment, session.FieldApps, session.FieldIdle, session.FieldAvoidAgents, session.FieldPending:
 			values[i] = new([]byte)
 		case session.FieldStrictAgents, session.FieldPreemptible, session.FieldIdleExempt:
 			values[i] = new(sql.NullBool)
@@ -425,6 +440,14 @@ func (_m *Session) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.Environment); err != nil {
 					return fmt.Errorf("unmarshal field environment: %w", err)
+				}
+			}
+		case session.FieldApps:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field apps", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Apps); err != nil {
+					return fmt.Errorf("unmarshal field apps: %w", err)
 				}
 			}
 		case session.FieldShmBytes:
@@ -640,6 +663,11 @@ func (_m *Session) QueryHistory() *SessionEventQuery {
 	return NewSessionClient(_m.config).QueryHistory(_m)
 }
 
+// QueryAppShares queries the "app_shares" edge of the Session entity.
+func (_m *Session) QueryAppShares() *AppShareQuery {
+	return NewSessionClient(_m.config).QueryAppShares(_m)
+}
+
 // QueryAgents queries the "agents" edge of the Session entity.
 func (_m *Session) QueryAgents() *AgentQuery {
 	return NewSessionClient(_m.config).QueryAgents(_m)
@@ -731,6 +759,9 @@ func (_m *Session) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("environment=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Environment))
+	builder.WriteString(", ")
+	builder.WriteString("apps=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Apps))
 	builder.WriteString(", ")
 	builder.WriteString("shm_bytes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ShmBytes))
@@ -919,6 +950,30 @@ func (_m *Session) appendNamedHistory(name string, edges ...*SessionEvent) {
 		_m.Edges.namedHistory[name] = []*SessionEvent{}
 	} else {
 		_m.Edges.namedHistory[name] = append(_m.Edges.namedHistory[name], edges...)
+	}
+}
+
+// NamedAppShares returns the AppShares named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Session) NamedAppShares(name string) ([]*AppShare, error) {
+	if _m.Edges.namedAppShares == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedAppShares[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Session) appendNamedAppShares(name string, edges ...*AppShare) {
+	if _m.Edges.namedAppShares == nil {
+		_m.Edges.namedAppShares = make(map[string][]*AppShare)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedAppShares[name] = []*AppShare{}
+	} else {
+		_m.Edges.namedAppShares[name] = append(_m.Edges.namedAppShares[name], edges...)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/kernel"
@@ -25,6 +26,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -188,6 +190,12 @@ func (_c *SessionCreate) SetNillableBootstrapScript(v *string) *SessionCreate {
 // SetEnvironment sets the "environment" field.
 func (_c *SessionCreate) SetEnvironment(v map[string]string) *SessionCreate {
 	_c.mutation.SetEnvironment(v)
+	return _c
+}
+
+// SetApps sets the "apps" field.
+func (_c *SessionCreate) SetApps(v []appstate.App) *SessionCreate {
+	_c.mutation.SetApps(v)
 	return _c
 }
 
@@ -572,6 +580,21 @@ func (_c *SessionCreate) AddHistory(v ...*SessionEvent) *SessionCreate {
 	return _c.AddHistoryIDs(ids...)
 }
 
+// AddAppShareIDs adds the "app_shares" edge to the AppShare entity by IDs.
+func (_c *SessionCreate) AddAppShareIDs(ids ...uuid.UUID) *SessionCreate {
+	_c.mutation.AddAppShareIDs(ids...)
+	return _c
+}
+
+// AddAppShares adds the "app_shares" edges to the AppShare entity.
+func (_c *SessionCreate) AddAppShares(v ...*AppShare) *SessionCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddAppShareIDs(ids...)
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_c *SessionCreate) AddAgentIDs(ids ...uuid.UUID) *SessionCreate {
 	_c.mutation.AddAgentIDs(ids...)
@@ -929,6 +952,10 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 		_spec.SetField(session.FieldEnvironment, field.TypeJSON, value)
 		_node.Environment = value
 	}
+	if value, ok := _c.mutation.Apps(); ok {
+		_spec.SetField(session.FieldApps, field.TypeJSON, value)
+		_node.Apps = value
+	}
 	if value, ok := _c.mutation.ShmBytes(); ok {
 		_spec.SetField(session.FieldShmBytes, field.TypeInt64, value)
 		_node.ShmBytes = value
@@ -1151,6 +1178,22 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(sessionevent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.AppSharesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppSharesTable,
+			Columns: []string{session.AppSharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1681,6 +1724,9 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		}
 		if _, exists := u.create.mutation.Command(); exists {
 			s.SetIgnore(session.FieldCommand)
+		}
+		if _, exists := u.create.mutation.Apps(); exists {
+			s.SetIgnore(session.FieldApps)
 		}
 		if _, exists := u.create.mutation.ShmBytes(); exists {
 			s.SetIgnore(session.FieldShmBytes)
@@ -2374,6 +2420,9 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			}
 			if _, exists := b.mutation.Command(); exists {
 				s.SetIgnore(session.FieldCommand)
+			}
+			if _, exists := b.mutation.Apps(); exists {
+				s.SetIgnore(session.FieldApps)
 			}
 			if _, exists := b.mutation.ShmBytes(); exists {
 				s.SetIgnore(session.FieldShmBytes)

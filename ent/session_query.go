@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/kernel"
@@ -46,6 +47,7 @@ type SessionQuery struct {
 	withMounts          *SessionMountQuery
 	withNetworks        *SessionNetworkQuery
 	withHistory         *SessionEventQuery
+	withAppShares       *AppShareQuery
 	withAgents          *AgentQuery
 	withSessionGroup    *SessionGroupQuery
 	withDependsOn       *SessionDependencyQuery
@@ -56,6 +58,7 @@ type SessionQuery struct {
 	withNamedMounts     map[string]*SessionMountQuery
 	withNamedNetworks   map[string]*SessionNetworkQuery
 	withNamedHistory    map[string]*SessionEventQuery
+	withNamedAppShares  map[string]*AppShareQuery
 	withNamedAgents     map[string]*AgentQuery
 	withNamedDependsOn  map[string]*SessionDependencyQuery
 	withNamedDependents map[string]*SessionDependencyQuery
@@ -286,6 +289,28 @@ func (_q *SessionQuery) QueryHistory() *SessionEventQuery {
 			sqlgraph.From(session.Table, session.FieldID, selector),
 			sqlgraph.To(sessionevent.Table, sessionevent.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, session.HistoryTable, session.HistoryColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryAppShares chains the current query on the "app_shares" edge.
+func (_q *SessionQuery) QueryAppShares() *AppShareQuery {
+	query := (&AppShareClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(appshare.Table, appshare.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.AppSharesTable, session.AppSharesColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -582,6 +607,7 @@ func (_q *SessionQuery) Clone() *SessionQuery {
 		withMounts:        _q.withMounts.Clone(),
 		withNetworks:      _q.withNetworks.Clone(),
 		withHistory:       _q.withHistory.Clone(),
+		withAppShares:     _q.withAppShares.Clone(),
 		withAgents:        _q.withAgents.Clone(),
 		withSessionGroup:  _q.withSessionGroup.Clone(),
 		withDependsOn:     _q.withDependsOn.Clone(),
@@ -689,6 +715,17 @@ func (_q *SessionQuery) WithHistory(opts ...func(*SessionEventQuery)) *SessionQu
 		opt(query)
 	}
 	_q.withHistory = query
+	return _q
+}
+
+// WithAppShares tells the query-builder to eager-load the nodes that are connected to
+// the "app_shares" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithAppShares(opts ...func(*AppShareQuery)) *SessionQuery {
+	query := (&AppShareClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withAppShares = query
 	return _q
 }
 
@@ -814,7 +851,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 	var (
 		nodes       = []*Session{}
 		_spec       = _q.querySpec()
-		loadedTypes = [13]bool{
+		loadedTypes = [14]bool{
 			_q.withDomain != nil,
 			_q.withProject != nil,
 			_q.withOwner != nil,
@@ -824,6 +861,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			_q.withMounts != nil,
 			_q.withNetworks != nil,
 			_q.withHistory != nil,
+			_q.withAppShares != nil,
 			_q.withAgents != nil,
 			_q.withSessionGroup != nil,
 			_q.withDependsOn != nil,
@@ -909,6 +947,13 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			return nil, err
 		}
 	}
+	if query := _q.withAppShares; query != nil {
+		if err := _q.loadAppShares(ctx, query, nodes,
+			func(n *Session) { n.Edges.AppShares = []*AppShare{} },
+			func(n *Session, e *AppShare) { n.Edges.AppShares = append(n.Edges.AppShares, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withAgents; query != nil {
 		if err := _q.loadAgents(ctx, query, nodes,
 			func(n *Session) { n.Edges.Agents = []*Agent{} },
@@ -961,6 +1006,13 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 		if err := _q.loadHistory(ctx, query, nodes,
 			func(n *Session) { n.appendNamedHistory(name) },
 			func(n *Session, e *SessionEvent) { n.appendNamedHistory(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedAppShares {
+		if err := _q.loadAppShares(ctx, query, nodes,
+			func(n *Session) { n.appendNamedAppShares(name) },
+			func(n *Session, e *AppShare) { n.appendNamedAppShares(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -1243,6 +1295,36 @@ func (_q *SessionQuery) loadHistory(ctx context.Context, query *SessionEventQuer
 	}
 	query.Where(predicate.SessionEvent(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(session.HistoryColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.SessionID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "session_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *SessionQuery) loadAppShares(ctx context.Context, query *AppShareQuery, nodes []*Session, init func(*Session), assign func(*Session, *AppShare)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Session)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(appshare.FieldSessionID)
+	}
+	query.Where(predicate.AppShare(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(session.AppSharesColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -1605,6 +1687,20 @@ func (_q *SessionQuery) WithNamedHistory(name string, opts ...func(*SessionEvent
 		_q.withNamedHistory = make(map[string]*SessionEventQuery)
 	}
 	_q.withNamedHistory[name] = query
+	return _q
+}
+
+// WithNamedAppShares tells the query-builder to eager-load the nodes that are connected to the "app_shares"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithNamedAppShares(name string, opts ...func(*AppShareQuery)) *SessionQuery {
+	query := (&AppShareClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedAppShares == nil {
+		_q.withNamedAppShares = make(map[string]*AppShareQuery)
+	}
+	_q.withNamedAppShares[name] = query
 	return _q
 }
 

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
@@ -488,6 +489,21 @@ func (_u *SessionUpdate) AddHistory(v ...*SessionEvent) *SessionUpdate {
 	return _u.AddHistoryIDs(ids...)
 }
 
+// AddAppShareIDs adds the "app_shares" edge to the AppShare entity by IDs.
+func (_u *SessionUpdate) AddAppShareIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.AddAppShareIDs(ids...)
+	return _u
+}
+
+// AddAppShares adds the "app_shares" edges to the AppShare entity.
+func (_u *SessionUpdate) AddAppShares(v ...*AppShare) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAppShareIDs(ids...)
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *SessionUpdate) AddAgentIDs(ids ...uuid.UUID) *SessionUpdate {
 	_u.mutation.AddAgentIDs(ids...)
@@ -626,6 +642,27 @@ func (_u *SessionUpdate) RemoveHistory(v ...*SessionEvent) *SessionUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveHistoryIDs(ids...)
+}
+
+// ClearAppShares clears all "app_shares" edges to the AppShare entity.
+func (_u *SessionUpdate) ClearAppShares() *SessionUpdate {
+	_u.mutation.ClearAppShares()
+	return _u
+}
+
+// RemoveAppShareIDs removes the "app_shares" edge to AppShare entities by IDs.
+func (_u *SessionUpdate) RemoveAppShareIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.RemoveAppShareIDs(ids...)
+	return _u
+}
+
+// RemoveAppShares removes "app_shares" edges to AppShare entities.
+func (_u *SessionUpdate) RemoveAppShares(v ...*AppShare) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAppShareIDs(ids...)
 }
 
 // ClearAgents clears all "agents" edges to the Agent entity.
@@ -820,6 +857,9 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Environment(); ok {
 		_spec.SetField(session.FieldEnvironment, field.TypeJSON, value)
+	}
+	if _u.mutation.AppsCleared() {
+		_spec.ClearField(session.FieldApps, field.TypeJSON)
 	}
 	if _u.mutation.IdempotencyKeyCleared() {
 		_spec.ClearField(session.FieldIdempotencyKey, field.TypeString)
@@ -1106,6 +1146,51 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(sessionevent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AppSharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppSharesTable,
+			Columns: []string{session.AppSharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAppSharesIDs(); len(nodes) > 0 && !_u.mutation.AppSharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppSharesTable,
+			Columns: []string{session.AppSharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AppSharesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppSharesTable,
+			Columns: []string{session.AppSharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1717,6 +1802,21 @@ func (_u *SessionUpdateOne) AddHistory(v ...*SessionEvent) *SessionUpdateOne {
 	return _u.AddHistoryIDs(ids...)
 }
 
+// AddAppShareIDs adds the "app_shares" edge to the AppShare entity by IDs.
+func (_u *SessionUpdateOne) AddAppShareIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.AddAppShareIDs(ids...)
+	return _u
+}
+
+// AddAppShares adds the "app_shares" edges to the AppShare entity.
+func (_u *SessionUpdateOne) AddAppShares(v ...*AppShare) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAppShareIDs(ids...)
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *SessionUpdateOne) AddAgentIDs(ids ...uuid.UUID) *SessionUpdateOne {
 	_u.mutation.AddAgentIDs(ids...)
@@ -1855,6 +1955,27 @@ func (_u *SessionUpdateOne) RemoveHistory(v ...*SessionEvent) *SessionUpdateOne 
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveHistoryIDs(ids...)
+}
+
+// ClearAppShares clears all "app_shares" edges to the AppShare entity.
+func (_u *SessionUpdateOne) ClearAppShares() *SessionUpdateOne {
+	_u.mutation.ClearAppShares()
+	return _u
+}
+
+// RemoveAppShareIDs removes the "app_shares" edge to AppShare entities by IDs.
+func (_u *SessionUpdateOne) RemoveAppShareIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.RemoveAppShareIDs(ids...)
+	return _u
+}
+
+// RemoveAppShares removes "app_shares" edges to AppShare entities.
+func (_u *SessionUpdateOne) RemoveAppShares(v ...*AppShare) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAppShareIDs(ids...)
 }
 
 // ClearAgents clears all "agents" edges to the Agent entity.
@@ -2079,6 +2200,9 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 	}
 	if value, ok := _u.mutation.Environment(); ok {
 		_spec.SetField(session.FieldEnvironment, field.TypeJSON, value)
+	}
+	if _u.mutation.AppsCleared() {
+		_spec.ClearField(session.FieldApps, field.TypeJSON)
 	}
 	if _u.mutation.IdempotencyKeyCleared() {
 		_spec.ClearField(session.FieldIdempotencyKey, field.TypeString)
@@ -2365,6 +2489,51 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(sessionevent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AppSharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppSharesTable,
+			Columns: []string{session.AppSharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAppSharesIDs(); len(nodes) > 0 && !_u.mutation.AppSharesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppSharesTable,
+			Columns: []string{session.AppSharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AppSharesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppSharesTable,
+			Columns: []string{session.AppSharesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -22,6 +22,8 @@ type Tx struct {
 	AgentSighting *AgentSightingClient
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
+	// AppShare is the client for interacting with the AppShare builders.
+	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
 	// ClusterIdentity is the client for interacting with the ClusterIdentity builders.
@@ -253,6 +255,7 @@ func (tx *Tx) init() {
 	tx.Agent = NewAgentClient(tx.config)
 	tx.AgentSighting = NewAgentSightingClient(tx.config)
 	tx.Allocation = NewAllocationClient(tx.config)
+	tx.AppShare = NewAppShareClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
 	tx.ClusterIdentity = NewClusterIdentityClient(tx.config)
 	tx.Device = NewDeviceClient(tx.config)

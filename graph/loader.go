@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	"github.com/berthhq/berth/manager/stats"
@@ -64,6 +65,7 @@ type loaderSet struct {
 	shares              *loader[[]*plan.Holder]
 	weights             *bySelection[[]*ent.ShareWeight]
 	sharesOf            *loader[[]*ent.VfolderShare]
+	apps                *loader[[]*app.App]
 	myShare             *loader[*ent.VfolderShare]
 	folderNames, emails *loader[string]
 	volumeOf            *bySelection[*ent.Volume] // of a quota scope
@@ -117,6 +119,7 @@ func (r *Resolver) newLoaders() *loaderSet {
 		shares:         load(r.Scheduler.ShareHolders),
 		weights:        loadSelected(r.loadWeights),
 		sharesOf:       load(r.loadSharesOf),
+		apps:           load(r.Apps.List),
 		myShare:        load(r.loadMyShare),
 		folderNames:    load(r.loadFolderNames),
 		emails:         load(r.loadEmails),

@@ -72,6 +72,11 @@ var matrix = map[string]cell{
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},
 	"terminateSession": func(f *fixture) vars { return vars{"id": f.session()} },
+	"openApp":          func(f *fixture) vars { return vars{"session": f.session(), "app": "desk"} },
+	"restartApp":       func(f *fixture) vars { return vars{"session": f.session(), "app": "desk"} },
+	"stopApp":          func(f *fixture) vars { return vars{"session": f.session(), "app": "desk"} },
+	"shareApp":         func(f *fixture) vars { return vars{"session": f.session(), "app": "desk", "audience": "PROJECT"} },
+	"unshareApp":       func(f *fixture) vars { return vars{"session": f.session(), "app": "desk"} },
 	"createSessionGroup": func(f *fixture) vars {
 		return vars{"name": f.name(), "placement": "spread", "project": f.project.ID}
 	},

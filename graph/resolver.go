@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/graph/exec"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/group"
@@ -56,6 +57,7 @@ type Resolver struct {
 	ObjectStores *objectstorage.Service
 	Presets      *preset.Service
 	Idle         *idle.Service
+	Apps         *app.Service
 	Leadership   *leader.Service
 	Recovery     *recovery.Service
 	Scheduler    *scheduler.Scheduler

@@ -37,6 +37,9 @@ type Config struct {
 	// Storage is the HTTP side of a storage proxy in the same process, served below /storage;
 	// nil if proxies run elsewhere.
 	Storage http.Handler
+	// Before, if set, sees every request for HTTP first. A gateway in the same process serves the
+	// hosts of apps with it.
+	Before func(next http.Handler) http.Handler
 	// OverlayRange is the address range of the networks of sessions on several agents, the
 	// same for all replicas; "" = 10.214.0.0/16. It must not be in use on the agents.
 	OverlayRange string

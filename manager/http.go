@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/attach"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/store"
@@ -64,6 +65,7 @@ func (m *Manager) Handler() http.Handler {
 	mux.Handle("/sessions/{id}/ports/{port}", m.authenticated(api))
 	mux.Handle("/sessions/{id}/log", m.authenticated(api))
 	mux.Handle("/export/audit.csv", m.authenticated(api))
+	mux.Handle("GET "+app.AskPath, m.optional(http.HandlerFunc(m.apps.Ask)))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /readyz", opsserver.Ready(m.Checks()))
 	if m.cfg.Registry != nil {
@@ -73,7 +75,24 @@ func (m *Manager) Handler() http.Handler {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
 	}
 	mux.Handle("/", web.Handler(m.folders.ProxyURLs))
-	return requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(timely(bounded(mux)))))
+	all := requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(timely(bounded(m.notFromApps(mux))))))
+	if m.cfg.Before != nil {
+		return m.cfg.Before(all)
+	}
+	return all
+}
+
+// optional adds the viewer to requests that a person makes by visiting an address. A login that has
+// ended is none.
+func (m *Manager) optional(next http.Handler) http.Handler {
+	known := m.authenticated(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.auth.Knows(r) {
+			known.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, m.auth.Addressed(r))
+	})
 }
 
 // statementTimeout limits each statement of a request, so that the answer is 503 if the

@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/ticket"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/core"
@@ -85,10 +86,12 @@ type Manager struct {
 	recovery   *recovery.Service
 	idle       *idle.Service
 	core       *core.Core
+	apps       *app.Service
 	graph      *graph.Resolver
 	knocks     knocks
 
-	alive atomic.Pointer[[]string] // addresses of the live managers for nodes
+	alive    atomic.Pointer[[]string]      // addresses of the live managers for nodes
+	gateways atomic.Pointer[[]app.Gateway] // live gateways
 
 	rows     *rowGauges
 	requests *prometheus.HistogramVec
@@ -178,13 +181,14 @@ func (m *Manager) wireSessions() error {
 	m.core = core.New(core.Config{
 		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Enrolments: m.enrolments, Volumes: m.folders,
 		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Networks: networks,
-		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.addresses, MassLoss: m.cfg.MassLossShare,
+		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.doors, MassLoss: m.cfg.MassLossShare,
 		Registry: m.meter(), Logger: m.log,
 	})
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.core.Sessions, Redis: m.redis, Measurements: measurements, Logger: m.log,
 	})
-	return nil
+	m.apps, err = app.New(app.Config{Client: m.client, Bus: m.bus, Redis: m.redis, Keys: m.keys, Agents: m.core.Agents, Gateways: m.liveGateways, Logger: m.log})
+	return err
 }
 
 // wireHub creates the hub of the tunnels to nodes.
@@ -205,7 +209,7 @@ func (m *Manager) resolver() *graph.Resolver {
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
 		Sessions: m.core.Sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),
-		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle,
+		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle, Apps: m.apps,
 		Leadership: m.leader, Recovery: m.recovery,
 		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Meter: graph.NewMeter(m.meter()), Logger: m.log,
 	}
@@ -311,6 +315,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error { return m.serveHTTP(ctx) })
 	g.Go(func() error { m.leader.Announce(ctx); return nil })
 	g.Go(func() error { m.watchManagers(ctx); return nil })
+	g.Go(func() error { m.watchGateways(ctx); return nil })
 	g.Go(func() error { m.folders.Guard(ctx); return nil })
 	g.Go(func() error { m.idle.Watch(ctx); return nil })
 	g.Go(func() error { m.enrolments.Watch(ctx, m.hub.Peers); return nil })

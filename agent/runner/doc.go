@@ -4,9 +4,11 @@
 // shell.
 package runner
 
+import "github.com/berthhq/berth/internal/appstate"
+
 // Paths of the runner and its inputs inside a container.
 const (
-	Path          = "/opt/berth/runner"
+	Path          = appstate.Runner
 	BootstrapPath = "/opt/berth/bootstrap"
 )
 

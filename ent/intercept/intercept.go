@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
@@ -225,6 +226,33 @@ func (f TraverseAllocation) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.AllocationQuery", q)
+}
+
+// The AppShareFunc type is an adapter to allow the use of ordinary function as a Querier.
+type AppShareFunc func(context.Context, *ent.AppShareQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f AppShareFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.AppShareQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.AppShareQuery", q)
+}
+
+// The TraverseAppShare type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseAppShare func(context.Context, *ent.AppShareQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseAppShare) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseAppShare) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.AppShareQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.AppShareQuery", q)
 }
 
 // The AuditEntryFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1534,6 +1562,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.AgentSightingQuery, predicate.AgentSighting, agentsighting.OrderOption]{typ: ent.TypeAgentSighting, tq: q}, nil
 	case *ent.AllocationQuery:
 		return &query[*ent.AllocationQuery, predicate.Allocation, allocation.OrderOption]{typ: ent.TypeAllocation, tq: q}, nil
+	case *ent.AppShareQuery:
+		return &query[*ent.AppShareQuery, predicate.AppShare, appshare.OrderOption]{typ: ent.TypeAppShare, tq: q}, nil
 	case *ent.AuditEntryQuery:
 		return &query[*ent.AuditEntryQuery, predicate.AuditEntry, auditentry.OrderOption]{typ: ent.TypeAuditEntry, tq: q}, nil
 	case *ent.ClusterIdentityQuery:

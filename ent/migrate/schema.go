@@ -201,6 +201,45 @@ var (
 			},
 		},
 	}
+	// AppSharesColumns holds the columns for the "app_shares" table.
+	AppSharesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "app", Type: field.TypeString, Size: 24},
+		{Name: "kernel", Type: field.TypeInt, Default: 0},
+		{Name: "audience", Type: field.TypeEnum, Enums: []string{"project", "everyone"}},
+		{Name: "networks", Type: field.TypeJSON},
+		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
+		{Name: "creator_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "session_id", Type: field.TypeUUID},
+	}
+	// AppSharesTable holds the schema information for the "app_shares" table.
+	AppSharesTable = &schema.Table{
+		Name:       "app_shares",
+		Columns:    AppSharesColumns,
+		PrimaryKey: []*schema.Column{AppSharesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "app_shares_users_creator",
+				Columns:    []*schema.Column{AppSharesColumns[7]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "app_shares_sessions_app_shares",
+				Columns:    []*schema.Column{AppSharesColumns[8]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "appshare_session_id_app_kernel",
+				Unique:  true,
+				Columns: []*schema.Column{AppSharesColumns[8], AppSharesColumns[2], AppSharesColumns[3]},
+			},
+		},
+	}
 	// AuditEntriesColumns holds the columns for the "audit_entries" table.
 	AuditEntriesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -1427,6 +1466,7 @@ var (
 		{Name: "secrets_sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "bootstrap_script", Type: field.TypeString, Default: ""},
 		{Name: "environment", Type: field.TypeJSON},
+		{Name: "apps", Type: field.TypeJSON, Nullable: true},
 		{Name: "shm_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "disk_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "idempotency_key", Type: field.TypeString, Nullable: true},
@@ -1462,37 +1502,37 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "sessions_domains_domain",
-				Columns:    []*schema.Column{SessionsColumns[34]},
+				Columns:    []*schema.Column{SessionsColumns[35]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_projects_project",
-				Columns:    []*schema.Column{SessionsColumns[35]},
+				Columns:    []*schema.Column{SessionsColumns[36]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_users_owner",
-				Columns:    []*schema.Column{SessionsColumns[36]},
+				Columns:    []*schema.Column{SessionsColumns[37]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_resource_groups_resource_group",
-				Columns:    []*schema.Column{SessionsColumns[37]},
+				Columns:    []*schema.Column{SessionsColumns[38]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_images_image",
-				Columns:    []*schema.Column{SessionsColumns[38]},
+				Columns:    []*schema.Column{SessionsColumns[39]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_session_groups_sessions",
-				Columns:    []*schema.Column{SessionsColumns[39]},
+				Columns:    []*schema.Column{SessionsColumns[40]},
 				RefColumns: []*schema.Column{SessionGroupsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -1501,7 +1541,7 @@ var (
 			{
 				Name:    "session_owner_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[36], SessionsColumns[3]},
+				Columns: []*schema.Column{SessionsColumns[37], SessionsColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "terminated_at IS NULL",
 				},
@@ -1509,7 +1549,7 @@ var (
 			{
 				Name:    "session_owner_id_idempotency_key",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[36], SessionsColumns[16]},
+				Columns: []*schema.Column{SessionsColumns[37], SessionsColumns[17]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "idempotency_key IS NOT NULL",
 				},
@@ -1517,12 +1557,12 @@ var (
 			{
 				Name:    "session_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[35]},
+				Columns: []*schema.Column{SessionsColumns[36]},
 			},
 			{
 				Name:    "session_domain_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[34]},
+				Columns: []*schema.Column{SessionsColumns[35]},
 			},
 			{
 				Name:    "session_created_at_id",
@@ -1537,12 +1577,12 @@ var (
 			{
 				Name:    "session_owner_id_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[36], SessionsColumns[1]},
+				Columns: []*schema.Column{SessionsColumns[37], SessionsColumns[1]},
 			},
 			{
 				Name:    "session_session_group_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[39]},
+				Columns: []*schema.Column{SessionsColumns[40]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "session_group_id IS NOT NULL",
 				},
@@ -2341,6 +2381,7 @@ var (
 		AgentsTable,
 		AgentSightingsTable,
 		AllocationsTable,
+		AppSharesTable,
 		AuditEntriesTable,
 		ClusterIdentitiesTable,
 		DevicesTable,
@@ -2400,6 +2441,8 @@ func init() {
 	AgentsTable.ForeignKeys[0].RefTable = ResourceGroupsTable
 	AllocationsTable.ForeignKeys[0].RefTable = DevicesTable
 	AllocationsTable.ForeignKeys[1].RefTable = KernelsTable
+	AppSharesTable.ForeignKeys[0].RefTable = UsersTable
+	AppSharesTable.ForeignKeys[1].RefTable = SessionsTable
 	DevicesTable.ForeignKeys[0].RefTable = AgentsTable
 	ExternalIdentitiesTable.ForeignKeys[0].RefTable = IdentityProvidersTable
 	ExternalIdentitiesTable.ForeignKeys[1].RefTable = UsersTable

@@ -18,6 +18,9 @@ type AgentSighting func(*sql.Selector)
 // Allocation is the predicate function for allocation builders.
 type Allocation func(*sql.Selector)
 
+// AppShare is the predicate function for appshare builders.
+type AppShare func(*sql.Selector)
+
 // AuditEntry is the predicate function for auditentry builders.
 type AuditEntry func(*sql.Selector)
 

@@ -9,6 +9,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/device"
@@ -236,6 +237,49 @@ func init() {
 	allocationDescID := allocationMixinFields0[0].Descriptor()
 	// allocation.DefaultID holds the default value on creation for the id field.
 	allocation.DefaultID = allocationDescID.Default.(func() uuid.UUID)
+	appshareMixin := schema.AppShare{}.Mixin()
+	appshareInters := schema.AppShare{}.Interceptors()
+	appshare.Interceptors[0] = appshareInters[0]
+	appshareMixinFields0 := appshareMixin[0].Fields()
+	_ = appshareMixinFields0
+	appshareMixinFields1 := appshareMixin[1].Fields()
+	_ = appshareMixinFields1
+	appshareFields := schema.AppShare{}.Fields()
+	_ = appshareFields
+	// appshareDescCreatedAt is the schema descriptor for created_at field.
+	appshareDescCreatedAt := appshareMixinFields1[0].Descriptor()
+	// appshare.DefaultCreatedAt holds the default value on creation for the created_at field.
+	appshare.DefaultCreatedAt = appshareDescCreatedAt.Default.(func() time.Time)
+	// appshareDescApp is the schema descriptor for app field.
+	appshareDescApp := appshareFields[0].Descriptor()
+	// appshare.AppValidator is a validator for the "app" field. It is called by the builders before save.
+	appshare.AppValidator = func() func(string) error {
+		validators := appshareDescApp.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(app string) error {
+			for _, fn := range fns {
+				if err := fn(app); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// appshareDescKernel is the schema descriptor for kernel field.
+	appshareDescKernel := appshareFields[1].Descriptor()
+	// appshare.DefaultKernel holds the default value on creation for the kernel field.
+	appshare.DefaultKernel = appshareDescKernel.Default.(int)
+	// appshareDescNetworks is the schema descriptor for networks field.
+	appshareDescNetworks := appshareFields[3].Descriptor()
+	// appshare.DefaultNetworks holds the default value on creation for the networks field.
+	appshare.DefaultNetworks = appshareDescNetworks.Default.([]string)
+	// appshareDescID is the schema descriptor for id field.
+	appshareDescID := appshareMixinFields0[0].Descriptor()
+	// appshare.DefaultID holds the default value on creation for the id field.
+	appshare.DefaultID = appshareDescID.Default.(func() uuid.UUID)
 	auditentryMixin := schema.AuditEntry{}.Mixin()
 	auditentryInters := schema.AuditEntry{}.Interceptors()
 	auditentry.Interceptors[0] = auditentryInters[0]
@@ -1418,35 +1462,35 @@ func init() {
 	// session.DefaultEnvironment holds the default value on creation for the environment field.
 	session.DefaultEnvironment = sessionDescEnvironment.Default.(map[string]string)
 	// sessionDescShmBytes is the schema descriptor for shm_bytes field.
-	sessionDescShmBytes := sessionFields[12].Descriptor()
+	sessionDescShmBytes := sessionFields[13].Descriptor()
 	// session.DefaultShmBytes holds the default value on creation for the shm_bytes field.
 	session.DefaultShmBytes = sessionDescShmBytes.Default.(int64)
 	// sessionDescDiskBytes is the schema descriptor for disk_bytes field.
-	sessionDescDiskBytes := sessionFields[13].Descriptor()
+	sessionDescDiskBytes := sessionFields[14].Descriptor()
 	// session.DefaultDiskBytes holds the default value on creation for the disk_bytes field.
 	session.DefaultDiskBytes = sessionDescDiskBytes.Default.(int64)
 	// sessionDescStatusMessage is the schema descriptor for status_message field.
-	sessionDescStatusMessage := sessionFields[16].Descriptor()
+	sessionDescStatusMessage := sessionFields[17].Descriptor()
 	// session.DefaultStatusMessage holds the default value on creation for the status_message field.
 	session.DefaultStatusMessage = sessionDescStatusMessage.Default.(string)
 	// sessionDescStrictAgents is the schema descriptor for strict_agents field.
-	sessionDescStrictAgents := sessionFields[18].Descriptor()
+	sessionDescStrictAgents := sessionFields[19].Descriptor()
 	// session.DefaultStrictAgents holds the default value on creation for the strict_agents field.
 	session.DefaultStrictAgents = sessionDescStrictAgents.Default.(bool)
 	// sessionDescPreemptible is the schema descriptor for preemptible field.
-	sessionDescPreemptible := sessionFields[20].Descriptor()
+	sessionDescPreemptible := sessionFields[21].Descriptor()
 	// session.DefaultPreemptible holds the default value on creation for the preemptible field.
 	session.DefaultPreemptible = sessionDescPreemptible.Default.(bool)
 	// sessionDescIdleExempt is the schema descriptor for idle_exempt field.
-	sessionDescIdleExempt := sessionFields[21].Descriptor()
+	sessionDescIdleExempt := sessionFields[22].Descriptor()
 	// session.DefaultIdleExempt holds the default value on creation for the idle_exempt field.
 	session.DefaultIdleExempt = sessionDescIdleExempt.Default.(bool)
 	// sessionDescAvoidAgents is the schema descriptor for avoid_agents field.
-	sessionDescAvoidAgents := sessionFields[23].Descriptor()
+	sessionDescAvoidAgents := sessionFields[24].Descriptor()
 	// session.DefaultAvoidAgents holds the default value on creation for the avoid_agents field.
 	session.DefaultAvoidAgents = sessionDescAvoidAgents.Default.([]uuid.UUID)
 	// sessionDescAttempt is the schema descriptor for attempt field.
-	sessionDescAttempt := sessionFields[30].Descriptor()
+	sessionDescAttempt := sessionFields[31].Descriptor()
 	// session.DefaultAttempt holds the default value on creation for the attempt field.
 	session.DefaultAttempt = sessionDescAttempt.Default.(int)
 	// sessionDescID is the schema descriptor for id field.

@@ -10,6 +10,7 @@ import (
 	"entgo.io/ent/schema/index"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
@@ -40,6 +41,7 @@ func (Session) Fields() []ent.Field {
 		field.Bytes("secrets_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
 		field.String("bootstrap_script").Default("").Annotations(entgql.Skip()),
 		field.JSON("environment", map[string]string{}).Default(map[string]string{}),
+		field.JSON("apps", []appstate.App{}).Optional().Immutable().Annotations(entgql.Skip()), // requested; the values of their environments are in secrets_sealed
 		field.Int64("shm_bytes").Default(0).Immutable().Annotations(entgql.Skip()),
 		field.Int64("disk_bytes").Default(0).Immutable(), // limit for each container's writable layer; 0: created before the limit existed
 		field.String("idempotency_key").Optional().Nillable().Immutable().Annotations(entgql.Skip()),
@@ -80,6 +82,7 @@ func (Session) Edges() []ent.Edge {
 		edge.To("mounts", SessionMount.Type),
 		edge.To("networks", SessionNetwork.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.To("history", SessionEvent.Type),
+		edge.To("app_shares", AppShare.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.To("agents", Agent.Type), // requested agents
 		edge.From("session_group", SessionGroup.Type).Ref("sessions").Field("session_group_id").Unique().Immutable(),
 		edge.To("depends_on", SessionDependency.Type).Annotations(entsql.OnDelete(entsql.Cascade)),

@@ -87,7 +87,7 @@ var (
 		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
 		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "volumes": "id", "volume_grants": "volume_id", "object_storages": "id",
 		"sessions": "id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
-		"session_mounts": "session_id", "session_dependencies": "session_id", "session_groups": "id", "share_weights": "resource_group_id",
+		"session_mounts": "session_id", "app_shares": "session_id", "session_dependencies": "session_id", "session_groups": "id", "share_weights": "resource_group_id",
 		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "vfolder_shares": "vfolder_id", "tasks": "id",
 	}
 )
@@ -404,6 +404,7 @@ func (Kernel) Interceptors() []ent.Interceptor       { return visible(access.Ses
 func (Allocation) Interceptors() []ent.Interceptor   { return visible(access.Session, charged) }
 func (SessionEvent) Interceptors() []ent.Interceptor { return visible(access.Session, throughSession) }
 func (SessionMount) Interceptors() []ent.Interceptor { return visible(access.Session, throughSession) }
+func (AppShare) Interceptors() []ent.Interceptor     { return visible(access.Session, throughSession) }
 func (SessionDependency) Interceptors() []ent.Interceptor {
 	return visible(access.Session, throughSession)
 }

@@ -53,6 +53,8 @@ const (
 	FieldBootstrapScript = "bootstrap_script"
 	// FieldEnvironment holds the string denoting the environment field in the database.
 	FieldEnvironment = "environment"
+	// FieldApps holds the string denoting the apps field in the database.
+	FieldApps = "apps"
 	// FieldShmBytes holds the string denoting the shm_bytes field in the database.
 	FieldShmBytes = "shm_bytes"
 	// FieldDiskBytes holds the string denoting the disk_bytes field in the database.
@@ -117,6 +119,8 @@ const (
 	EdgeNetworks = "networks"
 	// EdgeHistory holds the string denoting the history edge name in mutations.
 	EdgeHistory = "history"
+	// EdgeAppShares holds the string denoting the app_shares edge name in mutations.
+	EdgeAppShares = "app_shares"
 	// EdgeAgents holds the string denoting the agents edge name in mutations.
 	EdgeAgents = "agents"
 	// EdgeSessionGroup holds the string denoting the session_group edge name in mutations.
@@ -190,6 +194,13 @@ const (
 	HistoryInverseTable = "session_events"
 	// HistoryColumn is the table column denoting the history relation/edge.
 	HistoryColumn = "session_id"
+	// AppSharesTable is the table that holds the app_shares relation/edge.
+	AppSharesTable = "app_shares"
+	// AppSharesInverseTable is the table name for the AppShare entity.
+	// It exists in this package in order to avoid circular dependency with the "appshare" package.
+	AppSharesInverseTable = "app_shares"
+	// AppSharesColumn is the table column denoting the app_shares relation/edge.
+	AppSharesColumn = "session_id"
 	// AgentsTable is the table that holds the agents relation/edge. The primary key declared below.
 	AgentsTable = "session_agents"
 	// AgentsInverseTable is the table name for the Agent entity.
@@ -237,6 +248,7 @@ var Columns = []string{
 	FieldSecretsSealed,
 	FieldBootstrapScript,
 	FieldEnvironment,
+	FieldApps,
 	FieldShmBytes,
 	FieldDiskBytes,
 	FieldIdempotencyKey,
@@ -678,6 +690,20 @@ func ByHistory(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// ByAppSharesCount orders the results by app_shares count.
+func ByAppSharesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newAppSharesStep(), opts...)
+	}
+}
+
+// ByAppShares orders the results by app_shares terms.
+func ByAppShares(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newAppSharesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByAgentsCount orders the results by agents count.
 func ByAgentsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -787,6 +813,13 @@ func newHistoryStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(HistoryInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, HistoryTable, HistoryColumn),
+	)
+}
+func newAppSharesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(AppSharesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, AppSharesTable, AppSharesColumn),
 	)
 }
 func newAgentsStep() *sqlgraph.Step {

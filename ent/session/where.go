@@ -682,6 +682,16 @@ func BootstrapScriptContainsFold(v string) predicate.Session {
 	return predicate.Session(sql.FieldContainsFold(FieldBootstrapScript, v))
 }
 
+// AppsIsNil applies the IsNil predicate on the "apps" field.
+func AppsIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldApps))
+}
+
+// AppsNotNil applies the NotNil predicate on the "apps" field.
+func AppsNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldApps))
+}
+
 // ShmBytesEQ applies the EQ predicate on the "shm_bytes" field.
 func ShmBytesEQ(v int64) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldShmBytes, v))
@@ -1691,6 +1701,29 @@ func HasHistory() predicate.Session {
 func HasHistoryWith(preds ...predicate.SessionEvent) predicate.Session {
 	return predicate.Session(func(s *sql.Selector) {
 		step := newHistoryStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasAppShares applies the HasEdge predicate on the "app_shares" edge.
+func HasAppShares() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, AppSharesTable, AppSharesColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasAppSharesWith applies the HasEdge predicate on the "app_shares" edge with a given conditions (other predicates).
+func HasAppSharesWith(preds ...predicate.AppShare) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newAppSharesStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

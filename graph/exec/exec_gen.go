@@ -46,6 +46,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/group"
@@ -206,6 +207,7 @@ var waiting = answer.Waiting{
 	{Object: "Session", Field: "history"}:                   true,
 	{Object: "Session", Field: "pending"}:                   true,
 	{Object: "Session", Field: "usage"}:                     true,
+	{Object: "Session", Field: "apps"}:                      true,
 	{Object: "Session", Field: "permissions"}:               true,
 	{Object: "ShareHolder", Field: "domain"}:                true,
 	{Object: "ShareHolder", Field: "project"}:               true,
@@ -325,6 +327,11 @@ type MutationResolver interface {
 	UndrainAgent(ctx context.Context, input agents.UndrainAgentInput) (*agents.AgentPayload, error)
 	RemoveAgent(ctx context.Context, input agents.RemoveAgentInput) (*agents.AgentPayload, error)
 	RestartPlugin(ctx context.Context, input agents.RestartPluginInput) (*agents.AgentPayload, error)
+	OpenApp(ctx context.Context, input app.OpenAppInput) (*app.OpenAppPayload, error)
+	RestartApp(ctx context.Context, input app.AppActionInput) (*app.AppPayload, error)
+	StopApp(ctx context.Context, input app.AppActionInput) (*app.AppPayload, error)
+	ShareApp(ctx context.Context, input app.ShareAppInput) (*app.AppPayload, error)
+	UnshareApp(ctx context.Context, input app.AppActionInput) (*app.AppPayload, error)
 	SetRetention(ctx context.Context, input audit.SetRetentionInput) (*audit.RetentionPayload, error)
 	UpdateResourceGroup(ctx context.Context, input group.UpdateResourceGroupInput) (*group.ResourceGroupPayload, error)
 	DeleteResourceGroup(ctx context.Context, input group.DeleteResourceGroupInput) (*group.DeleteResourceGroupPayload, error)
@@ -457,6 +464,7 @@ type QueryResolver interface {
 	Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder, error)
 	Server(ctx context.Context) (*model.Server, error)
 	OccupancyAudit(ctx context.Context) (*occupancy.Audit, error)
+	AppLog(ctx context.Context, session uuid.UUID, app string, kernel *uuid.UUID, bytes *int) (string, error)
 	AuditEntries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Activity(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Retention(ctx context.Context) ([]*ent.Retention, error)
@@ -543,6 +551,7 @@ type SessionResolver interface {
 	History(ctx context.Context, obj *ent.Session) ([]*ent.SessionEvent, error)
 	Pending(ctx context.Context, obj *ent.Session) (*model.PendingReport, error)
 	Usage(ctx context.Context, obj *ent.Session) ([]*stats.UsageEntry, error)
+	Apps(ctx context.Context, obj *ent.Session, kernel *uuid.UUID) ([]*app.App, error)
 
 	Permissions(ctx context.Context, obj *ent.Session) ([]access.Operation, error)
 }
@@ -644,6 +653,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputAddSSHKeyInput,
 			ec.unmarshalInputAgentOrder,
 			ec.unmarshalInputAgentWhereInput,
+			ec.unmarshalInputAppActionInput,
+			ec.unmarshalInputAppInput,
 			ec.unmarshalInputAttachResourcePolicyInput,
 			ec.unmarshalInputAuditEntryOrder,
 			ec.unmarshalInputAuditEntryWhereInput,
@@ -718,6 +729,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputMoveFilesInput,
 			ec.unmarshalInputObjectStorageOrder,
 			ec.unmarshalInputObjectStorageWhereInput,
+			ec.unmarshalInputOpenAppInput,
 			ec.unmarshalInputProjectOrder,
 			ec.unmarshalInputProjectWhereInput,
 			ec.unmarshalInputPurgeDomainInput,
@@ -765,6 +777,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputSetSessionIdleExemptInput,
 			ec.unmarshalInputSetShareWeightInput,
 			ec.unmarshalInputSetVolumeGrantInput,
+			ec.unmarshalInputShareAppInput,
 			ec.unmarshalInputShareVfolderInput,
 			ec.unmarshalInputTaskOrder,
 			ec.unmarshalInputTaskWhereInput,
@@ -1064,6 +1077,137 @@ extend type Mutation {
   removeAgent(input: RemoveAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
   "Stops and restarts a plugin's process on an agent, for example because the plugin hangs. Sessions keep their devices. No new session gets the plugin's devices until the plugin runs again."
   restartPlugin(input: RestartPluginInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+}
+`, BuiltIn: false},
+	{Name: "../app.graphql", Input: `enum AppStatus {
+  "It does not run. Opening it starts it, if it can be started."
+  STOPPED
+  "It was started and does not accept connections yet."
+  STARTING
+  RUNNING
+  "It ended with an error; reason says why."
+  FAILED
+}
+
+enum AppSource {
+  "Requested with the session."
+  SESSION
+  "Described by the labels of the image."
+  IMAGE
+  "A known program that the image has."
+  CATALOGUE
+  "A port that a program of the session listens on."
+  FOUND
+}
+
+"Who can open a shared app, beside the users who can enter its session."
+enum AppAudience {
+  "The members of the session's project."
+  PROJECT
+  "Every user who is logged in."
+  EVERYONE
+}
+
+"A program in a container that is used in the browser through a gateway."
+type App @allow(to: USER) {
+  "Its name, or its port as a decimal number if it was found listening."
+  name: String!
+  title: String!
+  "The container that it runs in."
+  kernelId: ID!
+  port: Int!
+  source: AppSource!
+  status: AppStatus!
+  "Why it has failed or cannot be opened, for people; otherwise empty."
+  reason: String!
+  "True if it can be started on demand; false if only the session itself can start it."
+  startable: Boolean!
+  "Null if it is not shared."
+  sharing: AppShare
+}
+
+"Who else can open an app of a session."
+type AppShare @allow(to: USER) {
+  id: ID!
+  audience: AppAudience!
+  "Networks from which the audience can open it; empty: from everywhere."
+  networks: [String!]!
+  "Null: as long as the session lives."
+  expiresAt: Time
+  createdAt: Time!
+}
+
+extend type Session {
+  "The apps of the main container, or of another one of the session; with their current status. Empty if the viewer cannot enter the session."
+  apps(kernel: ID): [App!]!
+}
+
+input AppInput {
+  "1 to 24 lower-case letters, digits and single hyphens; begins with a letter."
+  name: String!
+  "Default: its name."
+  title: String
+  "The TCP port that it listens on, on the loopback interface."
+  port: Int!
+  "How it is started on demand; {port} and {prefix} are replaced. Default: as the catalogue says, or not at all."
+  command: [String!]
+  environment: StringMap
+}
+
+extend input CreateSessionInput {
+  "Apps beside those of the image and the catalogue, at most 32. They replace others of the same name."
+  apps: [AppInput!]
+}
+
+"Exactly one of app and port must be given."
+input OpenAppInput {
+  session: ID!
+  app: String
+  port: Int
+  "Default: the main container."
+  kernel: ID
+  "Path and query to open, such as /tree/data; default /."
+  path: String
+}
+input AppActionInput {
+  session: ID!
+  app: String!
+  kernel: ID
+}
+input ShareAppInput {
+  session: ID!
+  "Name of an app, or a port."
+  app: String!
+  kernel: ID
+  audience: AppAudience!
+  expiresAt: Time
+  "At most 32 networks, such as 10.1.0.0/16; default: from everywhere."
+  networks: [String!]
+}
+type OpenAppPayload @allow(to: USER) {
+  "Opens the app once, in the browser of the viewer, within 30 seconds."
+  url: String!
+  "The address of the app without a ticket, to bookmark or to send to others who can open it."
+  address: String!
+  expiresAt: Time!
+}
+type AppPayload @allow(to: USER) { app: App! }
+
+extend type Query {
+  "The last output of an app that was started on demand."
+  appLog(session: ID!, app: String!, kernel: ID, bytes: Int = 16384): String! @allow(to: USER)
+}
+
+extend type Mutation {
+  "Makes an address with a one-use ticket. The app is started when the address is opened."
+  openApp(input: OpenAppInput!): OpenAppPayload! @allow(to: USER, scope: sessions)
+  "Starts an app, after ending it if it runs."
+  restartApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: sessions)
+  stopApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: sessions)
+  "Lets other users open an app, or changes who can."
+  shareApp(input: ShareAppInput!): AppPayload! @allow(to: USER, scope: sessions)
+  "Ends the sharing of an app. Open connections of other users are closed."
+  unshareApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: sessions)
 }
 `, BuiltIn: false},
 	{Name: "../audit.graphql", Input: `"One mutation or denied request: who did what to which object, and with which result."
@@ -4500,6 +4644,54 @@ func (ec *executionContext) childFields_Allocation(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type Allocation", field.Name)
 }
 
+func (ec *executionContext) childFields_App(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_App_name(ctx, field)
+	case "title":
+		return ec.fieldContext_App_title(ctx, field)
+	case "kernelId":
+		return ec.fieldContext_App_kernelId(ctx, field)
+	case "port":
+		return ec.fieldContext_App_port(ctx, field)
+	case "source":
+		return ec.fieldContext_App_source(ctx, field)
+	case "status":
+		return ec.fieldContext_App_status(ctx, field)
+	case "reason":
+		return ec.fieldContext_App_reason(ctx, field)
+	case "startable":
+		return ec.fieldContext_App_startable(ctx, field)
+	case "sharing":
+		return ec.fieldContext_App_sharing(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type App", field.Name)
+}
+
+func (ec *executionContext) childFields_AppPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "app":
+		return ec.fieldContext_AppPayload_app(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AppPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_AppShare(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_AppShare_id(ctx, field)
+	case "audience":
+		return ec.fieldContext_AppShare_audience(ctx, field)
+	case "networks":
+		return ec.fieldContext_AppShare_networks(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_AppShare_expiresAt(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_AppShare_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AppShare", field.Name)
+}
+
 func (ec *executionContext) childFields_AttachResourcePolicyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "policy":
@@ -5826,6 +6018,18 @@ func (ec *executionContext) childFields_OccupancyDrift(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type OccupancyDrift", field.Name)
 }
 
+func (ec *executionContext) childFields_OpenAppPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "url":
+		return ec.fieldContext_OpenAppPayload_url(ctx, field)
+	case "address":
+		return ec.fieldContext_OpenAppPayload_address(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_OpenAppPayload_expiresAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OpenAppPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_OrphanFolder(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "state":
@@ -6722,6 +6926,8 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 		return ec.fieldContext_Session_pending(ctx, field)
 	case "usage":
 		return ec.fieldContext_Session_usage(ctx, field)
+	case "apps":
+		return ec.fieldContext_Session_apps(ctx, field)
 	case "idle":
 		return ec.fieldContext_Session_idle(ctx, field)
 	case "idleExempt":
@@ -8572,6 +8778,20 @@ func (ec *executionContext) field_Mutation_moveFiles_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_openApp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (app.OpenAppInput, error) {
+			return ec.unmarshalNOpenAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐOpenAppInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_purgeDomain_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8774,6 +8994,20 @@ func (ec *executionContext) field_Mutation_resetUserPassword_args(ctx context.Co
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (auth.ResetUserPasswordInput, error) {
 			return ec.unmarshalNResetUserPasswordInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐResetUserPasswordInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_restartApp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (app.AppActionInput, error) {
+			return ec.unmarshalNAppActionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppActionInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9020,12 +9254,40 @@ func (ec *executionContext) field_Mutation_setVolumeGrant_args(ctx context.Conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_shareApp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (app.ShareAppInput, error) {
+			return ec.unmarshalNShareAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐShareAppInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_shareVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.ShareVfolderInput, error) {
 			return ec.unmarshalNShareVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐShareVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_stopApp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (app.AppActionInput, error) {
+			return ec.unmarshalNAppActionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppActionInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9096,6 +9358,20 @@ func (ec *executionContext) field_Mutation_undrainAgent_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (agents.UndrainAgentInput, error) {
 			return ec.unmarshalNUndrainAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐUndrainAgentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_unshareApp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (app.AppActionInput, error) {
+			return ec.unmarshalNAppActionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppActionInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9567,6 +9843,44 @@ func (ec *executionContext) field_Query_agents_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_appLog_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "session",
+		func(ctx context.Context, v any) (uuid.UUID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["session"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "app",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["app"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "kernel",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kernel"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "bytes",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["bytes"] = arg3
 	return args, nil
 }
 
@@ -10999,6 +11313,20 @@ func (ec *executionContext) field_SessionGroup_sessions_args(ctx context.Context
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Session_apps_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kernel",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kernel"] = arg0
 	return args, nil
 }
 
@@ -13254,6 +13582,397 @@ func (ec *executionContext) fieldContext_Allocation_device(_ context.Context, fi
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _App_name(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_App_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_App_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _App_title(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Title)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_App_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_App_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _App_kernelId(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.KernelID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_App_kernelId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.KernelID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_App_kernelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _App_port(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Port)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_App_port(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Port, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_App_port(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _App_source(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	ret = ec.marshalNAppSource2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppSource(answer.Quiet, field.Selections, obj.Source)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_App_source(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Source, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v app.AppSource) graphql.Marshaler {
+			return ec.marshalNAppSource2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppSource(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_App_source(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type AppSource does not have child fields"))
+}
+
+func (ec *executionContext) _App_status(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	ret = ec.marshalNAppStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppStatus(answer.Quiet, field.Selections, obj.Status)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_App_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v app.AppStatus) graphql.Marshaler {
+			return ec.marshalNAppStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_App_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type AppStatus does not have child fields"))
+}
+
+func (ec *executionContext) _App_reason(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Reason)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_App_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_App_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _App_startable(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Startable)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_App_startable(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Startable, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_App_startable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _App_sharing(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_App_sharing(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Sharing
+	fc.Result = v
+	return ec.marshalOAppShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAppShare(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_App_sharing(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "App",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AppShare(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AppPayload_app(ctx context.Context, field graphql.CollectedField, obj *app.AppPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_AppPayload_app(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.App
+	fc.Result = v
+	return ec.marshalNApp2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐApp(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_AppPayload_app(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AppPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_App(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AppShare_id(ctx context.Context, field graphql.CollectedField, obj *ent.AppShare) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AppShare_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AppShare_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppShare", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AppShare_audience(ctx context.Context, field graphql.CollectedField, obj *ent.AppShare) (ret graphql.Marshaler) {
+	ret = ec.marshalNAppAudience2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐAppAudience(answer.Quiet, field.Selections, obj.Audience)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AppShare_audience(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Audience, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v access.AppAudience) graphql.Marshaler {
+			return ec.marshalNAppAudience2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐAppAudience(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AppShare_audience(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppShare", field, false, false, errors.New("field of type AppAudience does not have child fields"))
+}
+
+func (ec *executionContext) _AppShare_networks(ctx context.Context, field graphql.CollectedField, obj *ent.AppShare) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Networks)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AppShare_networks(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Networks, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AppShare_networks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppShare", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AppShare_expiresAt(ctx context.Context, field graphql.CollectedField, obj *ent.AppShare) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.ExpiresAt)
+}
+func (ec *executionContext) fieldContext_AppShare_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppShare", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _AppShare_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.AppShare) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AppShare_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AppShare_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppShare", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _AttachResourcePolicyPayload_policy(ctx context.Context, field graphql.CollectedField, obj *policy.AttachResourcePolicyPayload) (ret graphql.Marshaler) {
@@ -22696,6 +23415,231 @@ func (ec *executionContext) fieldContext_Mutation_restartPlugin(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_openApp(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_openApp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().OpenApp(ctx, fc.Args["input"].(app.OpenAppInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *app.OpenAppPayload) graphql.Marshaler {
+			return ec.marshalNOpenAppPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐOpenAppPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_openApp(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OpenAppPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_openApp_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_restartApp(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_restartApp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RestartApp(ctx, fc.Args["input"].(app.AppActionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *app.AppPayload) graphql.Marshaler {
+			return ec.marshalNAppPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_restartApp(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AppPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_restartApp_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_stopApp(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_stopApp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().StopApp(ctx, fc.Args["input"].(app.AppActionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *app.AppPayload) graphql.Marshaler {
+			return ec.marshalNAppPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_stopApp(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AppPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_stopApp_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_shareApp(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_shareApp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ShareApp(ctx, fc.Args["input"].(app.ShareAppInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *app.AppPayload) graphql.Marshaler {
+			return ec.marshalNAppPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_shareApp(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AppPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_shareApp_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unshareApp(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unshareApp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UnshareApp(ctx, fc.Args["input"].(app.AppActionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *app.AppPayload) graphql.Marshaler {
+			return ec.marshalNAppPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unshareApp(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AppPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unshareApp_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setRetention(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -28942,6 +29886,90 @@ func (ec *executionContext) fieldContext_OccupancyDrift_next(_ context.Context, 
 	return graphql.NewScalarFieldContext("OccupancyDrift", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _OpenAppPayload_url(ctx context.Context, field graphql.CollectedField, obj *app.OpenAppPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.URL)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpenAppPayload_url(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.URL, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OpenAppPayload_url(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OpenAppPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OpenAppPayload_address(ctx context.Context, field graphql.CollectedField, obj *app.OpenAppPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Address)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpenAppPayload_address(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Address, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OpenAppPayload_address(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OpenAppPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OpenAppPayload_expiresAt(ctx context.Context, field graphql.CollectedField, obj *app.OpenAppPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.ExpiresAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OpenAppPayload_expiresAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpiresAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OpenAppPayload_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OpenAppPayload", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _OrphanFolder_state(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanFolder) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.State)
 	if ret != graphql.Null {
@@ -30740,6 +31768,51 @@ func (ec *executionContext) fieldContext_Query_occupancyAudit(_ context.Context,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_OccupancyAudit(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_appLog(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_appLog(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().AppLog(ctx, fc.Args["session"].(uuid.UUID), fc.Args["app"].(string), fc.Args["kernel"].(*uuid.UUID), fc.Args["bytes"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_appLog(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type String does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_appLog_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -37926,6 +38999,51 @@ func (ec *executionContext) fieldContext_Session_usage(_ context.Context, field 
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_UsageEntry(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Session_apps(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_apps(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Session().Apps(ctx, obj, fc.Args["kernel"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*app.App) graphql.Marshaler {
+			return ec.marshalNApp2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_apps(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_App(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Session_apps_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -46357,6 +47475,108 @@ func (ec *executionContext) unmarshalInputAgentWhereInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputAppActionInput(ctx context.Context, obj any) (app.AppActionInput, error) {
+	var it app.AppActionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"session", "app", "kernel"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "session":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("session"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Session = data
+		case "app":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("app"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.App = data
+		case "kernel":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kernel"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kernel = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputAppInput(ctx context.Context, obj any) (session.AppInput, error) {
+	var it session.AppInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "title", "port", "command", "environment"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "title":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Title = data
+		case "port":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("port"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Port = data
+		case "command":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("command"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Command = data
+		case "environment":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("environment"))
+			data, err := ec.unmarshalOStringMap2map(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Environment = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputAttachResourcePolicyInput(ctx context.Context, obj any) (policy.AttachResourcePolicyInput, error) {
 	var it policy.AttachResourcePolicyInput
 	if obj == nil {
@@ -47999,7 +49219,7 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "autoMount", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "lifetime", "preemptible", "sessionGroup", "shmBytes", "diskBytes", "idempotencyKey"}
+	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "autoMount", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "lifetime", "preemptible", "sessionGroup", "shmBytes", "diskBytes", "idempotencyKey", "apps"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -48167,6 +49387,13 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 				return it, err
 			}
 			it.IdempotencyKey = data
+		case "apps":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("apps"))
+			data, err := ec.unmarshalOAppInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐAppInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Apps = data
 		}
 	}
 	return it, nil
@@ -50443,6 +51670,64 @@ func (ec *executionContext) unmarshalInputObjectStorageWhereInput(ctx context.Co
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputOpenAppInput(ctx context.Context, obj any) (app.OpenAppInput, error) {
+	var it app.OpenAppInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"session", "app", "port", "kernel", "path"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "session":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("session"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Session = data
+		case "app":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("app"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.App = data
+		case "port":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("port"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Port = data
+		case "kernel":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kernel"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kernel = data
+		case "path":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Path = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputProjectOrder(ctx context.Context, obj any) (ent.ProjectOrder, error) {
 	var it ent.ProjectOrder
 	if obj == nil {
@@ -52576,6 +53861,71 @@ func (ec *executionContext) unmarshalInputSetVolumeGrantInput(ctx context.Contex
 				return it, err
 			}
 			it.Permissions = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputShareAppInput(ctx context.Context, obj any) (app.ShareAppInput, error) {
+	var it app.ShareAppInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"session", "app", "kernel", "audience", "expiresAt", "networks"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "session":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("session"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Session = data
+		case "app":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("app"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.App = data
+		case "kernel":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kernel"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kernel = data
+		case "audience":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("audience"))
+			data, err := ec.unmarshalNAppAudience2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐAppAudience(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Audience = data
+		case "expiresAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expiresAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpiresAt = data
+		case "networks":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("networks"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Networks = data
 		}
 	}
 	return it, nil
@@ -55452,6 +56802,87 @@ func (ec *executionContext) _Allocation(ctx context.Context, sel ast.SelectionSe
 	return out.Done(ctx)
 }
 
+var appImplementors = []string{"App"}
+
+func (ec *executionContext) _App(ctx context.Context, sel ast.SelectionSet, obj *app.App) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, appImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("App"))
+		case "name":
+			out.SetNonNull(i, ec._App_name(ctx, field, obj))
+		case "title":
+			out.SetNonNull(i, ec._App_title(ctx, field, obj))
+		case "kernelId":
+			out.SetNonNull(i, ec._App_kernelId(ctx, field, obj))
+		case "port":
+			out.SetNonNull(i, ec._App_port(ctx, field, obj))
+		case "source":
+			out.SetNonNull(i, ec._App_source(ctx, field, obj))
+		case "status":
+			out.SetNonNull(i, ec._App_status(ctx, field, obj))
+		case "reason":
+			out.SetNonNull(i, ec._App_reason(ctx, field, obj))
+		case "startable":
+			out.SetNonNull(i, ec._App_startable(ctx, field, obj))
+		case "sharing":
+			out.Set(i, ec._App_sharing(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var appPayloadImplementors = []string{"AppPayload"}
+
+func (ec *executionContext) _AppPayload(ctx context.Context, sel ast.SelectionSet, obj *app.AppPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, appPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("AppPayload"))
+		case "app":
+			out.SetNonNull(i, ec._AppPayload_app(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var appShareImplementors = []string{"AppShare"}
+
+func (ec *executionContext) _AppShare(ctx context.Context, sel ast.SelectionSet, obj *ent.AppShare) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, appShareImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("AppShare"))
+		case "id":
+			out.SetNonNull(i, ec._AppShare_id(ctx, field, obj))
+		case "audience":
+			out.SetNonNull(i, ec._AppShare_audience(ctx, field, obj))
+		case "networks":
+			out.SetNonNull(i, ec._AppShare_networks(ctx, field, obj))
+		case "expiresAt":
+			out.Set(i, ec._AppShare_expiresAt(ctx, field, obj))
+		case "createdAt":
+			out.SetNonNull(i, ec._AppShare_createdAt(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var attachResourcePolicyPayloadImplementors = []string{"AttachResourcePolicyPayload"}
 
 func (ec *executionContext) _AttachResourcePolicyPayload(ctx context.Context, sel ast.SelectionSet, obj *policy.AttachResourcePolicyPayload) graphql.Marshaler {
@@ -57623,6 +59054,41 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "openApp":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_openApp(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "restartApp":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_restartApp(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "stopApp":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_stopApp(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "shareApp":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_shareApp(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unshareApp":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unshareApp(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "setRetention":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_setRetention(ctx, field)
@@ -58686,6 +60152,29 @@ func (ec *executionContext) _OccupancyDrift(ctx context.Context, sel ast.Selecti
 	return out.Done(ctx)
 }
 
+var openAppPayloadImplementors = []string{"OpenAppPayload"}
+
+func (ec *executionContext) _OpenAppPayload(ctx context.Context, sel ast.SelectionSet, obj *app.OpenAppPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, openAppPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("OpenAppPayload"))
+		case "url":
+			out.SetNonNull(i, ec._OpenAppPayload_url(ctx, field, obj))
+		case "address":
+			out.SetNonNull(i, ec._OpenAppPayload_address(ctx, field, obj))
+		case "expiresAt":
+			out.SetNonNull(i, ec._OpenAppPayload_expiresAt(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var orphanFolderImplementors = []string{"OrphanFolder"}
 
 func (ec *executionContext) _OrphanFolder(ctx context.Context, sel ast.SelectionSet, obj *vfolder.OrphanFolder) graphql.Marshaler {
@@ -59138,6 +60627,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_occupancyAudit(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "appLog":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_appLog(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -61335,6 +62846,11 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
 				return ec._Session_usage(ctx, field, obj)
 			})
+		case "apps":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Session_apps(ctx, field, obj)
+			})
 		case "idle":
 			out.Set(i, ec._Session_idle(ctx, field, obj))
 		case "idleExempt":
@@ -63368,6 +64884,96 @@ func (ec *executionContext) marshalNAllocation2ᚖgithubᚗcomᚋberthhqᚋberth
 		return graphql.Null
 	}
 	return ec._Allocation(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNApp2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppᚄ(ctx context.Context, sel ast.SelectionSet, v []*app.App) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNApp2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐApp(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNApp2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐApp(ctx context.Context, sel ast.SelectionSet, v *app.App) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._App(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNAppActionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppActionInput(ctx context.Context, v any) (app.AppActionInput, error) {
+	res, err := ec.unmarshalInputAppActionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNAppAudience2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐAppAudience(ctx context.Context, v any) (access.AppAudience, error) {
+	var res access.AppAudience
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAppAudience2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐAppAudience(ctx context.Context, sel ast.SelectionSet, v access.AppAudience) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐAppInput(ctx context.Context, v any) (session.AppInput, error) {
+	res, err := ec.unmarshalInputAppInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAppPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppPayload(ctx context.Context, sel ast.SelectionSet, v *app.AppPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._AppPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNAppSource2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppSource(ctx context.Context, v any) (app.AppSource, error) {
+	tmp, err := scalar.UnmarshalString(v)
+	res := app.AppSource(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAppSource2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppSource(ctx context.Context, sel ast.SelectionSet, v app.AppSource) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNAppStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppStatus(ctx context.Context, v any) (app.AppStatus, error) {
+	tmp, err := scalar.UnmarshalString(v)
+	res := app.AppStatus(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAppStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppStatus(ctx context.Context, sel ast.SelectionSet, v app.AppStatus) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNAttachResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐAttachResourcePolicyInput(ctx context.Context, v any) (policy.AttachResourcePolicyInput, error) {
@@ -65450,6 +67056,21 @@ func (ec *executionContext) marshalNOccupancyDriftKind2githubᚗcomᚋberthhqᚋ
 	return v
 }
 
+func (ec *executionContext) unmarshalNOpenAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐOpenAppInput(ctx context.Context, v any) (app.OpenAppInput, error) {
+	res, err := ec.unmarshalInputOpenAppInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNOpenAppPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐOpenAppPayload(ctx context.Context, sel ast.SelectionSet, v *app.OpenAppPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._OpenAppPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx context.Context, v any) (entgql.OrderDirection, error) {
 	var res entgql.OrderDirection
 	err := res.UnmarshalGQL(v)
@@ -66859,6 +68480,11 @@ func (ec *executionContext) marshalNSetVolumeGrantPayload2ᚖgithubᚗcomᚋbert
 		return graphql.Null
 	}
 	return ec._SetVolumeGrantPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNShareAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐShareAppInput(ctx context.Context, v any) (app.ShareAppInput, error) {
+	res, err := ec.unmarshalInputShareAppInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNShareHolder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚋplanᚐHolderᚄ(ctx context.Context, sel ast.SelectionSet, v []*plan.Holder) graphql.Marshaler {
@@ -68275,6 +69901,30 @@ func (ec *executionContext) unmarshalOAgentWhereInput2ᚖgithubᚗcomᚋberthhq�
 	}
 	res, err := ec.unmarshalInputAgentWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOAppInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐAppInputᚄ(ctx context.Context, v any) ([]session.AppInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]session.AppInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐAppInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOAppShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAppShare(ctx context.Context, sel ast.SelectionSet, v *ent.AppShare) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AppShare(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOAuditEntry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntry(ctx context.Context, sel ast.SelectionSet, v *ent.AuditEntry) graphql.Marshaler {

@@ -9,6 +9,18 @@ import (
 	"time"
 )
 
+// Runner is the path of the runner in every container.
+const Runner = "/opt/berth/runner"
+
+// App is an app that a session was created with.
+type App struct {
+	Name        string            `json:"name"`
+	Title       string            `json:"title,omitempty"`
+	Port        int               `json:"port"`
+	Command     []string          `json:"command,omitempty"` // empty: somebody starts it by other means
+	Environment map[string]string `json:"environment,omitempty"`
+}
+
 // Spec says how an app is started.
 type Spec struct {
 	Name        string            `json:"name"`

@@ -58,6 +58,7 @@ const (
 	VfolderShare      Kind = 42
 	VfolderTicket     Kind = 43
 	ObjectStorage     Kind = 44
+	AppShare          Kind = 48
 	Other             Kind = 63
 )
 

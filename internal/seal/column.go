@@ -15,6 +15,7 @@ const (
 	SessionSecrets   Purpose = "session"      // its environment and bootstrap script
 	KernelSecrets    Purpose = "kernel"       // the same on the disk of an agent, encrypted with its own key ring; in no table
 	KnownDevice      Purpose = "known device" // a cookie of who logged in before; in no table
+	AppEntry         Purpose = "app entry"    // a cookie of who may open an app; in no table
 )
 
 // Column is a table column with encrypted values; the table has an id.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -215,6 +216,9 @@ func newCookie() string {
 
 // tokenMark begins every access token, so that secret scanners and users recognize one.
 const tokenMark = "berth_"
+
+// IsToken reports whether a secret has the form of an access token.
+func IsToken(secret string) bool { return strings.HasPrefix(secret, tokenMark) }
 
 // shown is the length of the prefix of a token that stays readable.
 const shown = len(tokenMark) + 6

@@ -34,6 +34,16 @@ func (s *Service) Authenticate(next http.Handler) http.Handler {
 	})
 }
 
+// Knows reports whether a request has the cookie of a valid login.
+func (s *Service) Knows(r *http.Request) bool {
+	secret := s.cookie(r)
+	if secret == "" {
+		return false
+	}
+	_, err := s.login(s.addressed(r).Context(), secret)
+	return err == nil
+}
+
 // Bearer returns the viewer of an Authorization value, as WebSocket clients send it in their
 // first message.
 func (s *Service) Bearer(ctx context.Context, authorization string) (*viewer.Viewer, error) {

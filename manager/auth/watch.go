@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"net/http"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
@@ -149,6 +151,23 @@ func (s *Service) current(ctx context.Context, open []*watcher) (map[uuid.UUID]*
 	}
 	return out, nil
 }
+
+// Holder returns the viewer of a credential that is valid and accepted from the address of ctx. A
+// gateway calls it for the cookie of an app, which names the credential that opened the app.
+func (s *Service) Holder(ctx context.Context, credential uuid.UUID) (*viewer.Viewer, error) {
+	current, err := s.current(ctx, []*watcher{{viewer: &viewer.Viewer{Credential: credential}}})
+	if err != nil {
+		return nil, err
+	}
+	c := current[credential]
+	if c == nil || !fromAllowed(c.addresses, AddressFrom(ctx)) {
+		return nil, problem.Unauthenticated(refused)
+	}
+	return c.viewer, nil
+}
+
+// Addressed adds the client's address to the context of a request, as Authenticate does.
+func (s *Service) Addressed(r *http.Request) *http.Request { return s.addressed(r) }
 
 func same(a, b *viewer.Viewer) bool {
 	return a.User == b.User && a.Role == b.Role && a.Domain == b.Domain &&

@@ -37,6 +37,7 @@ type CreateSessionInput struct {
 	Command         []string
 	BootstrapScript *string
 	Environment     map[string]string
+	Apps            []AppInput
 	Mounts          []MountInput
 	AutoMount       *bool // false: without the folders that are mounted without being asked
 	Project         *uuid.UUID

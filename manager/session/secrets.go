@@ -17,9 +17,13 @@ import (
 type secrets struct {
 	Environment     map[string]string `json:"environment,omitempty"`
 	BootstrapScript string            `json:"bootstrapScript,omitempty"`
+	// Apps are the environments of the apps, by name.
+	Apps map[string]map[string]string `json:"apps,omitempty"`
 }
 
-func (x secrets) empty() bool { return len(x.Environment) == 0 && x.BootstrapScript == "" }
+func (x secrets) empty() bool {
+	return len(x.Environment) == 0 && x.BootstrapScript == "" && len(x.Apps) == 0
+}
 
 // seal returns the sealed form, nil of nothing, and the names of the variables with
 // empty values.
@@ -39,11 +43,13 @@ func (s *Service) seal(x secrets) (sealed []byte, names map[string]string, err e
 }
 
 // open returns what a row keeps sealed, or what a row of before has in the clear.
-func (s *Service) open(row *ent.Session) (x secrets, err error) {
+func (s *Service) open(row *ent.Session) (secrets, error) { return open(s.Keys, row) }
+
+func open(keys *seal.Ring, row *ent.Session) (x secrets, err error) {
 	if len(row.SecretsSealed) == 0 {
-		return secrets{row.Environment, row.BootstrapScript}, nil
+		return secrets{row.Environment, row.BootstrapScript, environments(row.Apps)}, nil
 	}
-	text, err := s.Keys.Open(seal.SessionSecrets, row.SecretsSealed)
+	text, err := keys.Open(seal.SessionSecrets, row.SecretsSealed)
 	if err != nil {
 		return x, fmt.Errorf("environment of session %s: %w", row.ID, err)
 	}
@@ -105,7 +111,7 @@ func (s *Service) sealSome(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("read sessions: %w", err)
 	}
 	for i, row := range rows {
-		sealed, names, err := s.seal(secrets{row.Environment, row.BootstrapScript})
+		sealed, names, err := s.seal(secrets{row.Environment, row.BootstrapScript, environments(row.Apps)})
 		if err != nil {
 			return i, err
 		}

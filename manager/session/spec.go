@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
@@ -28,6 +29,7 @@ type sessionSpec struct {
 	command     []string
 	bootstrap   string
 	environment map[string]string
+	apps        []appstate.App
 	priority    int
 	shmBytes    int64
 	diskBytes   int64 // of each kernel
@@ -85,7 +87,7 @@ func newSpec(v *viewer.Viewer, in CreateSessionInput) *sessionSpec {
 // check turns an input into a spec, or returns an error that names the wrong field.
 func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*sessionSpec, error) {
 	spec := newSpec(v, in)
-	for _, do := range []inspection{s.checkBasics, s.checkTimes} {
+	for _, do := range []inspection{s.checkBasics, s.checkTimes, checkApps} {
 		if err := do(ctx, v, in, spec); err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
@@ -209,6 +210,7 @@ type newSession struct {
 	Slots           resource.Slots    `json:"slots"`
 	Command         []string          `json:"command"`
 	Environment     map[string]string `json:"environment"`
+	Apps            []appstate.App    `json:"apps"`
 	BootstrapScript string            `json:"bootstrap_script"`
 	SecretsSealed   []byte            `json:"secrets_sealed"` // in base64
 	ShmBytes        int64             `json:"shm_bytes"`
@@ -239,13 +241,13 @@ type newKernel struct {
 // Its text is the same for any number of sessions, so PostgreSQL parses it once for a
 // connection. $1 is the time; $2, $3 and $4 are the entries, sessions and kernels.
 const insertStatement = `WITH r AS (SELECT * FROM json_to_recordset($3::json) AS r(id uuid, name text, type text, priority bigint,
-  slots jsonb, command jsonb, environment jsonb, bootstrap_script text, secrets_sealed text, shm_bytes bigint, disk_bytes bigint,
+  slots jsonb, command jsonb, environment jsonb, apps jsonb, bootstrap_script text, secrets_sealed text, shm_bytes bigint, disk_bytes bigint,
   idempotency_key text, starts_at timestamptz, strict_agents boolean, lifetime bigint, preemptible boolean, keypair_id uuid,
   domain_id uuid, project_id uuid, owner_id uuid, resource_group_id uuid, session_group_id uuid, image_id uuid)),
-s AS (INSERT INTO sessions (id, created_at, name, type, priority, slots, command, environment, bootstrap_script, secrets_sealed,
+s AS (INSERT INTO sessions (id, created_at, name, type, priority, slots, command, environment, apps, bootstrap_script, secrets_sealed,
   shm_bytes, disk_bytes, idempotency_key, starts_at, strict_agents, lifetime, preemptible, keypair_id,
   domain_id, project_id, owner_id, resource_group_id, session_group_id, image_id, avoid_agents)
-  SELECT r.id, $1::timestamptz, r.name, r.type, r.priority, r.slots, r.command, r.environment, r.bootstrap_script, decode(r.secrets_sealed, 'base64'),
+  SELECT r.id, $1::timestamptz, r.name, r.type, r.priority, r.slots, r.command, r.environment, r.apps, r.bootstrap_script, decode(r.secrets_sealed, 'base64'),
   r.shm_bytes, r.disk_bytes, r.idempotency_key, r.starts_at, r.strict_agents, r.lifetime, r.preemptible, r.keypair_id,
   r.domain_id, r.project_id, r.owner_id, r.resource_group_id, r.session_group_id, r.image_id, '[]' FROM r),
 k AS (INSERT INTO kernels (id, created_at, session_id, role, index, hostname, slots, domain_id, project_id, owner_id)
@@ -301,14 +303,15 @@ func kernelName(index int) (role kernel.Role, host string) {
 func (s database) newSession(spec *sessionSpec) (newSession, error) {
 	row := newSession{
 		ID: id.New(id.Session), Name: spec.name, Type: spec.kind, Priority: spec.priority, Slots: spec.slots, Command: spec.command,
-		Environment: spec.environment, BootstrapScript: spec.bootstrap, ShmBytes: spec.shmBytes, DiskBytes: spec.diskBytes, IdempotencyKey: spec.key,
+		Environment: spec.environment, Apps: spec.apps, BootstrapScript: spec.bootstrap, ShmBytes: spec.shmBytes, DiskBytes: spec.diskBytes, IdempotencyKey: spec.key,
 		StartsAt: spec.startsAt, StrictAgents: spec.strict, Lifetime: spec.lifetime, Preemptible: spec.preemptible, KeypairID: spec.keypair,
 		DomainID: spec.domain, ProjectID: spec.project, OwnerID: spec.owner, GroupID: spec.group, SessionGroupID: spec.together, ImageID: spec.image.ID,
 	}
 	if s.Keys == nil {
 		return row, nil
 	}
-	sealed, names, err := s.seal(secrets{spec.environment, spec.bootstrap})
+	sealed, names, err := s.seal(secrets{spec.environment, spec.bootstrap, environments(spec.apps)})
 	row.SecretsSealed, row.Environment, row.BootstrapScript = sealed, names, ""
+	row.Apps = withoutValues(spec.apps)
 	return row, err
 }

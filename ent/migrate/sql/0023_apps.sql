@@ -1,0 +1,4 @@
+-- Apps that sessions are created with, and who else can open an app.
+ALTER TABLE "sessions" ADD COLUMN "apps" jsonb NULL;
+CREATE TABLE "app_shares" ("id" uuid NOT NULL, "created_at" timestamptz NOT NULL, "app" character varying NOT NULL, "kernel" bigint NOT NULL DEFAULT 0, "audience" character varying NOT NULL, "networks" jsonb NOT NULL, "expires_at" timestamptz NULL, "creator_id" uuid NULL, "session_id" uuid NOT NULL, PRIMARY KEY ("id"), CONSTRAINT "app_shares_users_creator" FOREIGN KEY ("creator_id") REFERENCES "users" ("id") ON UPDATE NO ACTION ON DELETE SET NULL, CONSTRAINT "app_shares_sessions_app_shares" FOREIGN KEY ("session_id") REFERENCES "sessions" ("id") ON UPDATE NO ACTION ON DELETE CASCADE);
+CREATE UNIQUE INDEX "appshare_session_id_app_kernel" ON "app_shares" ("session_id", "app", "kernel");

@@ -1,0 +1,73 @@
+// Package app manages what people open in the browser inside sessions: which apps a session has,
+// who can open them, and how a gateway starts and reaches them. Managers and gateways import it.
+package app
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/seal"
+)
+
+// Agents reaches the worker machines.
+type Agents interface {
+	RPC(agent string) (agentpb.AgentClient, error)
+}
+
+// Config has the dependencies of a Service.
+type Config struct {
+	Client *ent.Client
+	Bus    *event.Bus
+	Redis  redis.UniversalClient // keeps tickets
+	Keys   *seal.Ring
+	Agents Agents
+	// Gateways returns the live gateways.
+	Gateways func() []Gateway
+	Logger   *slog.Logger
+}
+
+// Service knows the apps of sessions.
+type Service struct {
+	Config
+	catalogue []entry
+	surveys   surveys
+}
+
+// New returns a Service.
+func New(cfg Config) (*Service, error) {
+	list, err := loadCatalogue(catalogueText)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{Config: cfg, catalogue: list, surveys: surveys{m: map[uuid.UUID]*surveyed{}}}, nil
+}
+
+// Gateway is what a gateway publishes about itself.
+type Gateway struct {
+	Address string `json:"address"` // for nodes
+	Apps    string `json:"apps"`    // URL of apps with * for the label, such as https://*.apps.example.org
+	Paths   string `json:"paths"`   // URL of path mode, such as https://apps.example.org; "": none
+}
+
+// GatewaysKey is the prefix of the keys in etcd at which gateways publish a Gateway as JSON.
+const GatewaysKey = "/berth/gateways/"
+
+// surveys caches what containers say about their apps, so that lists and repeated questions do not
+// start a process for each.
+type surveys struct {
+	mu sync.Mutex
+	m  map[uuid.UUID]*surveyed
+}
+
+const (
+	surveyFor   = 2 * time.Second // how long a survey is used
+	surveyTime  = 5 * time.Second // how long a container has to answer
+	surveysMost = 4096
+)
