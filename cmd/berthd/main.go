@@ -40,7 +40,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(upCommand(), managerCommand(), agentCommand(), storageCommand(), containerdCommand(), rotateKeysCommand(), ticketKeyCommand(), fixtureCommand())
+	cmd.AddCommand(upCommand(), managerCommand(), gatewayCommand(), agentCommand(), storageCommand(), containerdCommand(), rotateKeysCommand(), ticketKeyCommand(), fixtureCommand())
 	return cmd
 }
 

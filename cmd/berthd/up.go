@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
+	"github.com/berthhq/berth/gateway"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/registry"
@@ -30,6 +32,7 @@ import (
 type upOptions struct {
 	data, listen, images, bin, email string
 	publicURL                        string
+	appsDomain, appsPaths            string
 	sftp, ops                        string
 	mock                             int
 	fixtures                         []string
@@ -69,6 +72,8 @@ unless --stop-sessions is given.`,
 	pathFlag(cmd, &o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
 	pathFlag(cmd, &o.bin, "bin", bin, "directory of the other programs")
 	f.StringVar(&o.publicURL, "public-url", "", "URL of the page for browsers, such as https://berth.example (default: the host of the request)")
+	f.StringVar(&o.appsDomain, "apps-domain", "apps.localhost", "domain whose sub-domains are the apps of sessions, or off")
+	f.StringVar(&o.appsPaths, "apps-paths", "", "address of apps below the paths of one host, where --apps-domain is off")
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	f.IntVar(&o.mock, "mock-accelerators", 0, "offer this many mock accelerators, for trying fractions out without hardware")
 	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this made-up machine: a name of berthd fixture ls, or a YAML file; repeatable")
@@ -118,7 +123,7 @@ func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: opsserver.NewRegistry(version, "manager", "storage", "agent"), plugins: plugins, volumes: volumes}
+	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: opsserver.NewRegistry(version, "manager", "gateway", "storage", "agent"), plugins: plugins, volumes: volumes}
 	if err := p.open(ctx); err != nil {
 		return err
 	}
@@ -151,6 +156,7 @@ type platform struct {
 	metrics  *prometheus.Registry
 
 	manager    *manager.Manager
+	gateway    *gateway.Gateway // nil if disabled
 	storage    *storage.Proxy
 	agent      *agent.Agent
 	plugins    []agent.PluginConfig
@@ -188,12 +194,16 @@ func (p *platform) open(ctx context.Context) (err error) {
 		Etcd: manager.Etcd{Endpoints: []string{p.stores.Etcd.Endpoint()}},
 		HTTP: p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
 		AdminEmail: p.email, PublicURL: p.publicURL, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics,
+		Before: p.beforePage,
 	})
 	if err != nil {
 		return fmt.Errorf("start manager: %w", err)
 	}
 	if p.password, _, err = p.manager.Bootstrap(ctx); err != nil {
 		return fmt.Errorf("make the first superadmin: %w", err)
+	}
+	if err := p.openGateway(ctx); err != nil {
+		return fmt.Errorf("start gateway: %w", err)
 	}
 	if p.storage, err = p.openStorage(ctx, nodes.Addr().String()); err != nil {
 		return fmt.Errorf("start storage proxy: %w", err)
@@ -211,6 +221,14 @@ func (p *platform) open(ctx context.Context) (err error) {
 	p.registry.Require(p.readers)
 	p.images, err = registry.Listen(p.dir("registry"))
 	return err
+}
+
+// beforePage serves the hosts of apps at the address of the page.
+func (p *platform) beforePage(next http.Handler) http.Handler {
+	if p.gateway == nil {
+		return next
+	}
+	return p.gateway.Before(next)
 }
 
 func (p *platform) openStorage(ctx context.Context, managers string) (*storage.Proxy, error) {
@@ -273,6 +291,9 @@ func (p *platform) run(ctx context.Context, started time.Time) error {
 	defer cancel()
 	g, inner := errgroup.WithContext(inner)
 	g.Go(func() error { return p.manager.Run(inner) })
+	if p.gateway != nil {
+		g.Go(func() error { return p.gateway.Run(inner) })
+	}
 	g.Go(func() error { return p.storage.Run(inner) })
 	g.Go(func() error { return p.agent.Run(inner) })
 	g.Go(func() error { return p.registry.Serve(inner, p.images) })

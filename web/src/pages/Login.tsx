@@ -18,7 +18,13 @@ export function Login() {
   const [here, setHere] = useState<Session | null | undefined>();
   const [password, setPassword] = useState<string>();
 
-  const goOn = (login: Session | null) => (login && !login.due ? history.push(own(next)) : setHere(login));
+  const goOn = (login: Session | null) => {
+    if (!login || login.due) return setHere(login);
+    const to = own(next);
+    // The server itself answers at the address at which apps are opened.
+    if (to.startsWith("/apps/open?")) location.replace(to);
+    else history.push(to);
+  };
   useEffect(() => {
     // Who comes back from an identity provider with an error wants to read it.
     void session().then(

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berthhq/berth/gateway"
+	"github.com/berthhq/berth/internal/opsserver"
+	"github.com/berthhq/berth/manager"
+)
+
+// gatewayOptions are the flags of berthd gateway that are not fields of its configuration.
+type gatewayOptions struct {
+	stores                        manager.Config
+	postgres, redis, etcdPassword secret
+	http, paths, cluster, ops     string
+	trusted                       []string
+	level                         string
+	asJSON                        bool
+}
+
+func gatewayCommand() *cobra.Command {
+	var (
+		o   gatewayOptions
+		cfg gateway.Config
+	)
+	cmd := &cobra.Command{
+		Use: "gateway", Short: "Run one gateway, through which people open apps of sessions", Args: cobra.NoArgs,
+		Long: `Run one gateway: it opens apps of sessions, such as notebooks, in the browser.
+Gateways keep no state, so any number of them can run behind one address. They
+need the stores and the secrets of the managers, and agents must reach --cluster.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runGateway(cmd.Context(), o, cfg) },
+	}
+	f := cmd.Flags()
+	secretFlag(cmd, &o.postgres, "postgres", "BERTHD_POSTGRES", "PostgreSQL connection string")
+	f.IntVar(&o.stores.PostgresConnections, "postgres-connections", gatewayConnections, "most connections to PostgreSQL for requests, beside 13 for other work")
+	secretFlag(cmd, &o.redis, "redis", "BERTHD_REDIS", "Redis URL")
+	f.StringSliceVar(&o.stores.Etcd.Endpoints, "etcd", nil, "etcd endpoints; https:// for TLS")
+	f.StringVar(&o.stores.Etcd.Prefix, "etcd-prefix", "", "begins every key in etcd, the same as for the managers")
+	f.StringVar(&o.stores.Etcd.User, "etcd-user", "", "user of etcd")
+	secretFlag(cmd, &o.etcdPassword, "etcd-password", "BERTHD_ETCD_PASSWORD", "password of --etcd-user")
+	pathFlag(cmd, &o.stores.Etcd.CA, "etcd-ca", "", "PEM file with the CAs of etcd's certificate (default those of the system)")
+	pathFlag(cmd, &o.stores.Etcd.Cert, "etcd-cert", "", "PEM file with the client certificate for etcd")
+	pathFlag(cmd, &o.stores.Etcd.Key, "etcd-key", "", "PEM file with the key of --etcd-cert")
+	pathFlag(cmd, &o.stores.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same as for the managers")
+	f.StringVar(&o.cluster, "cluster", ":8423", "address for agents")
+	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "how agents reach --cluster, when it differs")
+	f.StringVar(&o.http, "http", "127.0.0.1:8422", "address of apps that have hosts of their own")
+	f.StringVar(&cfg.AppsURL, "apps-url", "", "URL of apps for browsers with * for their name, such as https://*.apps.example.org")
+	f.StringVar(&o.paths, "paths", "", "address of apps below the paths of one host, where sub-domains are not possible")
+	f.StringVar(&cfg.PathsURL, "paths-url", "", "URL of --paths for browsers, on a host that serves nothing else")
+	f.StringVar(&cfg.PageURL, "public-url", "", "URL of the page for browsers, such as https://berth.example.org, where people log in")
+	pathFlag(cmd, &cfg.Certificate, "certificate", "", "PEM file with a certificate for the hosts of apps (default plain HTTP, behind a proxy)")
+	pathFlag(cmd, &cfg.Key, "key", "", "PEM file with the key of --certificate")
+	f.StringSliceVar(&o.trusted, "trusted-proxy", nil, "networks whose X-Forwarded-For is trusted")
+	f.StringVar(&o.ops, "metrics", "", "address of /metrics, /healthz and /readyz for operators, or off (default "+managerOps+", another port where that is taken)")
+	logFlags(cmd, &o.level, &o.asJSON, "info")
+	return cmd
+}
+
+// gatewayConnections is how many connections to PostgreSQL the requests of a gateway share by default:
+// it reads a few rows when a person enters an app, and none for each request.
+const gatewayConnections = 4
+
+func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err error) {
+	for s, to := range map[*secret]*string{&o.postgres: &o.stores.PostgresDSN, &o.redis: &o.stores.RedisURL, &o.etcdPassword: &o.stores.Etcd.Password} {
+		if *to, err = s.read(); err != nil {
+			return err
+		}
+	}
+	if o.stores.PostgresDSN == "" || o.stores.RedisURL == "" || len(o.stores.Etcd.Endpoints) == 0 || o.stores.Secrets == "" || cfg.PageURL == "" {
+		return errors.New("--postgres, --redis, --etcd, --secrets and --public-url are needed")
+	}
+	if (cfg.Certificate == "") != (cfg.Key == "") {
+		return errors.New("--certificate and --key are needed together")
+	}
+	if (o.paths == "") != (cfg.PathsURL == "") {
+		return errors.New("--paths and --paths-url are needed together")
+	}
+	if cfg.Logger, err = logger(o.level, o.asJSON); err != nil {
+		return err
+	}
+	for _, text := range o.trusted {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return fmt.Errorf("--trusted-proxy %q is not a network such as 10.0.0.0/8", text)
+		}
+		cfg.TrustedProxies = append(cfg.TrustedProxies, p.Masked())
+	}
+	if cfg.AppsURL != "" {
+		if cfg.HTTP, err = net.Listen("tcp", o.http); err != nil {
+			return err
+		}
+	}
+	if o.paths != "" {
+		if cfg.Paths, err = net.Listen("tcp", o.paths); err != nil {
+			return err
+		}
+	}
+	if cfg.Cluster, err = net.Listen("tcp", o.cluster); err != nil {
+		return err
+	}
+	opsAt, err := listenForOperator(o.ops)
+	if err != nil {
+		return err
+	}
+	registry := opsserver.NewRegistry(version, "gateway")
+	cfg.Registry, o.stores.Registry, o.stores.Logger = registry, registry, cfg.Logger
+	if cfg.Stores, err = manager.OpenStores(ctx, o.stores); err != nil {
+		return err
+	}
+	gw, err := gateway.New(cfg)
+	if err != nil {
+		cfg.Stores.Close()
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return gw.Run(ctx) })
+	if opsAt != nil {
+		g.Go(func() error { return opsserver.New(opsAt, registry, gw.Checks(), cfg.Logger).Run(ctx) })
+	}
+	return g.Wait()
+}
+
+// openGateway creates the gateway of berthd up. It shares the address of the page: browsers resolve
+// every name below localhost to this machine.
+func (p *platform) openGateway(ctx context.Context) error {
+	if p.appsDomain == "off" && p.appsPaths == "" {
+		return nil
+	}
+	tunnels, err := listenAgain(p.dir("gateway.port"))
+	if err != nil {
+		return err
+	}
+	page := p.publicURL
+	if page == "" {
+		page = "http://" + p.listener.Addr().String()
+	}
+	cfg := gateway.Config{Cluster: tunnels, PageURL: page, Registry: p.metrics, Logger: p.log.With("part", "gateway")}
+	if p.appsDomain != "off" {
+		u, err := url.Parse(page)
+		if err != nil {
+			return fmt.Errorf("--public-url: %w", err)
+		}
+		cfg.AppsURL = u.Scheme + "://*." + p.appsDomain
+		if port := u.Port(); port != "" {
+			cfg.AppsURL += ":" + port
+		}
+	}
+	if p.appsPaths != "" {
+		if cfg.Paths, err = net.Listen("tcp", p.appsPaths); err != nil {
+			return fmt.Errorf("--apps-paths: %w", err)
+		}
+		cfg.PathsURL = "http://" + cfg.Paths.Addr().String()
+	}
+	cfg.Stores, err = manager.OpenStores(ctx, manager.Config{
+		PostgresDSN: p.stores.Postgres.DSN("berth"), PostgresConnections: gatewayConnections, RedisURL: p.stores.Redis.URL(),
+		Etcd: manager.Etcd{Endpoints: []string{p.stores.Etcd.Endpoint()}}, Secrets: p.dir("secrets"), Logger: cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	if p.gateway, err = gateway.New(cfg); err != nil {
+		cfg.Stores.Close()
+	}
+	return err
+}

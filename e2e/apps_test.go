@@ -1,0 +1,246 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/client"
+	"github.com/berthhq/berth/e2e/cluster"
+)
+
+// visitor is a browser without a screen: it resolves the hosts of apps as browsers do, follows no
+// redirect, and keeps the cookies that the test gives it.
+type visitor struct {
+	t    *testing.T
+	base string // of the platform
+}
+
+func (v visitor) get(address string, header http.Header) (*http.Response, string) {
+	v.t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(v.t.Context(), http.MethodGet, v.base+u.RequestURI(), nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r.Host = u.Host
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+// query sends a GraphQL request, and returns the code of its first error.
+func query(t *testing.T, u *cluster.User, text string, vars map[string]any, into any) string {
+	t.Helper()
+	resp, err := u.Raw(t.Context(), client.Request{Query: text, Variables: vars})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed *client.Error
+	if err := resp.Err(); err != nil {
+		if !errors.As(err, &failed) {
+			t.Fatal(err)
+		}
+		return failed.Code
+	}
+	if into != nil {
+		if err := json.Unmarshal(resp.Data, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ""
+}
+
+type appState struct {
+	Name, Status, Source, Reason string
+	Startable                    bool
+}
+
+func appsOf(t *testing.T, u *cluster.User, session string) map[string]appState {
+	t.Helper()
+	var got struct{ Node struct{ Apps []appState } }
+	if code := query(t, u, `query($id: ID!) { node(id: $id) { ... on Session { apps { name status source reason startable } } } }`, map[string]any{"id": session}, &got); code != "" {
+		t.Fatalf("apps: %s", code)
+	}
+	m := map[string]appState{}
+	for _, a := range got.Node.Apps {
+		m[a.Name] = a
+	}
+	return m
+}
+
+func openApp(t *testing.T, u *cluster.User, session, app string) (address, code string) {
+	t.Helper()
+	var got struct{ OpenApp struct{ URL, Address string } }
+	code = query(t, u, `mutation($in: OpenAppInput!) { openApp(input: $in) { url address } }`,
+		map[string]any{"in": map[string]any{"session": session, "app": app, "path": "/index.html?x=1"}}, &got)
+	return got.OpenApp.URL, code
+}
+
+// A person opens apps of their session in the browser, shares one, and ends the session.
+func TestAppsOfASession(t *testing.T) {
+	u, stranger := platform.User(t), platform.User(t)
+	v := visitor{t, platform.URL}
+	var made struct {
+		CreateSession struct{ Session struct{ ID string } }
+	}
+	if code := query(t, u, `mutation($in: CreateSessionInput!) { createSession(input: $in) { session { id } } }`, map[string]any{"in": map[string]any{
+		"image": "minimal:1", "slots": cluster.Small(), "apps": []map[string]any{
+			{"name": "docs", "port": 8000, "command": []string{"sh", "-c", "echo $WORD > /tmp/index.html; exec httpd -f -p 127.0.0.1:{port} -h /tmp"}, "environment": map[string]string{"WORD": "hello"}},
+			{"name": "broken", "port": 9000, "command": []string{"sh", "-c", "echo oops; exit 7"}},
+		},
+	}}, &made); code != "" {
+		t.Fatalf("create session: %s", code)
+	}
+	id := made.CreateSession.Session.ID
+	u.Until(id, "running")
+	if got := appsOf(t, u, id); got["docs"] != (appState{"docs", "STOPPED", "SESSION", "", true}) || len(got) != 2 {
+		t.Errorf("apps: %+v", got)
+	}
+	if _, code := openApp(t, stranger, id, "docs"); code != "NOT_FOUND" {
+		t.Errorf("a stranger opens an app: %q", code)
+	}
+
+	address, code := openApp(t, u, id, "docs")
+	if code != "" {
+		t.Fatalf("open app: %s", code)
+	}
+	elsewhere, _ := openApp(t, u, id, "docs")
+	if resp, _ := v.get(strings.Replace(elsewhere, "docs--", "broken--", 1), nil); resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a ticket on the host of another app: %s", resp.Status)
+	}
+	resp, _ := v.get(address, nil)
+	cookies := resp.Cookies()
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/index.html?x=1" || len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].Domain != "" {
+		t.Fatalf("%s to %q with %v", resp.Status, resp.Header.Get("Location"), cookies)
+	}
+	if resp, _ := v.get(address, nil); resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a ticket that was used: %s", resp.Status)
+	}
+	root := strings.SplitAfter(address, ".localhost")[0] + ":" + mustParse(t, platform.URL).Port()
+	entered := http.Header{"Cookie": {cookies[0].Name + "=" + cookies[0].Value}}
+	// The request waits until the app has started.
+	if resp, body := v.get(root+"/index.html", entered); resp.StatusCode != http.StatusOK || body != "hello\n" {
+		t.Fatalf("the app: %s %q", resp.Status, body)
+	}
+	eventually(t, "the status", func() bool { return appsOf(t, u, id)["docs"].Status == "RUNNING" })
+
+	t.Run("without a cookie", func(t *testing.T) {
+		if resp, _ := v.get(root+"/index.html", nil); resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("a program: %s", resp.Status)
+		}
+		resp, _ := v.get(root+"/index.html", http.Header{"Accept": {"text/html"}})
+		if to := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, platform.URL+"/apps/open?") {
+			t.Errorf("a person: %s to %s", resp.Status, to)
+		}
+	})
+	t.Run("broken", func(t *testing.T) {
+		bearer := http.Header{"Authorization": {"Bearer " + u.Token}, "Accept": {"text/html"}}
+		resp, body := v.get(strings.Replace(root, "docs--", "broken--", 1)+"/", bearer)
+		for resp.StatusCode == http.StatusOK && strings.Contains(body, "is starting") { // the wait page
+			resp, body = v.get(strings.Replace(root, "docs--", "broken--", 1)+"/", bearer)
+		}
+		if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "oops") || !strings.Contains(body, "exit code 7") {
+			t.Errorf("%s: %s", resp.Status, body)
+		}
+		eventually(t, "the status", func() bool {
+			got := appsOf(t, u, id)["broken"]
+			return got.Status == "FAILED" && strings.Contains(got.Reason, "exit code 7")
+		})
+	})
+	t.Run("the page of an app calls the API", func(t *testing.T) {
+		resp, _ := v.get(platform.URL+"/graphql?query={viewer{id}}", http.Header{"Origin": {root}, "Authorization": {"Bearer " + u.Token}})
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("%s", resp.Status)
+		}
+	})
+	t.Run("shared", func(t *testing.T) {
+		bearer := http.Header{"Authorization": {"Bearer " + stranger.Token}}
+		status := func() int { resp, _ := v.get(root+"/index.html", bearer); return resp.StatusCode }
+		if got := status(); got != http.StatusNotFound {
+			t.Errorf("before: %d", got)
+		}
+		share := `mutation($id: ID!, $to: AppAudience!) { shareApp(input: {session: $id, app: "docs", audience: $to}) { app { sharing { audience } } } }`
+		if code := query(t, u, share, map[string]any{"id": id, "to": "PROJECT"}, nil); code != "" {
+			t.Fatalf("share: %s", code)
+		}
+		if got := status(); got != http.StatusNotFound {
+			t.Errorf("somebody outside of the project: %d", got)
+		}
+		if code := query(t, u, share, map[string]any{"id": id, "to": "EVERYONE"}, nil); code != "" {
+			t.Fatalf("share: %s", code)
+		}
+		if got := status(); got != http.StatusOK {
+			t.Errorf("shared with everyone: %d", got)
+		}
+		if code := query(t, stranger, `mutation($id: ID!) { stopApp(input: {session: $id, app: "docs"}) { app { name } } }`, map[string]any{"id": id}, nil); code == "" {
+			t.Error("a guest ends the app")
+		}
+		if code := query(t, u, `mutation($id: ID!) { unshareApp(input: {session: $id, app: "docs"}) { app { name } } }`, map[string]any{"id": id}, nil); code != "" {
+			t.Fatalf("unshare: %s", code)
+		}
+		eventually(t, "the end of the share", func() bool { return status() == http.StatusNotFound })
+	})
+	u.End(id)
+	eventually(t, "the end of the app", func() bool {
+		resp, _ := v.get(root+"/index.html", entered)
+		return resp.StatusCode >= http.StatusBadRequest
+	})
+}
+
+func mustParse(t *testing.T, address string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(cluster.Timeout); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("timeout: %s", what)
+		}
+	}
+}
+
+// A notebook runs in the browser, from the catalogue's entry to the output of a cell.
+func TestNotebookInTheBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	u := platform.User(t)
+	in := client.CreateSessionInput{Image: "python:3.11", Slots: cluster.Slots("cpu", "0.5", "mem", "512m")}
+	id := u.Run(in).ID
+	u.Until(id, "running")
+	var got struct{ OpenApp struct{ URL string } }
+	code := query(t, u, `mutation($id: ID!) { openApp(input: {session: $id, app: "jupyter", path: "/tree"}) { url } }`, map[string]any{"id": id}, &got)
+	if code != "" {
+		t.Fatalf("open: %s", code)
+	}
+	u.Walk("notebook", "BERTH_APP="+got.OpenApp.URL)
+	if a := appsOf(t, u, id)["jupyter"]; a.Status != "RUNNING" || a.Source != "CATALOGUE" {
+		t.Errorf("%+v", a)
+	}
+	u.End(id)
+}

@@ -1,0 +1,295 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/app"
+	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/auth"
+)
+
+// Times and limits.
+const (
+	listTime     = 5 * time.Second
+	headerTime   = 10 * time.Second
+	idleTime     = 2 * time.Minute
+	shutdownTime = 5 * time.Second
+	maxHeader    = 64 << 10
+
+	cookieLife = 12 * time.Hour   // at most; a login that ends before ends it
+	entryIdle  = time.Minute      // without a request, an entry is forgotten and loaded again by the next
+	recheckAll = 10 * time.Second // in case that an event was lost
+	recheckMax = 10 * time.Second // for one pass
+	maxEntries = 20000
+	maxCookies = 8   // with our name; a sibling host can add more without TLS
+	maxOpen    = 400 // requests and connections of one person at one gateway
+)
+
+// Cookie names. Browsers accept the first only over TLS, for this host and all of its paths.
+const (
+	cookieTLS   = "__Host-berth-app"
+	cookiePlain = "berth-app"
+)
+
+// claims is the content of the cookie of an app, encrypted with the key ring of the cluster.
+type claims struct {
+	Target     app.Target `json:"t"`
+	Credential uuid.UUID  `json:"c"`
+	User       uuid.UUID  `json:"u"`
+	Expires    time.Time  `json:"e"`
+}
+
+// entry is a person in an app, from one address with one credential. Its context ends when the
+// credential is revoked, when the right to open the app is lost, and when the session ends.
+type entry struct {
+	viewer *viewer.Viewer
+	from   context.Context // has the address
+	target app.Target
+	ctx    context.Context
+	end    context.CancelFunc
+	open   atomic.Int64
+	used   atomic.Int64 // unix seconds
+
+	mu    sync.Mutex
+	place *app.Place
+	up    *upstream // where the app listens, once it does
+}
+
+type entries struct {
+	mu sync.Mutex
+	m  map[string]*entry
+}
+
+// upstream returns where the app listens, or nil.
+func (e *entry) upstream() *upstream {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.up
+}
+
+func (e *entry) setUpstream(u *upstream) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.up = u
+}
+
+func (g *Gateway) cookieName(secure bool) string {
+	if secure {
+		return cookieTLS
+	}
+	return cookiePlain
+}
+
+// seal returns the value of a cookie.
+func (g *Gateway) seal(c claims) (string, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(g.Keys.Seal(seal.AppEntry, text)), nil
+}
+
+// unseal returns the claims of a cookie's value for a target.
+func (g *Gateway) unseal(value string, t app.Target) (c claims, ok bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil {
+		return c, false
+	}
+	text, err := g.Keys.Open(seal.AppEntry, raw)
+	if err != nil || json.Unmarshal(text, &c) != nil {
+		return c, false
+	}
+	return c, c.Target == t && c.Expires.After(clock.Now())
+}
+
+// entryOf returns the entry of a request to an app: by the cookie of the app, or by an access token.
+// A cookie that was made for another app or login counts as none.
+func (g *Gateway) entryOf(r *http.Request, at location) (*entry, error) {
+	if secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && auth.IsToken(secret) {
+		sum := sha256.Sum256([]byte(secret))
+		return g.enter(r, at, string(sum[:]), func(ctx context.Context) (*viewer.Viewer, error) {
+			v, err := g.Auth.Bearer(ctx, "Bearer "+secret)
+			if err == nil {
+				err = g.record(viewer.With(ctx, v), at.target)
+			}
+			return v, err
+		})
+	}
+	tried := 0
+	for _, c := range r.Cookies() {
+		if c.Name != g.cookieName(at.mode.secure) {
+			continue
+		}
+		if tried++; tried > maxCookies {
+			break
+		}
+		if said, ok := g.unseal(c.Value, at.target); ok {
+			return g.enter(r, at, c.Value, func(ctx context.Context) (*viewer.Viewer, error) {
+				v, err := g.Auth.Holder(ctx, said.Credential)
+				if err == nil && v.User != said.User {
+					err = problem.Unauthenticated("the login belongs to another user")
+				}
+				return v, err
+			})
+		}
+	}
+	return nil, problem.Unauthenticated("open the app from its session")
+}
+
+// enter returns the live entry of a secret, or makes one.
+func (g *Gateway) enter(r *http.Request, at location, secret string, find func(context.Context) (*viewer.Viewer, error)) (*entry, error) {
+	ctx := g.Auth.Addressed(r).Context()
+	key := at.target.Label() + "|" + auth.AddressFrom(ctx).String() + "|" + secret
+	g.entries.mu.Lock()
+	e := g.entries.m[key]
+	full := len(g.entries.m) >= maxEntries
+	g.entries.mu.Unlock()
+	if e != nil && e.ctx.Err() == nil {
+		e.used.Store(clock.Now().Unix())
+		return e, nil
+	}
+	if full {
+		return nil, problem.Unavailable("too many apps are open at this gateway").RetryAfter(recheckAll)
+	}
+	v, err := find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	place, err := g.Apps.Admit(ctx, v, auth.AddressFrom(ctx), at.target)
+	if err != nil {
+		return nil, err
+	}
+	return g.keep(ctx, key, v, place), nil
+}
+
+// keep stores a new entry and watches its credential.
+func (g *Gateway) keep(ctx context.Context, key string, v *viewer.Viewer, place *app.Place) *entry {
+	g.mu.Lock()
+	base := g.base
+	g.mu.Unlock()
+	if base == nil {
+		base = context.Background()
+	}
+	e := &entry{viewer: v, from: context.WithoutCancel(ctx), target: place.Target, place: place}
+	e.ctx, e.end = context.WithCancel(base)
+	e.used.Store(clock.Now().Unix())
+	watched, stop := context.WithCancel(e.from)
+	gone := g.Auth.Watch(watched, v)
+	g.entries.mu.Lock()
+	g.entries.m[key] = e
+	g.entries.mu.Unlock()
+	g.serves.Go(func() {
+		defer stop()
+		select {
+		case <-gone:
+			e.end()
+		case <-e.ctx.Done():
+		}
+		g.entries.mu.Lock()
+		defer g.entries.mu.Unlock()
+		if g.entries.m[key] == e {
+			delete(g.entries.m, key)
+		}
+	})
+	return e
+}
+
+// record writes who entered an app into the audit log; without it, they do not enter.
+func (g *Gateway) record(ctx context.Context, t app.Target) error {
+	err := g.Audit.Require(ctx, audit.Entry{Action: "enterApp", Entity: access.Session, ID: t.Session, Message: t.App})
+	if err != nil {
+		return problem.Unavailable("the audit log cannot be written").RetryAfter(time.Second).Because(err)
+	}
+	return nil
+}
+
+// watch ends entries whose session or right has ended: at once by events, and in any case every few
+// seconds. It forgets those that are not used.
+func (g *Gateway) watch(ctx context.Context) {
+	events := g.Bus.Subscribe(ctx, event.Session)
+	tick := time.NewTicker(recheckAll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			if e.Topic != event.Session { // events were lost
+				g.recheck(ctx, uuid.Nil)
+				continue
+			}
+			if e.By != event.BySamples && e.By != event.ByReasons {
+				g.recheck(ctx, e.ID)
+			}
+		case <-tick.C:
+			g.recheck(ctx, uuid.Nil)
+			g.starts.sweep()
+		}
+	}
+}
+
+// recheck compares the entries of a session, or all, with the rights of their viewers. If the database
+// cannot be reached, they stay.
+func (g *Gateway) recheck(ctx context.Context, session uuid.UUID) {
+	ctx, cancel := context.WithTimeout(ctx, recheckMax)
+	defer cancel()
+	g.entries.mu.Lock()
+	var list []*entry
+	idle := clock.Now().Add(-entryIdle).Unix()
+	for _, e := range g.entries.m {
+		if e.open.Load() == 0 && e.used.Load() < idle {
+			e.end()
+			continue
+		}
+		if session == uuid.Nil || e.target.Session == session {
+			list = append(list, e)
+		}
+	}
+	g.entries.mu.Unlock()
+	for _, e := range list {
+		place, err := g.Apps.Admit(ctx, e.viewer, auth.AddressFrom(e.from), e.target)
+		if err != nil {
+			if denied(err) {
+				e.end()
+			} else if ctx.Err() == nil {
+				g.log.WarnContext(ctx, "check the entry of an app", "session", e.target.Session, "error", err)
+			}
+			continue
+		}
+		e.mu.Lock()
+		moved := !place.Running()
+		e.place = place
+		if moved {
+			e.up = nil
+		}
+		e.mu.Unlock()
+		if moved && e.open.Load() > 0 && place.Over() {
+			e.end()
+		}
+	}
+}
+
+// denied reports whether an error says that the viewer must leave, and not that this is unknown.
+func denied(err error) bool {
+	p, _ := problem.From(err)
+	return p.Code == problem.CodeNotFound || p.Code == problem.CodePermissionDenied || p.Code == problem.CodeUnauthenticated
+}

@@ -1,0 +1,338 @@
+// Package gateway is the role that opens apps of sessions in the browser, and the place of other
+// doors into sessions such as SSH. It connects to the stores as a manager does, and agents open
+// tunnels to it, but it never leads, schedules or answers the API. Gateways have no state, so any
+// number of them can run. cmd/berthd starts it.
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/cluster"
+	"github.com/berthhq/berth/internal/discovery"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/opsserver"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/app"
+	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/enrolment"
+	"github.com/berthhq/berth/manager/idle"
+	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// Config is the configuration of one gateway.
+type Config struct {
+	// Stores are the stores and secrets of the cluster; the gateway closes them.
+	Stores *manager.Stores
+	// Cluster accepts tunnels of agents.
+	Cluster net.Listener
+	// ClusterAddress is the address of Cluster for agents; "": the listener's.
+	ClusterAddress string
+	// HTTP serves apps on hosts of their own; nil if another role of the process calls Before.
+	HTTP net.Listener
+	// AppsURL is the URL of apps for browsers, with * for their label: https://*.apps.example.org.
+	// "": no sub-domain mode.
+	AppsURL string
+	// Paths serves apps below paths of one host; nil: no path mode.
+	Paths net.Listener
+	// PathsURL is the URL of Paths for browsers. Its host must not be that of the API or of AppsURL.
+	PathsURL string
+	// PageURL is the URL of the page, where people log in.
+	PageURL string
+	// Certificate and Key are PEM files for HTTP and Paths; "": plain HTTP.
+	Certificate, Key string
+	// TrustedProxies are networks whose X-Forwarded-For and X-Forwarded-Proto are trusted.
+	TrustedProxies []netip.Prefix
+	// Doors are other ways into sessions, such as SSH, which run beside the apps.
+	Doors []NewDoor
+
+	Registry prometheus.Registerer
+	Logger   *slog.Logger
+}
+
+// Door is another way into sessions that a gateway serves until ctx ends.
+type Door interface {
+	Run(ctx context.Context) error
+}
+
+// NewDoor makes a door with the parts of the gateway.
+type NewDoor func(p Parts) (Door, error)
+
+// Parts are the services of a gateway that a door needs: Auth finds and watches credentials, Agents
+// reaches the machine of a kernel, Idle counts use, and Audit records who entered.
+type Parts struct {
+	Client *ent.Client
+	Bus    *event.Bus
+	Keys   *seal.Ring
+	Auth   *auth.Service
+	Apps   *app.Service
+	Idle   *idle.Service
+	Audit  *audit.Service
+	Agents app.Agents
+	Logger *slog.Logger
+}
+
+// Gateway is one replica. New creates one.
+type Gateway struct {
+	Parts
+	cfg     Config
+	id      string
+	etcd    *clientv3.Client
+	hub     *cluster.Hub
+	log     *slog.Logger
+	doors   []Door
+	modes   []mode
+	proxy   *httputil.ReverseProxy
+	entries entries
+	starts  starts
+	places  store.Limit
+	meter   *meter
+	// visit counts a connection as use of a session while data moves, until leave is called.
+	visit func(ctx context.Context, session uuid.UUID) (moved, leave func())
+
+	mu     sync.Mutex
+	base   context.Context // of Run: entries and connections to kernels end with it
+	serves sync.WaitGroup
+}
+
+// New wires the parts.
+func New(cfg Config) (*Gateway, error) {
+	s := cfg.Stores
+	g := &Gateway{cfg: cfg, id: uuid.NewString(), etcd: s.Etcd, log: cfg.Logger, meter: newMeter(cfg.Registry)}
+	g.entries.m, g.starts.m = map[string]*entry{}, map[string]*start{}
+	bus := event.New(s.Redis, cfg.Logger)
+	g.Parts = Parts{
+		Client: s.Client, Bus: bus, Keys: s.Keys, Agents: reach{g}, Logger: cfg.Logger,
+		Auth:  auth.New(auth.Config{Client: s.Client, Bus: bus, Redis: s.Redis, Keys: s.Keys, TrustedProxies: cfg.TrustedProxies, PublicURL: cfg.PageURL, Logger: cfg.Logger}),
+		Idle:  idle.New(idle.Config{Client: s.Client, Bus: bus, Redis: s.Redis, Logger: cfg.Logger}),
+		Audit: audit.New(s.Client, cfg.Logger),
+	}
+	g.visit = func(ctx context.Context, session uuid.UUID) (moved, leave func()) {
+		v := g.Idle.Enter(ctx, session, false)
+		return v.Moved, v.Leave
+	}
+	var err error
+	g.Apps, err = app.New(app.Config{
+		Client: s.Client, Bus: bus, Redis: s.Redis, Keys: s.Keys, Agents: g.Agents, Logger: cfg.Logger,
+		Gateways: func() []app.Gateway { return []app.Gateway{g.announcement()} },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if g.modes, err = modesOf(cfg); err != nil {
+		return nil, err
+	}
+	joins := enrolment.New(s.Client, bus)
+	g.hub = cluster.NewHub(cluster.HubConfig{
+		CA: s.CA, Join: joins.Join, Admit: admitAgents(joins.Admit), Managers: g.managers,
+		OnPeer: func(ctx context.Context, _ *cluster.Peer) { <-ctx.Done() }, Logger: cfg.Logger,
+	})
+	g.proxy = g.newProxy()
+	for _, make := range cfg.Doors {
+		d, err := make(g.Parts)
+		if err != nil {
+			return nil, err
+		}
+		g.doors = append(g.doors, d)
+	}
+	return g, nil
+}
+
+// admitAgents refuses other nodes: storage proxies call the managers, which a gateway cannot answer.
+func admitAgents(admit func(ctx context.Context, role, name, enrolment string) error) func(context.Context, string, string, string) error {
+	return func(ctx context.Context, role, name, enrolment string) error {
+		if role != cluster.RoleAgent {
+			return problem.Forbidden("a gateway accepts only agents")
+		}
+		return admit(ctx, role, name, enrolment)
+	}
+}
+
+// reach finds agents among the tunnels of a gateway.
+type reach struct{ g *Gateway }
+
+// RPC implements app.Agents.
+func (r reach) RPC(agent string) (agentpb.AgentClient, error) {
+	p, ok := r.g.hub.Peer(cluster.RoleAgent, agent)
+	if !ok {
+		return nil, problem.Unavailable("machine %s is not connected to this gateway", agent)
+	}
+	return agentpb.NewAgentClient(p.Conn), nil
+}
+
+// announcement is what the gateway publishes about itself.
+func (g *Gateway) announcement() app.Gateway {
+	a := app.Gateway{Address: g.cfg.ClusterAddress, Apps: g.cfg.AppsURL, Paths: strings.TrimSuffix(g.cfg.PathsURL, "/")}
+	if a.Address == "" {
+		a.Address = g.cfg.Cluster.Addr().String()
+	}
+	return a
+}
+
+// managers returns the addresses of the live managers, for agents.
+func (g *Gateway) managers() []string {
+	ctx, cancel := context.WithTimeout(context.Background(), listTime)
+	defer cancel()
+	found, err := discovery.List(ctx, g.etcd, leader.ManagersKey)
+	if err != nil {
+		g.log.Warn("list managers", "error", err)
+	}
+	list := []string{}
+	for _, address := range found {
+		list = append(list, address)
+	}
+	return list
+}
+
+// Run serves until ctx ends.
+func (g *Gateway) Run(ctx context.Context) error {
+	defer g.cfg.Stores.Close()
+	defer g.serves.Wait()
+	eg, ctx := errgroup.WithContext(ctx)
+	g.mu.Lock()
+	g.base = ctx
+	g.mu.Unlock()
+	said, err := json.Marshal(g.announcement())
+	if err != nil {
+		return err
+	}
+	eg.Go(func() error { g.Bus.Run(ctx); return nil })
+	eg.Go(func() error { return g.hub.Serve(ctx, g.cfg.Cluster) })
+	eg.Go(func() error { return g.Auth.Run(ctx) })
+	eg.Go(func() error { g.Idle.Watch(ctx); return nil })
+	eg.Go(func() error { g.watch(ctx); return nil })
+	eg.Go(func() error { _ = discovery.Announce(ctx, g.etcd, app.GatewaysKey, g.id, string(said)); return nil })
+	for _, l := range []net.Listener{g.cfg.HTTP, g.cfg.Paths} {
+		if l != nil {
+			eg.Go(func() error { return g.serveHTTP(ctx, l) })
+		}
+	}
+	for _, d := range g.doors {
+		eg.Go(func() error { return d.Run(ctx) })
+	}
+	if err := eg.Wait(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// serveHTTP serves one listener until ctx ends. HTTP/2 is spoken with TLS, and without it to a proxy
+// that knows of it.
+func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	srv := &http.Server{
+		Handler: g, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, Protocols: protocols,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	done := make(chan error, 1)
+	go func() {
+		if g.cfg.Certificate != "" {
+			done <- srv.ServeTLS(l, g.cfg.Certificate, g.cfg.Key)
+			return
+		}
+		done <- srv.Serve(l)
+	}()
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve apps: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		_ = srv.Close() // open streams do not end by themselves
+	}
+	<-done
+	return nil
+}
+
+// Before serves requests for hosts of apps, and passes the others to next.
+func (g *Gateway) Before(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, m := range g.modes {
+			if m.domain != "" && m.owns(r.Host) {
+				g.ServeHTTP(w, r)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// mode is how apps appear to browsers: on a host of their own below domain, or below paths of host.
+type mode struct {
+	domain string // ".apps.example.org"; "": path mode
+	host   string // with the port
+	secure bool
+}
+
+func modesOf(cfg Config) (list []mode, err error) {
+	if cfg.AppsURL != "" {
+		u, err := url.Parse(strings.Replace(cfg.AppsURL, "*", "x", 1))
+		if err != nil || u.Host == "" || !strings.HasPrefix(u.Host, "x.") || !strings.Contains(cfg.AppsURL, "*") {
+			return nil, fmt.Errorf("the URL of apps %q does not have the form https://*.apps.example.org", cfg.AppsURL)
+		}
+		list = append(list, mode{domain: strings.ToLower(strings.TrimPrefix(u.Hostname(), "x")), secure: u.Scheme == "https"})
+	}
+	if cfg.PathsURL != "" {
+		u, err := url.Parse(cfg.PathsURL)
+		if err != nil || u.Host == "" {
+			return nil, fmt.Errorf("the URL of paths %q does not have the form https://apps.example.org", cfg.PathsURL)
+		}
+		list = append(list, mode{host: strings.ToLower(u.Host), secure: u.Scheme == "https"})
+	}
+	if len(list) == 0 {
+		return nil, errors.New("a gateway needs a URL for apps, or for paths")
+	}
+	return list, nil
+}
+
+// owns reports whether a host is below the domain of sub-domain mode.
+func (m mode) owns(host string) bool {
+	return strings.HasSuffix(strings.ToLower(hostname(host)), m.domain)
+}
+
+// hostname removes the port and a final dot.
+func hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.TrimSuffix(host, ".")
+}
+
+// Checks are the connections without which the gateway cannot serve, for /readyz.
+func (g *Gateway) Checks() []opsserver.Check {
+	s := g.cfg.Stores
+	return []opsserver.Check{
+		{Name: "postgresql", Probe: s.Trail.PingContext},
+		{Name: "redis", Probe: func(ctx context.Context) error { return s.Redis.Ping(ctx).Err() }}, // it keeps tickets
+		{Name: "etcd", Probe: func(ctx context.Context) error {
+			_, err := s.Etcd.Get(ctx, "/berth/leader")
+			return err
+		}},
+	}
+}

@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/berthhq/berth/manager/app"
+)
+
+// location is where a request points: an app, below a prefix.
+type location struct {
+	mode   mode
+	target app.Target
+	prefix string // "/" on a host of its own, otherwise "/apps/LABEL/"
+	path   string // of the request below the prefix, with a slash at its begin
+}
+
+// locate returns the location of a request. Only hosts that browsers are sent to are accepted, so that
+// another name that resolves to the gateway opens nothing. slash reports whether only the slash after
+// the label is missing.
+func (g *Gateway) locate(r *http.Request) (at location, slash, ok bool) {
+	for _, m := range g.modes {
+		if m.domain != "" && m.owns(r.Host) {
+			label := strings.TrimSuffix(strings.ToLower(hostname(r.Host)), m.domain)
+			t, ok := app.ParseLabel(label)
+			return location{mode: m, target: t, prefix: "/", path: r.URL.Path}, false, ok
+		}
+		if m.domain == "" && strings.EqualFold(r.Host, m.host) {
+			rest, below := strings.CutPrefix(r.URL.Path, app.PathPrefix)
+			label, path, slashed := strings.Cut(rest, "/")
+			t, ok := app.ParseLabel(label)
+			return location{mode: m, target: t, prefix: app.PathPrefix + label + "/", path: "/" + path}, !slashed, ok && below
+		}
+	}
+	return at, false, false
+}
+
+// origin is the origin of pages of the app.
+func (at location) origin(r *http.Request) string {
+	if at.mode.secure {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// trespass reports why a request that a page of another origin makes is refused, or "". Sibling hosts
+// are the same site to browsers, so these send the cookie of an app with requests of other apps.
+func (at location) trespass(r *http.Request) string {
+	h := r.Header
+	if o := h.Get("Origin"); o != "" && !sameOrigin(o, at.origin(r)) {
+		return "the request comes from a page of another origin"
+	}
+	navigation := h.Get("Sec-Fetch-Mode") == "navigate" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	switch site := h.Get("Sec-Fetch-Site"); {
+	case site != "same-site" && site != "cross-site":
+	case !navigation:
+		return "the request comes from a page of another origin"
+	case h.Get("Sec-Fetch-Dest") != "document":
+		return "an app cannot be embedded in a page of another origin"
+	}
+	if at.mode.domain == "" && h.Get("Service-Worker") != "" {
+		return "apps below a common origin cannot register service workers"
+	}
+	return ""
+}
+
+func sameOrigin(a, b string) bool {
+	x, err := url.Parse(a)
+	if err != nil {
+		return false
+	}
+	y, err := url.Parse(b)
+	return err == nil && x.Scheme == y.Scheme && strings.EqualFold(x.Host, y.Host)
+}
+
+// navigates reports whether a person waits for a page, and not a program for an answer.
+func navigates(r *http.Request) bool {
+	if r.Method != http.MethodGet || r.Header.Get("Upgrade") != "" {
+		return false
+	}
+	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" {
+		return mode == "navigate"
+	}
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
+}

@@ -1,0 +1,253 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/signature"
+	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/portconn"
+)
+
+type (
+	upstreamKey struct{}
+	passageKey  struct{}
+)
+
+// passage is what the proxy knows of a request.
+type passage struct {
+	at     location
+	e      *entry
+	up     *upstream
+	secure bool
+	asked  string // the protocol that the client wants to upgrade to
+}
+
+func addressOf(ctx context.Context) netip.Addr { return auth.AddressFrom(ctx) }
+
+// forward sends a request to the app and the answer back.
+func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, at location, e *entry, up *upstream) {
+	p := &passage{at: at, e: e, up: up, secure: at.mode.secure, asked: r.Header.Get("Upgrade")}
+	ctx := context.WithValue(context.WithValue(r.Context(), upstreamKey{}, up), passageKey{}, p)
+	g.proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// transports speak HTTP/1.1 to apps, and HTTP/2 for gRPC.
+type transports struct{ plain, grpc *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		return t.grpc.RoundTrip(r)
+	}
+	return t.plain.RoundTrip(r)
+}
+
+const (
+	idleConns    = 32 // to one app
+	idleConnTime = 30 * time.Second
+)
+
+func (g *Gateway) newProxy() *httputil.ReverseProxy {
+	plain := &http.Transport{
+		DialContext: g.dial, DisableCompression: true, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleConnTime, ForceAttemptHTTP2: false,
+		MaxResponseHeaderBytes: 1 << 20, ExpectContinueTimeout: time.Second,
+	}
+	two := &http.Protocols{}
+	two.SetUnencryptedHTTP2(true)
+	grpc := &http.Transport{DialContext: g.dial, DisableCompression: true, IdleConnTimeout: idleConnTime, Protocols: two}
+	return &httputil.ReverseProxy{
+		Rewrite: g.rewrite, Transport: transports{plain, grpc}, FlushInterval: -1, BufferPool: buffers{},
+		ModifyResponse: filter, ErrorHandler: g.broken, ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// rewrite turns the request of a browser into that for the app: without our credentials and without
+// what the client says about proxies.
+func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
+	p := pr.In.Context().Value(passageKey{}).(*passage)
+	out := pr.Out
+	out.URL.Scheme, out.URL.Host = "http", net.JoinHostPort(p.up.kernel.String(), strconv.Itoa(p.up.port))
+	out.Host = pr.In.Host
+	// The query goes through as it is: an app may read ";" otherwise than we do.
+	out.URL.RawQuery = pr.In.URL.RawQuery
+	if p.at.prefix != "/" && !p.up.prefix {
+		out.URL.Path = p.at.path
+		out.URL.RawPath = below(pr.In.URL.EscapedPath(), p.at.prefix)
+	}
+	h := out.Header
+	for name := range h {
+		if strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Berth-") {
+			delete(h, name)
+		}
+	}
+	h.Del("Forwarded")
+	h.Del("X-Real-Ip")
+	if secret, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && auth.IsToken(secret) || signature.Signed(pr.In.Header) {
+		for _, name := range []string{"Authorization", "Signature", "Signature-Input"} {
+			h.Del(name)
+		}
+	}
+	stripCookies(h)
+	h.Set("X-Forwarded-Host", pr.In.Host)
+	h.Set("X-Forwarded-Proto", strings.TrimSuffix(p.at.origin(pr.In), "://"+pr.In.Host))
+	if a := addressOf(pr.In.Context()); a.IsValid() {
+		h.Set("X-Forwarded-For", a.String())
+	}
+	if p.at.prefix != "/" {
+		h.Set("X-Forwarded-Prefix", strings.TrimSuffix(p.at.prefix, "/"))
+	}
+}
+
+// below removes a prefix that ends with a slash, but not the slash.
+func below(path, prefix string) string {
+	return "/" + strings.TrimPrefix(path, prefix)
+}
+
+// ours reports whether a cookie is one of Berth's, of the page or of an app.
+func ours(name string) bool {
+	return strings.HasPrefix(name, "__Host-berth") || name == "berth" || strings.HasPrefix(name, "berth-")
+}
+
+// stripCookies removes our cookies, and leaves the others as they are.
+func stripCookies(h http.Header) {
+	lines := h.Values("Cookie")
+	h.Del("Cookie")
+	for _, line := range lines {
+		var kept []string
+		for part := range strings.SplitSeq(line, ";") {
+			name, _, _ := strings.Cut(strings.TrimSpace(part), "=")
+			if part = strings.TrimSpace(part); part != "" && !ours(strings.TrimSpace(name)) {
+				kept = append(kept, part)
+			}
+		}
+		if len(kept) > 0 {
+			h.Add("Cookie", strings.Join(kept, "; "))
+		}
+	}
+}
+
+// refusedHeaders of answers act on more than the app: on other hosts, on the port, or on the data of
+// the browser.
+var refusedHeaders = []string{"Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc", "Service-Worker-Allowed", "Public-Key-Pins", "Report-To", "Nel", "Origin-Agent-Cluster"}
+
+// errUnasked is the error of a program that switches protocols without being asked.
+var errUnasked = errors.New("the app answered 101 to a request without an upgrade")
+
+// filter removes from an answer what an app must not decide.
+func filter(resp *http.Response) error {
+	p := resp.Request.Context().Value(passageKey{}).(*passage)
+	if resp.StatusCode == http.StatusSwitchingProtocols && (p.asked == "" || resp.Header.Get("Upgrade") == "") {
+		return errUnasked
+	}
+	for _, name := range refusedHeaders {
+		resp.Header.Del(name)
+	}
+	cookies := resp.Header.Values("Set-Cookie")
+	resp.Header.Del("Set-Cookie")
+	for _, c := range cookies {
+		if c, ok := confine(c, p.at.prefix); ok {
+			resp.Header.Add("Set-Cookie", c)
+		}
+	}
+	return nil
+}
+
+// confine makes a cookie of an app valid for its host only, and below its prefix. It reports false for
+// a cookie with one of our names.
+func confine(cookie, prefix string) (string, bool) {
+	parts := strings.Split(cookie, ";")
+	name, _, _ := strings.Cut(parts[0], "=")
+	if ours(strings.TrimSpace(name)) {
+		return "", false
+	}
+	kept := parts[:1]
+	path := ""
+	for _, part := range parts[1:] {
+		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch {
+		case strings.EqualFold(strings.TrimSpace(key), "domain"):
+			continue
+		case strings.EqualFold(strings.TrimSpace(key), "path"):
+			path = strings.TrimSpace(value)
+			if prefix != "/" {
+				continue
+			}
+		}
+		kept = append(kept, part)
+	}
+	if prefix != "/" {
+		if !strings.HasPrefix(path, prefix) {
+			path = prefix
+		}
+		kept = append(kept, " Path="+path)
+	}
+	return strings.Join(kept, ";"), true
+}
+
+// broken answers when the app cannot be reached, or breaks the protocol.
+func (g *Gateway) broken(w http.ResponseWriter, r *http.Request, err error) {
+	p := r.Context().Value(passageKey{}).(*passage)
+	if r.Context().Err() != nil {
+		return // the client has gone, or must go
+	}
+	p.e.setUpstream(nil)
+	if portconn.Refused(err) && (r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0) {
+		g.pass(w, r, p.at, p.e) // it has ended: start it again
+		return
+	}
+	g.log.DebugContext(r.Context(), "forward request", "session", p.up.session, "error", err)
+	g.meter.errors.Inc()
+	g.unusable(w, r, problem.Unavailable("the app closed the connection or cannot be reached").WithStatus(http.StatusBadGateway).RetryAfter(time.Second).Because(err))
+}
+
+// buffers are the copy buffers of all requests.
+type buffers struct{}
+
+const bufferSize = 32 << 10
+
+var pool = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// Get implements httputil.BufferPool.
+func (buffers) Get() []byte { return pool.Get().(*[bufferSize]byte)[:] }
+
+// Put implements httputil.BufferPool.
+func (buffers) Put(b []byte) { pool.Put((*[bufferSize]byte)(b)) }
+
+// recorder remembers the status, and supports flushing and hijacking.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the underlying writer.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }
+
+// Hijack implements http.Hijacker.
+func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(r.ResponseWriter).Hijack()
+}
+
+// ReadFrom lets the kernel copy data where it can.
+func (r *recorder) ReadFrom(src io.Reader) (int64, error) { return io.Copy(r.ResponseWriter, src) }

@@ -1,0 +1,429 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/app"
+)
+
+// node is an agent whose kernels are this process: a port of a kernel is a port of the loopback
+// interface.
+type node struct {
+	agentpb.UnimplementedAgentServer
+}
+
+// Dial implements agentpb.AgentServer.
+func (node) Dial(s grpc.BidiStreamingServer[agentpb.DialData, agentpb.DialData]) error {
+	first, err := s.Recv()
+	if err != nil {
+		return err
+	}
+	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", first.GetTarget().GetPort()))
+	if err != nil {
+		return errors.Join(err, errdefs.ErrUnavailable)
+	}
+	defer c.Close()
+	if err := s.Send(&agentpb.DialData{}); err != nil {
+		return err
+	}
+	go func() {
+		defer c.Close()
+		for {
+			m, err := s.Recv()
+			if errors.Is(err, io.EOF) {
+				_ = c.(*net.TCPConn).CloseWrite()
+				<-s.Context().Done()
+			}
+			if err != nil {
+				return
+			}
+			if _, err := c.Write(m.Data); err != nil {
+				return
+			}
+		}
+	}()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := c.Read(buf)
+		if n > 0 && s.Send(&agentpb.DialData{Data: buf[:n]}) != nil {
+			return nil
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+func reachNode(t *testing.T) agentpb.AgentClient {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	agentpb.RegisterAgentServer(srv, node{})
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(srv.Stop)
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return agentpb.NewAgentClient(conn)
+}
+
+// world is a gateway whose only visitor has entered one app.
+type world struct {
+	g      *Gateway
+	e      *entry
+	host   string // of the app
+	url    string // of the gateway
+	visits atomic.Int64
+}
+
+// newWorld starts a gateway in front of an app.
+func newWorld(t *testing.T, program http.Handler) *world {
+	t.Helper()
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	behind := httptest.NewUnstartedServer(program)
+	behind.Config.Protocols = protocols
+	behind.Start()
+	t.Cleanup(behind.Close)
+	at, err := url.Parse(behind.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(at.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newWorldAt(t, port)
+}
+
+func newWorldAt(t *testing.T, port int) *world {
+	t.Helper()
+	w := &world{}
+	target := app.Target{Session: id.New(id.Session), App: "desk"}
+	w.host = target.Label() + ".apps.test"
+	ctx, end := context.WithCancel(t.Context())
+	w.e = &entry{viewer: &viewer.Viewer{User: uuid.New()}, target: target, ctx: ctx, end: end, from: ctx}
+	w.e.up = &upstream{kernel: uuid.New(), rpc: reachNode(t), session: target.Session, port: port}
+	g := &Gateway{log: slog.New(slog.DiscardHandler), meter: newMeter(nil), base: t.Context()}
+	g.modes = []mode{{domain: ".apps.test"}, {host: "paths.test"}}
+	g.visit = func(context.Context, uuid.UUID) (moved, leave func()) {
+		w.visits.Add(1)
+		return func() {}, func() { w.visits.Add(-1) }
+	}
+	g.entries.m, g.starts.m = map[string]*entry{}, map[string]*start{}
+	g.proxy = g.newProxy()
+	w.g = g
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		at, _, ok := g.locate(r)
+		if !ok {
+			http.Error(rw, "no app", http.StatusMisdirectedRequest)
+			return
+		}
+		g.use(rw, r, at, w.e)
+	}))
+	srv.Config.Protocols = protocols
+	srv.Start()
+	t.Cleanup(srv.Close)
+	t.Cleanup(end)
+	w.url = srv.URL
+	return w
+}
+
+func (w *world) request(t *testing.T, method, path string, body io.Reader, header http.Header) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, w.url+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = w.host
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// What a browser holds for Berth, and what it says about proxies, does not reach an app; all else does.
+func TestCredentialsStayAtTheGateway(t *testing.T) {
+	got := make(chan *http.Request, 4)
+	w := newWorld(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r }))
+	w.request(t, http.MethodGet, "/lab?a=1;b=%20", nil, http.Header{
+		"Cookie":           {"theirs=1; berth=secret; __Host-berth=secret; berth-app=secret", "__Host-berth-app=secret; berth-device=x; other=\"q\""},
+		"Authorization":    {"Bearer berth_secret"},
+		"X-Forwarded-Host": {"other.apps.test"}, "X-Forwarded-For": {"6.6.6.6"}, "X-Forwarded-Prefix": {"/evil"},
+		"Forwarded": {"for=6.6.6.6"}, "X-Real-Ip": {"6.6.6.6"}, "X-Berth-Csrf": {"1"}, "X-Theirs": {"kept"},
+	})
+	r := <-got
+	for name, values := range r.Header {
+		for _, v := range values {
+			if strings.Contains(v, "secret") || strings.Contains(v, "6.6.6.6") || strings.Contains(v, "other.apps") || strings.Contains(v, "evil") {
+				t.Errorf("%s: %s reaches the app", name, v)
+			}
+		}
+	}
+	if c := r.Header.Values("Cookie"); strings.Join(c, "; ") != `theirs=1; other="q"` {
+		t.Errorf("cookies of the app: %q", c)
+	}
+	if r.Host != w.host || r.URL.RawQuery != "a=1;b=%20" || r.Header.Get("X-Theirs") != "kept" || r.Header.Get("X-Forwarded-Host") != w.host || r.Header.Get("X-Forwarded-Proto") != "http" {
+		t.Errorf("host %s, query %s, header %v", r.Host, r.URL.RawQuery, r.Header)
+	}
+	w.request(t, http.MethodGet, "/", nil, http.Header{"Authorization": {"token of-the-app"}})
+	if r := <-got; r.Header.Get("Authorization") != "token of-the-app" {
+		t.Errorf("the app's own credential became %q", r.Header.Get("Authorization"))
+	}
+}
+
+func TestAnswersOfAppsAreFiltered(t *testing.T) {
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		h := rw.Header()
+		for _, name := range refusedHeaders {
+			h.Set(name, "x")
+		}
+		h.Add("Set-Cookie", "a=1; Domain=apps.test; Path=/; Secure")
+		h.Add("Set-Cookie", "__Host-berth-app=forged; Path=/; Secure")
+		h.Add("Set-Cookie", "berth=forged; Domain=test")
+		h.Set("X-Theirs", "kept")
+	}))
+	resp := w.request(t, http.MethodGet, "/", nil, nil)
+	for _, name := range refusedHeaders {
+		if resp.Header.Get(name) != "" {
+			t.Errorf("%s passes", name)
+		}
+	}
+	if c := resp.Header.Values("Set-Cookie"); len(c) != 1 || c[0] != "a=1; Path=/; Secure" || resp.Header.Get("X-Theirs") != "kept" {
+		t.Errorf("cookies %q, header %v", c, resp.Header)
+	}
+	if c, ok := confine("a=1; Path=/", "/apps/x/"); !ok || c != "a=1; Path=/apps/x/" {
+		t.Errorf("in path mode: %q", c)
+	}
+	if c, _ := confine("a=1; path=/apps/x/lab", "/apps/x/"); c != "a=1; Path=/apps/x/lab" {
+		t.Errorf("in path mode, below the prefix: %q", c)
+	}
+}
+
+// A program that switches protocols without being asked cannot talk to the browser in raw bytes.
+func TestUnaskedSwitchOfProtocols(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\nHTTP/1.1 200 OK\r\nSet-Cookie: berth=forged\r\n\r\n")
+				}
+			}()
+		}
+	}()
+	w := newWorldAt(t, l.Addr().(*net.TCPAddr).Port)
+	resp := w.request(t, http.MethodGet, "/", nil, nil)
+	if resp.StatusCode != http.StatusBadGateway {
+		t.Errorf("answer %s", resp.Status)
+	}
+}
+
+// Two lengths of one body, and folded headers, are one request to the app.
+func TestSmuggledRequests(t *testing.T) {
+	var seen atomic.Int64
+	w := newWorld(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen.Add(1)
+		if r.URL.Path == "/smuggled" {
+			t.Error("the app got a request inside of a request")
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	for name, raw := range map[string]string{
+		"CL and TE":         "POST /a HTTP/1.1\r\nHost: %s\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
+		"two lengths":       "POST /a HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nContent-Length: 40\r\nConnection: close\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
+		"obscure encoding":  "POST /a HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: \x0bchunked\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc",
+		"space before name": "GET /a HTTP/1.1\r\nHost: %s\r\nX : y\r\nConnection: close\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			before := seen.Load()
+			if _, err := fmt.Fprintf(c, raw, w.host); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, c); err != nil {
+				t.Logf("connection: %v", err)
+			}
+			if n := seen.Load() - before; n > 1 {
+				t.Errorf("the app got %d requests", n)
+			}
+		})
+	}
+}
+
+func TestEventsAndUploadsAreStreamed(t *testing.T) {
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		// Each line of the upload is answered before the next one is sent.
+		_ = http.NewResponseController(rw).EnableFullDuplex()
+		rw.Header().Set("Content-Type", "text/event-stream")
+		lines := bufio.NewScanner(r.Body)
+		for lines.Scan() {
+			fmt.Fprintf(rw, "data: %s\n\n", lines.Text())
+			_ = http.NewResponseController(rw).Flush()
+		}
+	}))
+	reader, writer := io.Pipe()
+	go func() { _, _ = io.WriteString(writer, "first\n") }()
+	resp := w.request(t, http.MethodPost, "/", reader, nil)
+	answer := bufio.NewReader(resp.Body)
+	for _, line := range []string{"first", "second"} {
+		if line == "second" {
+			if _, err := io.WriteString(writer, "second\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := answer.ReadString('\n'); err != nil || got != "data: "+line+"\n" {
+			t.Fatalf("%q, %v", got, err)
+		}
+		if _, err := answer.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writer.Close()
+}
+
+func socket(t *testing.T, w *world, options *websocket.DialOptions) *websocket.Conn {
+	t.Helper()
+	options.Host = w.host
+	c, _, err := websocket.Dial(t.Context(), w.url+"/socket", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.CloseNow() })
+	return c
+}
+
+func echo(t *testing.T, headers chan<- http.Header) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		headers <- r.Header
+		c, err := websocket.Accept(rw, r, &websocket.AcceptOptions{Subprotocols: []string{"notes"}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.CloseNow()
+		for {
+			kind, data, err := c.Read(r.Context())
+			if err != nil || c.Write(r.Context(), kind, data) != nil {
+				return
+			}
+		}
+	})
+}
+
+func TestWebSocketKeepsItsHeaders(t *testing.T) {
+	headers := make(chan http.Header, 1)
+	w := newWorld(t, echo(t, headers))
+	c := socket(t, w, &websocket.DialOptions{
+		Subprotocols: []string{"notes"},
+		HTTPHeader:   http.Header{"Origin": {"http://" + w.host}, "Cookie": {"theirs=1; berth-app=secret"}, "Authorization": {"token x"}, "User-Agent": {"test"}},
+	})
+	h := <-headers
+	if c.Subprotocol() != "notes" || h.Get("Origin") != "http://"+w.host || h.Get("Cookie") != "theirs=1" || h.Get("Authorization") != "token x" || h.Get("User-Agent") != "test" {
+		t.Errorf("protocol %q, header %v", c.Subprotocol(), h)
+	}
+	if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := c.Read(t.Context()); err != nil || string(got) != "hello" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// The end of an entry ends its open connections, and the connection to the kernel counts no longer.
+func TestEndOfAnEntryClosesItsWebSockets(t *testing.T) {
+	w := newWorld(t, echo(t, make(chan http.Header, 1)))
+	c := socket(t, w, &websocket.DialOptions{})
+	if w.visits.Load() != 1 {
+		t.Errorf("%d connections count as use", w.visits.Load())
+	}
+	w.e.end()
+	if _, _, err := c.Read(t.Context()); err == nil {
+		t.Error("the WebSocket stays open")
+	}
+	for end := time.Now().Add(time.Minute); w.visits.Load() != 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the connection to the kernel stays open")
+		}
+	}
+}
+
+// gRPC reaches the app as HTTP/2 with its trailers.
+func TestGRPCReachesTheApp(t *testing.T) {
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Trailer", "Grpc-Status")
+		rw.Header().Set("Content-Type", "application/grpc")
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(rw, "%d %s", r.ProtoMajor, body)
+		rw.Header().Set("Grpc-Status", "0")
+	}))
+	two := &http.Protocols{}
+	two.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: two}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/x.Y/Z", strings.NewReader("call"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = w.host
+	r.Header.Set("Content-Type", "application/grpc")
+	r.Header.Set("Te", "trailers")
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || string(body) != "2 call" || resp.Trailer.Get("Grpc-Status") != "0" {
+		t.Errorf("%s, trailer %v, %v", body, resp.Trailer, err)
+	}
+}

@@ -1,0 +1,310 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/app"
+	"github.com/berthhq/berth/manager/portconn"
+)
+
+const (
+	startTime   = 3 * time.Minute        // for an app to listen; large notebooks take half a minute
+	sessionTime = 10 * time.Minute       // for a session to run; the wait page begins again
+	pageHold    = 300 * time.Millisecond // before a person sees the wait page
+	callHold    = time.Minute            // before a program gets an error
+	awaitTime   = 20 * time.Second       // of one question of the wait page
+	failedFor   = 3 * time.Second        // a failure is shown before the next request tries again
+	firstLook   = 20 * time.Millisecond
+	lastLook    = 250 * time.Millisecond
+	stateEvery  = time.Second
+	tailBytes   = 4 << 10
+)
+
+// upstream is the port of a kernel that an app listens on.
+type upstream struct {
+	kernel  uuid.UUID
+	rpc     agentpb.AgentClient
+	session uuid.UUID
+	port    int
+	prefix  bool // the app itself knows the prefix of path mode
+}
+
+// failure is why an app cannot be used, for people.
+type failure struct {
+	Title, Reason string
+	Log           string // the last output of the program
+	gone          bool   // trying again is useless
+}
+
+func (f *failure) Error() string { return f.Title + ": " + f.Reason }
+
+// start is the way of an app to its port, which all requests for it wait for.
+type start struct {
+	done chan struct{}
+	up   *upstream
+	err  error
+	at   time.Time // of the end
+
+	mu      sync.Mutex
+	stage   string
+	changed chan struct{} // closed when the stage changes
+}
+
+type starts struct {
+	mu sync.Mutex
+	m  map[string]*start
+}
+
+func (s *start) say(stage string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stage != s.stage {
+		s.stage = stage
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}
+}
+
+func (s *start) said() (stage string, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stage, s.changed
+}
+
+func (s *start) over() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// sweep forgets what has ended.
+func (s *starts) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, x := range s.m {
+		if x.over() && time.Since(x.at) > failedFor {
+			delete(s.m, key)
+		}
+	}
+}
+
+// begin returns the start of an app that is under way or has just failed, or begins one.
+func (g *Gateway) begin(e *entry, at location) *start {
+	key := at.target.Label()
+	g.starts.mu.Lock()
+	defer g.starts.mu.Unlock()
+	if x := g.starts.m[key]; x != nil && (!x.over() || x.err != nil && time.Since(x.at) < failedFor) {
+		return x
+	}
+	x := &start{done: make(chan struct{}), changed: make(chan struct{}), stage: "Looking for the app"}
+	g.starts.m[key] = x
+	g.mu.Lock()
+	base := g.base
+	g.mu.Unlock()
+	g.serves.Go(func() {
+		x.up, x.err = g.bring(base, e, at, x)
+		x.at = time.Now()
+		result := "ok"
+		if x.err != nil {
+			result = "failed"
+		}
+		g.meter.starts.WithLabelValues(result).Inc()
+		close(x.done)
+	})
+	return x
+}
+
+// bring waits for the session, starts the app if necessary, and waits until it listens.
+func (g *Gateway) bring(ctx context.Context, e *entry, at location, x *start) (*upstream, error) {
+	place, err := g.running(ctx, e, x)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	x.say("Looking for the app")
+	kernel, rpc, err := g.Apps.Reach(ctx, place.Target.Session, place.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	d, err := g.Apps.Define(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	up := &upstream{kernel: kernel, rpc: rpc, session: place.Target.Session, port: d.Port, prefix: d.KnowsPrefix()}
+	err = g.try(ctx, up)
+	if err == nil {
+		return up, nil
+	}
+	if !portconn.Refused(err) {
+		return nil, err
+	}
+	if !d.Startable() {
+		return nil, &failure{Title: title(d), Reason: fmt.Sprintf("No program listens on port %d of the container. Start it in the session.", d.Port)}
+	}
+	x.say("Starting " + title(d))
+	if _, err := g.Apps.Start(ctx, rpc, kernel, d, at.prefix); err != nil {
+		return nil, err
+	}
+	return up, g.listening(ctx, up, d)
+}
+
+func title(d app.Definition) string {
+	if d.Title != "" {
+		return d.Title
+	}
+	return d.Name
+}
+
+// listening waits until a started app listens, and fails when it ends instead.
+func (g *Gateway) listening(ctx context.Context, up *upstream, d app.Definition) error {
+	look, asked := firstLook, time.Now()
+	for {
+		err := g.try(ctx, up)
+		if err == nil {
+			return nil
+		}
+		if !portconn.Refused(err) && ctx.Err() == nil {
+			return err
+		}
+		if time.Since(asked) > stateEvery {
+			asked = time.Now()
+			st, err := g.Apps.State(ctx, up.rpc, up.kernel, d.Name)
+			if err == nil && !st.Running {
+				return g.failed(up, d, fmt.Sprintf("%s does not listen on port %d: %s.", d.Command[0], d.Port, st.Reason))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return g.failed(up, d, fmt.Sprintf("%s did not listen on port %d within %s.", d.Command[0], d.Port, startTime))
+		case <-time.After(look):
+			look = min(look*3/2, lastLook)
+		}
+	}
+}
+
+func (g *Gateway) failed(up *upstream, d app.Definition, reason string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), listTime)
+	defer cancel()
+	log, err := g.Apps.Tail(ctx, up.rpc, up.kernel, d.Name, tailBytes)
+	if err != nil {
+		g.log.Warn("read the log of an app", "kernel", up.kernel, "app", d.Name, "error", err)
+	}
+	return &failure{Title: title(d), Reason: reason, Log: log}
+}
+
+// try connects to the port once.
+func (g *Gateway) try(ctx context.Context, up *upstream) error {
+	c, err := portconn.Dial(ctx, up.rpc, up.kernel, up.port)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// stages are what people see of the start of a session.
+var stages = map[lifecycle.Status]string{
+	lifecycle.Pending: "Waiting for capacity", lifecycle.Scheduled: "Preparing the machine", lifecycle.Preparing: "Pulling the image",
+	lifecycle.Prepared: "Creating the container", lifecycle.Creating: "Creating the container",
+}
+
+// running waits until the session runs.
+func (g *Gateway) running(ctx context.Context, e *entry, x *start) (*app.Place, error) {
+	end := time.Now().Add(sessionTime)
+	from, v := e.from, e.viewer
+	for {
+		place, err := g.Apps.Admit(ctx, v, addressOf(from), e.target)
+		switch {
+		case err != nil:
+			return nil, err
+		case place.Running():
+			return place, nil
+		case place.Over():
+			return nil, &failure{Title: place.Session.Name, Reason: "The session has ended.", gone: true}
+		}
+		stage, ok := stages[place.Session.Status]
+		if !ok {
+			return nil, &failure{Title: place.Session.Name, Reason: fmt.Sprintf("The session is %s.", place.Session.Status), gone: true}
+		}
+		if x.say(stage); time.Now().After(end) {
+			return nil, problem.Precondition("session %s does not run yet", place.Session.Name)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lastLook * 2):
+		}
+	}
+}
+
+// pass forwards a request to the app, after it has been started.
+func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, at location, e *entry) {
+	if up := e.upstream(); up != nil {
+		g.forward(w, r, at, e, up)
+		return
+	}
+	x := g.begin(e, at)
+	hold := callHold
+	if navigates(r) {
+		hold = pageHold
+	}
+	select {
+	case <-x.done:
+	case <-r.Context().Done():
+		return
+	case <-time.After(hold):
+		g.waiting(w, r, x)
+		return
+	}
+	if x.err != nil {
+		g.unusable(w, r, x.err)
+		return
+	}
+	e.setUpstream(x.up)
+	g.forward(w, r, at, e, x.up)
+}
+
+// conn counts the use of a session.
+type conn struct {
+	net.Conn
+	moved func()
+	leave func()
+	once  sync.Once
+}
+
+func (c *conn) Read(b []byte) (int, error)  { c.moved(); return c.Conn.Read(b) }
+func (c *conn) Write(b []byte) (int, error) { c.moved(); return c.Conn.Write(b) }
+func (c *conn) Close() error {
+	c.once.Do(c.leave)
+	return c.Conn.Close()
+}
+
+// dial opens a connection for the transport of the proxy.
+func (g *Gateway) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	up, _ := ctx.Value(upstreamKey{}).(*upstream)
+	if up == nil {
+		return nil, fmt.Errorf("dial without an app: %w", net.ErrClosed)
+	}
+	g.mu.Lock()
+	base := g.base
+	g.mu.Unlock()
+	c, err := portconn.Dial(base, up.rpc, up.kernel, up.port)
+	if err != nil {
+		return nil, err
+	}
+	moved, leave := g.visit(ctx, up.session)
+	return &conn{Conn: c, moved: moved, leave: leave}, nil
+}
