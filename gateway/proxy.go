@@ -41,6 +41,8 @@ func addressOf(ctx context.Context) netip.Addr { return auth.AddressFrom(ctx) }
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, at location, e *entry, up *upstream) {
 	p := &passage{at: at, e: e, up: up, secure: at.mode.secure, asked: r.Header.Get("Upgrade")}
 	ctx := context.WithValue(context.WithValue(r.Context(), upstreamKey{}, up), passageKey{}, p)
+	// Without it, the server would read the whole of an upload before the first byte of the answer.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	g.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 

@@ -427,3 +427,26 @@ func TestGRPCReachesTheApp(t *testing.T) {
 		t.Errorf("%s, trailer %v, %v", body, resp.Trailer, err)
 	}
 }
+
+// Below a path of a common host, a program that knows the prefix gets the whole path, and any other one
+// gets the path below it.
+func TestPathMode(t *testing.T) {
+	got := make(chan *http.Request, 1)
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Set-Cookie", "a=1; Path=/")
+		got <- r
+	}))
+	w.host = "paths.test"
+	prefix := app.PathPrefix + w.e.target.Label() + "/"
+	for knows, path := range map[bool]string{true: prefix + "lab/a%20b%2Fc", false: "/lab/a%20b%2Fc"} {
+		w.e.up.prefix = knows
+		resp := w.request(t, http.MethodGet, prefix+"lab/a%20b%2Fc?x=1", nil, nil)
+		r := <-got
+		if r.RequestURI != path+"?x=1" || r.Header.Get("X-Forwarded-Prefix") != strings.TrimSuffix(prefix, "/") {
+			t.Errorf("knows %v: %s with %q", knows, r.RequestURI, r.Header.Get("X-Forwarded-Prefix"))
+		}
+		if c := resp.Header.Get("Set-Cookie"); c != "a=1; Path="+prefix {
+			t.Errorf("cookie %q", c)
+		}
+	}
+}

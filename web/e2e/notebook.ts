@@ -44,5 +44,6 @@ await walk(
       },
     ],
   ],
-  { expected: /404|Failed to load resource/ },
+  // What the notebook itself complains about: extensions that the image lacks, and the kernel that it starts twice.
+  { expected: /nbextensions|SessionAlreadyStarting|Failed to load resource/ },
 );
