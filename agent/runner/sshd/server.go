@@ -27,7 +27,7 @@ const (
 	maxForwards    = 200       // ports and sockets that the server listens on
 	maxEnvironment = 256 << 10 // bytes of the variables that one session sends
 	maxVariables   = 1000
-	dialTimeout    = 30 * time.Second
+	dialTimeout    = 15 * time.Second
 )
 
 // Config of a server.
