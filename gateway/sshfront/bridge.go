@@ -108,7 +108,7 @@ const (
 
 // run passes data and requests on until both channels are closed.
 func (b *bridge) run(fromClient, fromKernel <-chan *ssh.Request) {
-	var input, output sync.WaitGroup
+	var input, output, errs sync.WaitGroup
 	sent := make(chan struct{})
 	input.Go(func() {
 		b.pump(b.kernel, b.client)
@@ -127,11 +127,16 @@ func (b *bridge) run(fromClient, fromKernel <-chan *ssh.Request) {
 		b.kernel.Close()
 	})
 	closed := make(chan struct{})
+	if b.session {
+		errs.Go(func() { b.pump(b.client.Stderr(), b.kernel.Stderr()) })
+	}
 	output.Go(func() {
-		b.kernelRequests(fromKernel)
-		close(closed)
+		b.pump(b.client, b.kernel)
+		errs.Wait() // one end is for both
+		b.endOutput(closed)
 	})
-	output.Go(func() { b.output(closed) })
+	b.kernelRequests(fromKernel)
+	close(closed)
 	output.Wait()
 	if b.session && !b.status && !b.hungUp.Load() {
 		_, _ = io.WriteString(b.client.Stderr(), "\r\nberth: "+b.c.reason()+"\r\n")
@@ -140,14 +145,8 @@ func (b *bridge) run(fromClient, fromKernel <-chan *ssh.Request) {
 	input.Wait()
 }
 
-// output passes the output on, and its end.
-func (b *bridge) output(closed <-chan struct{}) {
-	var both sync.WaitGroup
-	both.Go(func() { b.pump(b.client, b.kernel) })
-	if b.session {
-		both.Go(func() { b.pump(b.client.Stderr(), b.kernel.Stderr()) })
-	}
-	both.Wait()
+// endOutput passes the end of the output on: at once, or for a session when the channel stays open.
+func (b *bridge) endOutput(closed <-chan struct{}) {
 	if b.session {
 		select {
 		case <-closed:

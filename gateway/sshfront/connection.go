@@ -15,6 +15,7 @@ import (
 
 // Messages of connections that end.
 const (
+	closed  = "the connection is closed"
 	stopped = "the gateway is restarting: connect again"
 	lost    = "the connection to the session is lost: it has ended, or its machine cannot be reached"
 )
@@ -96,7 +97,12 @@ func (c *connection) enter(ctx context.Context, person Person) error {
 	c.bridges.Go(func() { c.fromKernel(channels) })
 	// The container controls this connection, so its global requests are not passed on: one of them
 	// adds host keys to the files of OpenSSH's clients.
-	c.bridges.Go(func() { ssh.DiscardRequests(requests) })
+	c.bridges.Go(func() {
+		ssh.DiscardRequests(requests)
+		if !c.ending() { // by the gateway or the client
+			c.end(c.cause(ctx))
+		}
+	})
 	return nil
 }
 
@@ -110,32 +116,43 @@ func kernelConfig() *ssh.ClientConfig {
 
 // run serves both sides until one of them, the right or the gateway ends.
 func (c *connection) run(ctx context.Context, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request) {
+	ctx, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup
 	loops.Go(func() { c.globalRequests(ctx, requests) })
-	loops.Go(func() {
-		_ = c.inner.Wait()
-		c.end(c.cause(ctx))
-	})
-	ctx, cancel := context.WithCancel(ctx)
 	loops.Go(func() { c.watch(ctx) })
-	loops.Go(func() { c.keepAlive(ctx) })
 	for n := range channels {
 		c.bridges.Go(func() { c.fromClient(ctx, n) })
 	}
+	c.end(closed)
 	cancel()
-	c.inner.Close()
 	c.bridges.Wait()
 	loops.Wait()
 }
 
-// watch ends the connection when the gateway stops or the person may have lost the right.
+// watch ends the connection when the gateway stops, the person may have lost the right, or the client
+// does not answer.
 func (c *connection) watch(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-		c.end(stopped) // no effect after a normal end
-	case <-c.entry.Ended():
-		c.end(c.cause(ctx))
+	tick := time.NewTicker(c.front.timeouts.keepAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			c.end(stopped) // no effect after a normal end
+			return
+		case <-c.entry.Ended():
+			c.end(c.cause(ctx))
+			return
+		case <-tick.C:
+			go c.probe() // ends with the answer or the connection
+		}
 	}
+}
+
+// probe closes the connection of a client that does not answer.
+func (c *connection) probe() {
+	late := time.AfterFunc(c.front.timeouts.keepAlive, func() { c.outer.Close() })
+	defer late.Stop()
+	_, _, _ = c.outer.SendRequest("keepalive@openssh.com", true, nil)
 }
 
 // cause returns why a connection to a kernel ended or must end.
@@ -169,15 +186,16 @@ func (c *connection) end(why string) {
 
 // leave counts the end of a channel. The last one of a connection that ends closes it.
 func (c *connection) leave() {
-	if c.channels.Add(-1) > 0 {
-		return
-	}
-	c.mu.Lock()
-	ended := c.why != ""
-	c.mu.Unlock()
-	if ended {
+	if c.channels.Add(-1) == 0 && c.ending() {
 		c.outer.Close()
 	}
+}
+
+// ending reports whether the end of the connection has begun.
+func (c *connection) ending() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.why != ""
 }
 
 func (c *connection) reason() string {
@@ -187,25 +205,6 @@ func (c *connection) reason() string {
 		return lost
 	}
 	return c.why
-}
-
-// keepAlive closes the connection of a client that does not answer.
-func (c *connection) keepAlive(ctx context.Context) {
-	tick := time.NewTicker(c.front.timeouts.keepAlive)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			late := time.AfterFunc(c.front.timeouts.keepAlive, func() { c.outer.Close() })
-			_, _, err := c.outer.SendRequest("keepalive@openssh.com", true, nil)
-			late.Stop()
-			if err != nil {
-				return
-			}
-		}
-	}
 }
 
 // passed are the global requests of clients that the kernel's server answers.

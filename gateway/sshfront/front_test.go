@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 // world is a gateway with a person, ann, who can enter the session "train". Its methods are the
 // accounts, the person and the entries.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	front   *Front
 	address string
 	stop    func()
@@ -149,7 +149,7 @@ type process struct {
 	cmd *exec.Cmd
 }
 
-func start(t *testing.T, command []string) (io.ReadWriteCloser, error) {
+func start(t testing.TB, command []string) (io.ReadWriteCloser, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -167,7 +167,7 @@ func start(t *testing.T, command []string) (io.ReadWriteCloser, error) {
 }
 
 // newWorld starts a gateway.
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	signer := func() (ssh.Signer, ed25519.PrivateKey) {
 		_, private, err := ed25519.GenerateKey(rand.Reader)
