@@ -129,7 +129,7 @@ func (p *person) enter(ctx context.Context, s *ent.Session, name string) (*entry
 
 // may reports whether the viewer can enter a session now.
 func may(ctx context.Context, s *ent.Session) error {
-	if err := permit.To(ctx, access.Special, s); err != nil {
+	if err := permit.To(ctx, access.Enter, s); err != nil {
 		return err
 	}
 	if s.Status != lifecycle.Running {

@@ -57,7 +57,7 @@ func (s *Service) Admit(ctx context.Context, v *viewer.Viewer, from netip.Addr, 
 		return nil, err
 	}
 	p := &Place{Target: t, Session: row}
-	if e, on, _ := permit.Of(row); v.May(access.Special, e, on) {
+	if e, on, _ := permit.Of(row); v.May(access.Enter, e, on) {
 		return p, nil
 	}
 	p.Guest = true

@@ -63,7 +63,7 @@ func (s *Service) enter(ctx context.Context, sess uuid.UUID, app string, kernel 
 	if p.Over() {
 		return nil, problem.Precondition("session %s has ended", p.Session.Name)
 	}
-	return p, permit.To(ctx, access.Special, p.Session)
+	return p, permit.To(ctx, access.Enter, p.Session)
 }
 
 // RestartApp ends an app if it runs, and starts it.

@@ -94,7 +94,7 @@ func (s *Service) list(ctx context.Context, which predicate.Session, of predicat
 	g := errgroup.Group{}
 	g.SetLimit(surveyTogether)
 	for _, row := range rows {
-		if e, on, _ := permit.Of(row); !v.May(access.Special, e, on) {
+		if e, on, _ := permit.Of(row); !v.May(access.Enter, e, on) {
 			continue
 		}
 		for _, k := range row.Edges.Kernels {
