@@ -31,8 +31,9 @@ type connection struct {
 	agent, x11 atomic.Bool // the client has asked for the forward
 	bridges    sync.WaitGroup
 
-	mu  sync.Mutex
-	why string // the reason of the end
+	ended chan struct{} // closed when the reason of the end is known
+	mu    sync.Mutex
+	why   string // the reason of the end
 }
 
 // serve serves one TCP connection.
@@ -61,7 +62,7 @@ func (f *Front) serve(ctx context.Context, raw net.Conn, from string) {
 	user = person.ID()
 	f.cfg.Metrics.login("accepted")
 	defer f.cfg.Metrics.opened()()
-	c := &connection{front: f, outer: outer}
+	c := &connection{front: f, outer: outer, ended: make(chan struct{})}
 	if err := c.enter(ctx, person); err != nil {
 		f.refuse(ctx, outer, channels, requests, err)
 		return
@@ -177,6 +178,7 @@ func (c *connection) end(why string) {
 	if !first {
 		return
 	}
+	close(c.ended)
 	c.inner.Close()
 	time.AfterFunc(c.front.timeouts.grace, func() { c.outer.Close() })
 	if c.channels.Load() == 0 {
@@ -198,12 +200,15 @@ func (c *connection) ending() bool {
 	return c.why != ""
 }
 
+// reason returns why the connection to the kernel has ended. It is known soon after the end.
 func (c *connection) reason() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.why == "" {
+	select {
+	case <-c.ended:
+	case <-time.After(c.front.timeouts.grace):
 		return lost
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.why
 }
 

@@ -215,6 +215,10 @@ func TestEnds(t *testing.T) {
 				k.Close()
 			}
 		}, "the connection to the session is lost"},
+		"the session ends": {func(w *world, kernels []io.Closer) {
+			w.revoke(false)
+			kernels[0].Close()
+		}, "your access has ended: you are not a member"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
