@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -21,6 +22,7 @@ type gatewayOptions struct {
 	stores                        manager.Config
 	postgres, redis, etcdPassword secret
 	http, paths, cluster, ops     string
+	ssh                           string
 	trusted                       []string
 	level                         string
 	asJSON                        bool
@@ -54,6 +56,7 @@ need the stores and the secrets of the managers, and agents must reach --cluster
 	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "how agents reach --cluster, when it differs")
 	f.StringVar(&o.http, "http", "127.0.0.1:8422", "address of apps that have hosts of their own")
 	f.StringVar(&cfg.AppsURL, "apps-url", "", "URL of apps for browsers with * for their name, such as https://*.apps.example.org")
+	f.StringVar(&o.ssh, "ssh", "", "address of SSH into sessions, such as :8425 (default off)")
 	f.StringVar(&o.paths, "paths", "", "address of apps below the paths of one host, where sub-domains are not possible")
 	f.StringVar(&cfg.PathsURL, "paths-url", "", "URL of --paths for browsers, on a host that serves nothing else")
 	f.StringVar(&cfg.PageURL, "public-url", "", "URL of the page for browsers, such as https://berth.example.org, where people log in")
@@ -112,6 +115,13 @@ func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err 
 		return err
 	}
 	registry := opsserver.NewRegistry(version, "gateway")
+	if o.ssh != "" {
+		l, err := net.Listen("tcp", o.ssh)
+		if err != nil {
+			return fmt.Errorf("--ssh: %w", err)
+		}
+		cfg.Doors = append(cfg.Doors, sshDoor(l, filepath.Join(o.stores.Secrets, "ssh_host_ed25519_key"), registry))
+	}
 	cfg.Registry, o.stores.Registry, o.stores.Logger = registry, registry, cfg.Logger
 	if cfg.Stores, err = manager.OpenStores(ctx, o.stores); err != nil {
 		return err
@@ -166,6 +176,12 @@ func (p *platform) openGateway(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	if p.shells, err = listenAt("ssh", p.ssh, p.dir("ssh.port")); err != nil {
+		return err
+	}
+	if p.shells != nil {
+		cfg.Doors = append(cfg.Doors, sshDoor(p.shells, filepath.Join(p.dir("secrets"), "ssh_host_ed25519_key"), p.metrics))
 	}
 	if p.gateway, err = gateway.New(cfg); err != nil {
 		cfg.Stores.Close()

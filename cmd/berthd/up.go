@@ -33,7 +33,7 @@ type upOptions struct {
 	data, listen, images, bin, email string
 	publicURL                        string
 	appsDomain, appsPaths            string
-	sftp, ops                        string
+	sftp, ssh, ops                   string
 	mock                             int
 	fixtures                         []string
 	pluginFile, volumeFile           string
@@ -67,6 +67,7 @@ unless --stop-sessions is given.`,
 	f := cmd.Flags()
 	pathFlag(cmd, &o.data, "data", "var", "directory of all state")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8420", "address of the web page and API")
+	f.StringVar(&o.ssh, "ssh", "", "address of SSH into sessions, or off (default a loopback port, printed at the start and kept)")
 	f.StringVar(&o.sftp, "sftp", "", "address of folders by SFTP, or off (default a loopback port, printed at the start and kept)")
 	f.StringVar(&o.ops, "metrics", "", "address of /metrics, /healthz and /readyz of all roles, or off (default a loopback port, printed at the start and kept)")
 	pathFlag(cmd, &o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
@@ -157,6 +158,7 @@ type platform struct {
 
 	manager    *manager.Manager
 	gateway    *gateway.Gateway // nil if disabled
+	shells     net.Listener     // of SSH, nil if disabled
 	storage    *storage.Proxy
 	agent      *agent.Agent
 	plugins    []agent.PluginConfig
@@ -339,6 +341,10 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 	if p.files != nil {
 		at := p.files.Addr().(*net.TCPAddr)
 		fmt.Printf("\n  Folders by SFTP: sftp -P %d %s@%s, the password is an access token\n  Its host key:    %s\n", at.Port, p.email, at.IP, p.storage.HostKey())
+	}
+	if p.shells != nil {
+		at := p.shells.Addr().(*net.TCPAddr)
+		fmt.Printf("\n  Sessions by SSH: ssh -p %d SESSION@%s, with an SSH key of the account, or an access token as the password\n", at.Port, at.IP)
 	}
 	if p.ops != nil {
 		fmt.Printf("\n  Metrics and health: http://%s/metrics, /readyz\n", p.ops.Addr())
