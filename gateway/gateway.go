@@ -126,7 +126,7 @@ func New(cfg Config) (*Gateway, error) {
 		Client: s.Client, Bus: bus, Keys: s.Keys, Agents: reach{g}, Logger: cfg.Logger,
 		Auth:  auth.New(auth.Config{Client: s.Client, Bus: bus, Redis: s.Redis, Keys: s.Keys, TrustedProxies: cfg.TrustedProxies, PublicURL: cfg.PageURL, Logger: cfg.Logger}),
 		Idle:  idle.New(idle.Config{Client: s.Client, Bus: bus, Redis: s.Redis, Logger: cfg.Logger}),
-		Audit: audit.New(s.Client, cfg.Logger),
+		Audit: audit.New(audit.Config{Client: s.Client, Logger: cfg.Logger}),
 	}
 	g.visit = func(ctx context.Context, session uuid.UUID) (moved, leave func()) {
 		v := g.Idle.Enter(ctx, session, false)
@@ -143,7 +143,7 @@ func New(cfg Config) (*Gateway, error) {
 	if g.modes, err = modesOf(cfg); err != nil {
 		return nil, err
 	}
-	joins := enrolment.New(s.Client, bus)
+	joins := enrolment.New(enrolment.Config{Client: s.Client, Bus: bus})
 	g.hub = cluster.NewHub(cluster.HubConfig{
 		CA: s.CA, Join: joins.Join, Admit: admitAgents(joins.Admit), Managers: g.managers,
 		OnPeer: func(ctx context.Context, _ *cluster.Peer) { <-ctx.Done() }, Logger: cfg.Logger,

@@ -61,7 +61,7 @@ func (m *Manager) watchGateways(ctx context.Context) {
 		}
 		slices.SortFunc(list, func(a, b app.Gateway) int { return strings.Compare(a.Address, b.Address) })
 		if before := m.gateways.Swap(&list); before == nil || !reflect.DeepEqual(*before, list) {
-			m.agents.TellManagers()
+			m.core.Agents.TellManagers()
 		}
 	}
 }
