@@ -27,12 +27,13 @@ func some[T any](list []T) []T {
 	return list
 }
 
-func (r queryResolver) AppLog(ctx context.Context, session uuid.UUID, name string, kernel *uuid.UUID, bytes *int) (string, error) {
+// AppLog asks the container for the output of an app.
+func (r sessionResolver) AppLog(ctx context.Context, s *ent.Session, name string, kernel *uuid.UUID, bytes *int) (string, error) {
 	n := 16 << 10
 	if bytes != nil {
 		n = *bytes
 	}
-	return r.Apps.Log(ctx, app.AppActionInput{Session: session, App: name, Kernel: kernel}, n)
+	return r.Resolver.Apps.Log(ctx, app.AppActionInput{Session: s.ID, App: name, Kernel: kernel}, n)
 }
 
 func (r mutationResolver) OpenApp(ctx context.Context, input app.OpenAppInput) (*app.OpenAppPayload, error) {

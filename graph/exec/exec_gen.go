@@ -208,6 +208,7 @@ var waiting = answer.Waiting{
 	{Object: "Session", Field: "pending"}:                   true,
 	{Object: "Session", Field: "usage"}:                     true,
 	{Object: "Session", Field: "apps"}:                      true,
+	{Object: "Session", Field: "appLog"}:                    true,
 	{Object: "Session", Field: "permissions"}:               true,
 	{Object: "ShareHolder", Field: "domain"}:                true,
 	{Object: "ShareHolder", Field: "project"}:               true,
@@ -464,7 +465,6 @@ type QueryResolver interface {
 	Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder, error)
 	Server(ctx context.Context) (*model.Server, error)
 	OccupancyAudit(ctx context.Context) (*occupancy.Audit, error)
-	AppLog(ctx context.Context, session uuid.UUID, app string, kernel *uuid.UUID, bytes *int) (string, error)
 	AuditEntries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Activity(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Retention(ctx context.Context) ([]*ent.Retention, error)
@@ -552,6 +552,7 @@ type SessionResolver interface {
 	Pending(ctx context.Context, obj *ent.Session) (*model.PendingReport, error)
 	Usage(ctx context.Context, obj *ent.Session) ([]*stats.UsageEntry, error)
 	Apps(ctx context.Context, obj *ent.Session, kernel *uuid.UUID) ([]*app.App, error)
+	AppLog(ctx context.Context, obj *ent.Session, app string, kernel *uuid.UUID, bytes *int) (string, error)
 
 	Permissions(ctx context.Context, obj *ent.Session) ([]access.Operation, error)
 }
@@ -1140,6 +1141,8 @@ type AppShare @allow(to: USER) {
 extend type Session {
   "The apps of the main container, or of another one of the session; with their current status. Empty if the viewer cannot enter the session."
   apps(kernel: ID): [App!]!
+  "The last output of an app that was started on demand, at most 524288 bytes."
+  appLog(app: String!, kernel: ID, bytes: Int = 16384): String!
 }
 
 input AppInput {
@@ -1192,11 +1195,6 @@ type OpenAppPayload @allow(to: USER) {
   expiresAt: Time!
 }
 type AppPayload @allow(to: USER) { app: App! }
-
-extend type Query {
-  "The last output of an app that was started on demand."
-  appLog(session: ID!, app: String!, kernel: ID, bytes: Int = 16384): String! @allow(to: USER)
-}
 
 extend type Mutation {
   "Makes an address with a one-use ticket. The app is started when the address is opened."
@@ -6928,6 +6926,8 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 		return ec.fieldContext_Session_usage(ctx, field)
 	case "apps":
 		return ec.fieldContext_Session_apps(ctx, field)
+	case "appLog":
+		return ec.fieldContext_Session_appLog(ctx, field)
 	case "idle":
 		return ec.fieldContext_Session_idle(ctx, field)
 	case "idleExempt":
@@ -9846,44 +9846,6 @@ func (ec *executionContext) field_Query_agents_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
-func (ec *executionContext) field_Query_appLog_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "session",
-		func(ctx context.Context, v any) (uuid.UUID, error) {
-			return ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["session"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "app",
-		func(ctx context.Context, v any) (string, error) {
-			return ec.unmarshalNString2string(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["app"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "kernel",
-		func(ctx context.Context, v any) (*uuid.UUID, error) {
-			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["kernel"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "bytes",
-		func(ctx context.Context, v any) (*int, error) {
-			return ec.unmarshalOInt2ᚖint(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["bytes"] = arg3
-	return args, nil
-}
-
 func (ec *executionContext) field_Query_auditEntries_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -11313,6 +11275,36 @@ func (ec *executionContext) field_SessionGroup_sessions_args(ctx context.Context
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Session_appLog_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "app",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["app"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "kernel",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kernel"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "bytes",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["bytes"] = arg2
 	return args, nil
 }
 
@@ -31772,51 +31764,6 @@ func (ec *executionContext) fieldContext_Query_occupancyAudit(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _Query_appLog(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_appLog(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().AppLog(ctx, fc.Args["session"].(uuid.UUID), fc.Args["app"].(string), fc.Args["kernel"].(*uuid.UUID), fc.Args["bytes"].(*int))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Query_appLog(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Query",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return nil, errors.New("field of type String does not have child fields")
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Query_appLog_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Query_auditEntries(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -39042,6 +38989,51 @@ func (ec *executionContext) fieldContext_Session_apps(ctx context.Context, field
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Session_apps_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Session_appLog(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_appLog(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Session().AppLog(ctx, obj, fc.Args["app"].(string), fc.Args["kernel"].(*uuid.UUID), fc.Args["bytes"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_appLog(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type String does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Session_appLog_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -60639,28 +60631,6 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
-		case "appLog":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_appLog(ctx, field)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "auditEntries":
 			field := field
 
@@ -62850,6 +62820,11 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 			field := field
 			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
 				return ec._Session_apps(ctx, field, obj)
+			})
+		case "appLog":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Session_appLog(ctx, field, obj)
 			})
 		case "idle":
 			out.Set(i, ec._Session_idle(ctx, field, obj))

@@ -110,7 +110,11 @@ func (s *Service) Define(ctx context.Context, p *Place) (Definition, error) {
 	if port, _ := checkApp(p.App); port > 0 {
 		return found(appstate.Port{Port: port}), nil
 	}
-	if d, ok := named(s.definitions(p.Session, nil), p.App); ok {
+	var labels map[string]string
+	if p.Session.Edges.Image != nil {
+		labels = p.Session.Edges.Image.Labels
+	}
+	if d, ok := named(s.definitions(p.Session, labels, nil), p.App); ok {
 		return d, nil
 	}
 	id, rpc, err := s.Reach(ctx, p.Target.Session, p.Kernel)
@@ -121,7 +125,7 @@ func (s *Service) Define(ctx context.Context, p *Place) (Definition, error) {
 	if err != nil {
 		return Definition{}, err
 	}
-	if d, ok := named(s.definitions(p.Session, survey), p.App); ok {
+	if d, ok := named(s.definitions(p.Session, labels, survey), p.App); ok {
 		return d, nil
 	}
 	return Definition{}, problem.NotFound("app " + p.App).WithField("app")

@@ -64,8 +64,8 @@ const (
 	maxLabelled = 32
 )
 
-// labelled returns the apps that the labels of an image describe. Labels are written by whoever built
-// the image, so entries that are not valid are skipped.
+// labelled returns the apps that the labels of an image describe. Images come from anywhere, so entries
+// that are not valid are skipped.
 func (s *Service) labelled(image map[string]string) []Definition {
 	var out []Definition
 	add := func(a appstate.App) {

@@ -3,6 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,8 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/kernel"
-	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/appstate"
@@ -73,61 +73,114 @@ const surveyTogether = 8
 // List returns the apps of the main kernels of those sessions that the viewer can enter, with their
 // live status, by session.
 func (s *Service) List(ctx context.Context, sessions []uuid.UUID) (map[uuid.UUID][]*App, error) {
-	return s.list(ctx, session.IDIn(sessions...), kernel.Index(0))
+	return s.list(ctx, sessions, nil)
 }
 
 // Of returns the apps of one kernel of a session.
-func (s *Service) Of(ctx context.Context, sess, k uuid.UUID) ([]*App, error) {
-	m, err := s.list(ctx, session.ID(sess), kernel.ID(k))
+func (s *Service) Of(ctx context.Context, sess, kernel uuid.UUID) ([]*App, error) {
+	m, err := s.list(ctx, []uuid.UUID{sess}, &kernel)
 	return m[sess], err
 }
 
-func (s *Service) list(ctx context.Context, which predicate.Session, of predicate.Kernel) (map[uuid.UUID][]*App, error) {
+// list returns the apps of a kernel of each session: of one by its id, or of the main kernels.
+func (s *Service) list(ctx context.Context, sessions []uuid.UUID, kernel *uuid.UUID) (map[uuid.UUID][]*App, error) {
 	v := viewer.From(ctx)
-	rows, err := s.Client.Session.Query().Where(which, session.TerminatedAtIsNil()).WithImage().WithAppShares().
-		WithKernels(func(q *ent.KernelQuery) { q.Where(of).WithAgent() }).All(viewer.SystemContext(ctx))
+	ctx = viewer.SystemContext(ctx)
+	rows, err := s.Client.Session.Query().Where(session.IDIn(sessions...), session.TerminatedAtIsNil()).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read sessions with their apps: %w", err)
+		return nil, fmt.Errorf("read sessions with apps: %w", err)
+	}
+	rows = slices.DeleteFunc(rows, func(row *ent.Session) bool {
+		e, on, _ := permit.Of(row)
+		return !v.May(access.Enter, e, on)
+	})
+	kernels, err := s.kernels(ctx, rows, kernel)
+	if err != nil {
+		return nil, err
 	}
 	out := map[uuid.UUID][]*App{}
 	var mu sync.Mutex
 	g := errgroup.Group{}
 	g.SetLimit(surveyTogether)
 	for _, row := range rows {
-		if e, on, _ := permit.Of(row); !v.May(access.Enter, e, on) {
+		k := kernels[row.ID]
+		if k == nil {
 			continue
 		}
-		for _, k := range row.Edges.Kernels {
-			g.Go(func() error {
-				apps := s.ofKernel(ctx, row, k)
-				mu.Lock()
-				defer mu.Unlock()
-				out[row.ID] = append(out[row.ID], apps...)
-				return nil
-			})
-		}
+		g.Go(func() error {
+			apps := s.ofKernel(ctx, row, k)
+			mu.Lock()
+			defer mu.Unlock()
+			out[row.ID] = apps
+			return nil
+		})
 	}
 	return out, g.Wait()
 }
 
+// kernelsQuery reads a kernel of each session with its machine, the labels of the image and the shares
+// of the session in one statement.
+const kernelsQuery = `SELECT k.session_id, k.id, k.index, coalesce(a.name, ''), coalesce(i.labels, '{}'),
+  (SELECT coalesce(json_agg(h), '[]') FROM app_shares h WHERE h.session_id = k.session_id)
+FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN images i ON i.id = s.image_id LEFT JOIN agents a ON a.id = k.agent_id
+WHERE k.session_id = ANY($1::uuid[]) AND CASE WHEN $2::uuid IS NULL THEN k.index = 0 ELSE k.id = $2 END`
+
+// kernelRow is a row of kernelsQuery.
+type kernelRow struct {
+	id     uuid.UUID
+	index  int
+	agent  string
+	labels map[string]string
+	shares []*ent.AppShare
+}
+
+func (s *Service) kernels(ctx context.Context, sessions []*ent.Session, kernel *uuid.UUID) (map[uuid.UUID]*kernelRow, error) {
+	if len(sessions) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(sessions))
+	for i, row := range sessions {
+		ids[i] = row.ID.String()
+	}
+	rows, err := s.Client.QueryContext(ctx, kernelsQuery, ids, kernel)
+	if err != nil {
+		return nil, fmt.Errorf("read containers with apps: %w", err)
+	}
+	defer rows.Close()
+	out := map[uuid.UUID]*kernelRow{}
+	for rows.Next() {
+		var of uuid.UUID
+		var labels, shares []byte
+		k := &kernelRow{}
+		if err := rows.Scan(&of, &k.id, &k.index, &k.agent, &labels, &shares); err != nil {
+			return nil, fmt.Errorf("read containers with apps: %w", err)
+		}
+		if err := errors.Join(json.Unmarshal(labels, &k.labels), json.Unmarshal(shares, &k.shares)); err != nil {
+			return nil, fmt.Errorf("read containers with apps: %w", err)
+		}
+		out[of] = k
+	}
+	return out, rows.Err()
+}
+
 // ofKernel returns the apps of a kernel with their status. A container that does not answer has the
 // apps that are known without it, with the reason.
-func (s *Service) ofKernel(ctx context.Context, row *ent.Session, k *ent.Kernel) []*App {
+func (s *Service) ofKernel(ctx context.Context, row *ent.Session, k *kernelRow) []*App {
 	var survey *appstate.Survey
 	reason := ""
 	if row.Status == lifecycle.Running {
-		rpc, err := s.rpc(k)
+		rpc, err := s.Agents.RPC(k.agent)
 		if err == nil {
-			survey, err = s.survey(ctx, rpc, k.ID)
+			survey, err = s.survey(ctx, rpc, k.id)
 		}
 		if err != nil {
-			s.Logger.WarnContext(ctx, "survey apps", "kernel", k.ID, "error", err)
+			s.Logger.WarnContext(ctx, "survey apps", "kernel", k.id, "error", err)
 			survey, reason = nil, "the container does not answer"
 		}
 	}
 	var apps []*App
-	for _, d := range s.definitions(row, survey) {
-		a := &App{Name: d.Name, Title: cmp.Or(d.Title, d.Name), KernelID: k.ID, Port: d.Port, Source: d.Source, Startable: d.Startable(), Reason: reason}
+	for _, d := range s.definitions(row, k.labels, survey) {
+		a := &App{Name: d.Name, Title: cmp.Or(d.Title, d.Name), KernelID: k.id, Port: d.Port, Source: d.Source, Startable: d.Startable(), Reason: reason}
 		a.Status = StatusStopped
 		if survey != nil {
 			a.Status, a.Reason = statusOf(d, survey)
@@ -135,11 +188,11 @@ func (s *Service) ofKernel(ctx context.Context, row *ent.Session, k *ent.Kernel)
 		apps = append(apps, a)
 	}
 	for _, a := range apps {
-		i := slices.IndexFunc(row.Edges.AppShares, func(sh *ent.AppShare) bool {
-			return sh.App == a.Name && sh.Kernel == k.Index && !expired(sh)
+		i := slices.IndexFunc(k.shares, func(sh *ent.AppShare) bool {
+			return sh.App == a.Name && sh.Kernel == k.index && !expired(sh)
 		})
 		if i >= 0 {
-			a.Sharing = row.Edges.AppShares[i]
+			a.Sharing = k.shares[i]
 		}
 	}
 	return apps
@@ -148,7 +201,7 @@ func (s *Service) ofKernel(ctx context.Context, row *ent.Session, k *ent.Kernel)
 // definitions returns the apps of a session: requested ones replace those of the image, which replace
 // those of the catalogue. Ports that none of them has come last. The catalogue and the ports need a
 // survey.
-func (s *Service) definitions(row *ent.Session, survey *appstate.Survey) []Definition {
+func (s *Service) definitions(row *ent.Session, labels map[string]string, survey *appstate.Survey) []Definition {
 	var out []Definition
 	add := func(d Definition) {
 		if !slices.ContainsFunc(out, func(o Definition) bool { return o.Name == d.Name }) {
@@ -165,10 +218,8 @@ func (s *Service) definitions(row *ent.Session, survey *appstate.Survey) []Defin
 		}
 		add(Definition{App: a, Source: SourceSession})
 	}
-	if row.Edges.Image != nil {
-		for _, d := range s.labelled(row.Edges.Image.Labels) {
-			add(d)
-		}
+	for _, d := range s.labelled(labels) {
+		add(d)
 	}
 	if survey == nil {
 		return out

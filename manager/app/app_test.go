@@ -1,0 +1,139 @@
+package app
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/internal/appstate"
+	"github.com/berthhq/berth/internal/id"
+)
+
+func newService(t *testing.T) *Service {
+	t.Helper()
+	s, err := New(Config{Gateways: func() []Gateway {
+		return []Gateway{{Apps: "https://*.apps.example.org:8443", Paths: "https://paths.example.org"}}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCatalogueFillsInWhereAnAppListens(t *testing.T) {
+	s := newService(t)
+	e := s.known("jupyter")
+	if e == nil {
+		t.Fatal("the catalogue has no jupyter")
+	}
+	spec := e.definition().spec("/apps/x/")
+	if !slices.Contains(spec.Command, "--port=8888") || !slices.Contains(spec.Command, "--NotebookApp.base_url=/apps/x/") ||
+		spec.Environment["APP_BASE_PATH"] != "/apps/x/" || spec.Environment["BERTH_APP_PORT"] != "8888" {
+		t.Errorf("%+v", spec)
+	}
+	ports := map[int]string{}
+	for _, e := range s.catalogue {
+		if other := ports[e.Port]; other != "" {
+			t.Errorf("%s and %s share port %d", e.Name, other, e.Port)
+		}
+		ports[e.Port] = e.Name
+		for _, arg := range e.definition().spec("/").Command {
+			if strings.Contains(arg, "{port}") || strings.Contains(arg, "{prefix}") || strings.Contains(arg, "{path}") {
+				t.Errorf("%s: %q keeps a placeholder", e.Name, arg)
+			}
+		}
+	}
+}
+
+// Entries of labels that are not valid are skipped.
+func TestAppsOfLabels(t *testing.T) {
+	s := newService(t)
+	got := s.labelled(map[string]string{
+		labelBAI:  "jupyter:http:8081, ipython:pty:3000,sshd:preopen:2200,bad name:http:1,tensorboard:http:99999,x",
+		labelApps: `[{"name":"docs","port":8000,"command":["serve"]},{"name":"../x","port":1}]`,
+	})
+	var names []string
+	for _, d := range got {
+		names = append(names, d.Name)
+	}
+	if strings.Join(names, " ") != "docs jupyter sshd" {
+		t.Errorf("%v", names)
+	}
+	if got[1].Port != 8081 || !got[1].Startable() {
+		t.Errorf("jupyter of the label: %+v", got[1])
+	}
+	if len(s.labelled(map[string]string{labelApps: "{"})) != 0 {
+		t.Error("a label that is not JSON has apps")
+	}
+}
+
+// The path of a ticket stays within the app: no other host, no header.
+func TestPathsThatLeaveTheApp(t *testing.T) {
+	for path, ok := range map[string]bool{
+		"/": true, "/tree/a b?x=1": true, "/lab#top": true, "": false, "tree": false, "//evil.example": false,
+		"/\\evil.example": false, "https://evil.example/": false, "/a\r\nSet-Cookie: x": false, "/" + strings.Repeat("a", maxPath): false,
+	} {
+		if err := checkPath(path); (err == nil) != ok {
+			t.Errorf("%.30q: %v", path, err)
+		}
+	}
+}
+
+func TestNetworksOfAShare(t *testing.T) {
+	list, err := parseNetworks([]string{"10.1.2.3/16", "192.0.2.7", "2001:db8::/32"})
+	if err != nil || strings.Join(list, " ") != "10.1.0.0/16 192.0.2.7/32 2001:db8::/32" {
+		t.Fatalf("%v, %v", list, err)
+	}
+	for address, want := range map[string]bool{"10.1.9.9": true, "::ffff:10.1.9.9": true, "10.2.0.1": false, "192.0.2.8": false, "2001:db8::1": true} {
+		if inside(list, netip.MustParseAddr(address)) != want {
+			t.Errorf("%s: not %v", address, want)
+		}
+	}
+	if inside(list, netip.Addr{}) || !inside(nil, netip.Addr{}) {
+		t.Error("an unknown address is in a network, or not in all")
+	}
+	if _, err := parseNetworks([]string{"example.org"}); err == nil {
+		t.Error("a name is accepted as a network")
+	}
+}
+
+func TestOriginsOfApps(t *testing.T) {
+	s := newService(t)
+	target := Target{Session: id.New(id.Session), App: "jupyter"}
+	for origin, want := range map[string]bool{
+		"https://" + target.Label() + ".apps.example.org:8443": true, "https://x.APPS.example.org": true, "https://paths.example.org": true,
+		"https://berth.example.org": false, "https://evilapps.example.org": false, "https://apps.example.org.evil": false, "null": false, "": false,
+	} {
+		if s.IsAppOrigin(origin) != want {
+			t.Errorf("%s: not %v", origin, want)
+		}
+	}
+	if got, err := s.Address(target); err != nil || got != "https://"+target.Label()+".apps.example.org:8443/" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestStatusOfAnApp(t *testing.T) {
+	d := Definition{App: appstate.App{Name: "desk", Port: 80}}
+	state := func(change func(*appstate.State)) *appstate.Survey {
+		st := appstate.State{Name: "desk"}
+		st.Started = st.Started.AddDate(2000, 0, 0)
+		change(&st)
+		return &appstate.Survey{Apps: []appstate.State{st}}
+	}
+	for name, c := range map[string]struct {
+		survey *appstate.Survey
+		want   AppStatus
+	}{
+		"never started": {&appstate.Survey{}, StatusStopped},
+		"listens":       {&appstate.Survey{Ports: []appstate.Port{{Port: 80}}}, StatusRunning},
+		"starts":        {state(func(st *appstate.State) { st.Running = true }), StatusStarting},
+		"was stopped":   {state(func(st *appstate.State) { st.Exit = 143 }), StatusStopped},
+		"has failed":    {state(func(st *appstate.State) { st.Exit = 1 }), StatusFailed},
+	} {
+		if got, _ := statusOf(d, c.survey); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
