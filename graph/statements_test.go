@@ -113,7 +113,7 @@ func render(s *ast.Schema, chain []*ast.FieldDefinition) string {
 			end = "}" + end
 		}
 		for _, inner := range nodeOf(s, def).Fields {
-			if k := s.Types[inner.Type.Name()].Kind; !computed(inner) && (k == ast.Scalar || k == ast.Enum) {
+			if k := s.Types[inner.Type.Name()].Kind; !computed(inner) && !requires(inner) && (k == ast.Scalar || k == ast.Enum) {
 				open += " " + inner.Name
 			}
 		}

@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/appshare"
+	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
@@ -48,8 +50,8 @@ const (
 
 // enter returns the place of an app of a session that the viewer can enter. A guest of a shared app
 // cannot change it.
-func (s *Service) enter(ctx context.Context, sess uuid.UUID, app string, kernel *uuid.UUID) (*Place, error) {
-	t, err := s.target(ctx, sess, &app, nil, kernel)
+func (s *Service) enter(ctx context.Context, sess uuid.UUID, app string, k *uuid.UUID) (*Place, error) {
+	t, err := s.target(ctx, sess, &app, nil, k)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +68,22 @@ func (s *Service) enter(ctx context.Context, sess uuid.UUID, app string, kernel 
 	return p, permit.To(ctx, access.Enter, p.Session)
 }
 
+// reach returns the place of an app like enter, and its container, which must run.
+func (s *Service) reach(ctx context.Context, sess uuid.UUID, app string, of *uuid.UUID) (*Place, uuid.UUID, agentpb.AgentClient, error) {
+	p, err := s.enter(ctx, sess, app, of)
+	if err != nil {
+		return nil, uuid.Nil, nil, err
+	}
+	if !p.Running() {
+		return nil, uuid.Nil, nil, problem.Precondition("session %s is %s, not running", p.Session.Name, p.Session.Status)
+	}
+	k, rpc, err := s.Reach(ctx, sess, p.Kernel)
+	return p, k, rpc, err
+}
+
 // RestartApp ends an app if it runs, and starts it.
 func (s *Service) RestartApp(ctx context.Context, in AppActionInput) (*AppPayload, error) {
-	p, err := s.enter(ctx, in.Session, in.App, in.Kernel)
+	p, k, rpc, err := s.reach(ctx, in.Session, in.App, in.Kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -78,10 +93,6 @@ func (s *Service) RestartApp(ctx context.Context, in AppActionInput) (*AppPayloa
 	}
 	if !d.Startable() {
 		return nil, problem.Precondition("app %s has no command; start it in the session", d.Name)
-	}
-	k, rpc, err := s.Reach(ctx, in.Session, p.Kernel)
-	if err != nil {
-		return nil, err
 	}
 	if _, err := s.Stop(ctx, rpc, k, d.Name); err != nil {
 		return nil, err
@@ -104,11 +115,7 @@ func (s *Service) Prefix(t Target) string {
 
 // StopApp ends an app that was started on demand.
 func (s *Service) StopApp(ctx context.Context, in AppActionInput) (*AppPayload, error) {
-	p, err := s.enter(ctx, in.Session, in.App, in.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	k, rpc, err := s.Reach(ctx, in.Session, p.Kernel)
+	p, k, rpc, err := s.reach(ctx, in.Session, in.App, in.Kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +130,7 @@ func (s *Service) Log(ctx context.Context, in AppActionInput, bytes int) (string
 	if bytes < 1 || bytes > maxTail {
 		return "", problem.Invalid("bytes", "must be from 1 to %d", maxTail).WithLimit(strconv.Itoa(maxTail))
 	}
-	p, err := s.enter(ctx, in.Session, in.App, in.Kernel)
-	if err != nil {
-		return "", err
-	}
-	k, rpc, err := s.Reach(ctx, in.Session, p.Kernel)
+	p, k, rpc, err := s.reach(ctx, in.Session, in.App, in.Kernel)
 	if err != nil {
 		return "", err
 	}
@@ -135,15 +138,15 @@ func (s *Service) Log(ctx context.Context, in AppActionInput, bytes int) (string
 }
 
 // payload returns the current state of an app.
-func (s *Service) payload(ctx context.Context, p *Place, kernel uuid.UUID) (*AppPayload, error) {
-	list, err := s.Of(ctx, p.Target.Session, kernel)
+func (s *Service) payload(ctx context.Context, p *Place, k uuid.UUID) (*AppPayload, error) {
+	list, err := s.Of(ctx, p.Target.Session, k)
 	if err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(list, func(a *App) bool { return a.Name == p.App })
-	if i < 0 { // a port that no program listens on
+	if i < 0 { // an app that only its container knows, or a port that no program listens on
 		port, _ := strconv.Atoi(p.App)
-		return &AppPayload{&App{Name: p.App, Title: "Port " + p.App, KernelID: kernel, Port: port, Source: SourceFound, Status: StatusStopped}}, nil
+		return &AppPayload{&App{Name: p.App, Title: p.App, KernelID: k, Port: port, Source: SourceFound, Status: StatusStopped}}, nil
 	}
 	return &AppPayload{list[i]}, nil
 }
@@ -201,17 +204,13 @@ func (s *Service) UnshareApp(ctx context.Context, in AppActionInput) (*AppPayloa
 	return s.payload(ctx, p, id)
 }
 
+// kernelOf returns the kernel of a place, or the zero id if the session has none yet.
 func (s *Service) kernelOf(ctx context.Context, p *Place) (uuid.UUID, error) {
-	list, err := p.Session.QueryKernels().All(viewer.SystemContext(ctx))
-	if err != nil {
-		return uuid.Nil, err
+	id, err := p.Session.QueryKernels().Where(kernel.Index(p.Kernel)).OnlyID(viewer.SystemContext(ctx))
+	if ent.IsNotFound(err) {
+		return uuid.Nil, nil
 	}
-	for _, k := range list {
-		if k.Index == p.Kernel {
-			return k.ID, nil
-		}
-	}
-	return uuid.Nil, problem.NotFound("container").WithField("kernel")
+	return id, err
 }
 
 // parseNetworks returns networks in their usual form. An address stands for itself.
