@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/clock"
@@ -86,15 +85,7 @@ func (s *Service) Of(ctx context.Context, sess, kernel uuid.UUID) ([]*App, error
 func (s *Service) list(ctx context.Context, sessions []uuid.UUID, kernel *uuid.UUID) (map[uuid.UUID][]*App, error) {
 	v := viewer.From(ctx)
 	ctx = viewer.SystemContext(ctx)
-	rows, err := s.Client.Session.Query().Where(session.IDIn(sessions...), session.TerminatedAtIsNil()).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read sessions with apps: %w", err)
-	}
-	rows = slices.DeleteFunc(rows, func(row *ent.Session) bool {
-		e, on, _ := permit.Of(row)
-		return !v.May(access.Enter, e, on)
-	})
-	kernels, err := s.kernels(ctx, rows, kernel)
+	kernels, err := s.kernels(ctx, sessions, kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -102,63 +93,60 @@ func (s *Service) list(ctx context.Context, sessions []uuid.UUID, kernel *uuid.U
 	var mu sync.Mutex
 	g := errgroup.Group{}
 	g.SetLimit(surveyTogether)
-	for _, row := range rows {
-		k := kernels[row.ID]
-		if k == nil {
+	for _, k := range kernels {
+		if e, on, _ := permit.Of(&k.session); !v.May(access.Enter, e, on) {
 			continue
 		}
 		g.Go(func() error {
-			apps := s.ofKernel(ctx, row, k)
+			apps := s.ofKernel(ctx, &k.session, k)
 			mu.Lock()
 			defer mu.Unlock()
-			out[row.ID] = apps
+			out[k.session.ID] = apps
 			return nil
 		})
 	}
 	return out, g.Wait()
 }
 
-// kernelsQuery reads a kernel of each session with its machine, the labels of the image and the shares
-// of the session in one statement.
-const kernelsQuery = `SELECT k.session_id, k.id, k.index, coalesce(a.name, ''), coalesce(i.labels, '{}'),
+// kernelsQuery reads live sessions, each with one kernel, its machine, the labels of the image and the
+// shares, in one statement.
+const kernelsQuery = `SELECT s.id, s.status, s.owner_id, s.project_id, s.domain_id, s.secrets_sealed, coalesce(s.apps, 'null'), k.id, k.index, coalesce(a.name, ''), coalesce(i.labels, '{}'),
   (SELECT coalesce(json_agg(h), '[]') FROM app_shares h WHERE h.session_id = k.session_id)
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN images i ON i.id = s.image_id LEFT JOIN agents a ON a.id = k.agent_id
-WHERE k.session_id = ANY($1::uuid[]) AND CASE WHEN $2::uuid IS NULL THEN k.index = 0 ELSE k.id = $2 END`
+WHERE s.id = ANY($1::uuid[]) AND s.terminated_at IS NULL AND CASE WHEN $2::uuid IS NULL THEN k.index = 0 ELSE k.id = $2 END`
 
 // kernelRow is a row of kernelsQuery.
 type kernelRow struct {
-	id     uuid.UUID
-	index  int
-	agent  string
-	labels map[string]string
-	shares []*ent.AppShare
+	session ent.Session // as far as its apps and the right to enter it need
+	id      uuid.UUID
+	index   int
+	agent   string
+	labels  map[string]string
+	shares  []*ent.AppShare
 }
 
-func (s *Service) kernels(ctx context.Context, sessions []*ent.Session, kernel *uuid.UUID) (map[uuid.UUID]*kernelRow, error) {
-	if len(sessions) == 0 {
-		return nil, nil
-	}
+func (s *Service) kernels(ctx context.Context, sessions []uuid.UUID, kernel *uuid.UUID) ([]*kernelRow, error) {
 	ids := make([]string, len(sessions))
-	for i, row := range sessions {
-		ids[i] = row.ID.String()
+	for i, id := range sessions {
+		ids[i] = id.String()
 	}
 	rows, err := s.Client.QueryContext(ctx, kernelsQuery, ids, kernel)
 	if err != nil {
 		return nil, fmt.Errorf("read containers with apps: %w", err)
 	}
 	defer rows.Close()
-	out := map[uuid.UUID]*kernelRow{}
+	var out []*kernelRow
 	for rows.Next() {
-		var of uuid.UUID
-		var labels, shares []byte
+		var apps, labels, shares []byte
 		k := &kernelRow{}
-		if err := rows.Scan(&of, &k.id, &k.index, &k.agent, &labels, &shares); err != nil {
+		of := &k.session
+		if err := rows.Scan(&of.ID, &of.Status, &of.OwnerID, &of.ProjectID, &of.DomainID, &of.SecretsSealed, &apps, &k.id, &k.index, &k.agent, &labels, &shares); err != nil {
 			return nil, fmt.Errorf("read containers with apps: %w", err)
 		}
-		if err := errors.Join(json.Unmarshal(labels, &k.labels), json.Unmarshal(shares, &k.shares)); err != nil {
+		if err := errors.Join(json.Unmarshal(apps, &of.Apps), json.Unmarshal(labels, &k.labels), json.Unmarshal(shares, &k.shares)); err != nil {
 			return nil, fmt.Errorf("read containers with apps: %w", err)
 		}
-		out[of] = k
+		out = append(out, k)
 	}
 	return out, rows.Err()
 }
