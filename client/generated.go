@@ -350,6 +350,30 @@ type AllocationDevice struct {
 	HealthMessage string `json:"healthMessage"`
 }
 
+// App is a program in a container that is used in the browser.
+type App struct {
+	// Its name, or its port as a decimal number if it was found listening.
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// The container that it runs in.
+	KernelID string `json:"kernelId"`
+	Port     int    `json:"port"`
+	Source   string `json:"source"`
+	Status   string `json:"status"`
+	// Why it has failed or cannot be opened, for people; otherwise empty.
+	Reason string `json:"reason"`
+	// True if it can be started on demand; false if only the session itself can start it.
+	Startable bool `json:"startable"`
+	// Null if it is not shared.
+	Sharing *AppShare `json:"sharing"`
+}
+
+type AppActionInput struct {
+	Session string `json:"session"`
+	App     string `json:"app"`
+	Kernel  string `json:"kernel,omitempty"`
+}
+
 type AppInput struct {
 	// 1 to 24 lower-case letters, digits and single hyphens; begins with a letter.
 	Name string `json:"name"`
@@ -360,6 +384,17 @@ type AppInput struct {
 	// How it is started on demand; {port} and {prefix} are replaced. Default: as the catalogue says, or not at all.
 	Command     []string          `json:"command,omitzero"`
 	Environment map[string]string `json:"environment,omitzero"`
+}
+
+// AppShare is who else can open an app of a session.
+type AppShare struct {
+	ID       string `json:"id"`
+	Audience string `json:"audience"`
+	// Networks from which the audience can open it; empty: from everywhere.
+	Networks []string `json:"networks"`
+	// Null: as long as the session lives.
+	ExpiresAt *time.Time `json:"expiresAt"`
+	CreatedAt time.Time  `json:"createdAt"`
 }
 
 // Attaches a policy to exactly one of domain, project, user and keypair, and replaces the policy that is attached there with the same restriction. Without a policy, only removes the attached one.
@@ -483,6 +518,13 @@ type Condition struct {
 
 type ConfirmTOTPInput struct {
 	Code string `json:"code"`
+}
+
+// Container names one container of a session.
+type Container struct {
+	ID       string `json:"id"`
+	Hostname string `json:"hostname"`
+	Status   string `json:"status"`
 }
 
 // 1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy.
@@ -1886,6 +1928,26 @@ type OccupancyDrift struct {
 	Next string `json:"next"`
 }
 
+// Exactly one of app and port must be given.
+type OpenAppInput struct {
+	Session string `json:"session"`
+	App     string `json:"app,omitempty"`
+	Port    *int   `json:"port,omitempty"`
+	// Default: the main container.
+	Kernel string `json:"kernel,omitempty"`
+	// Path and query to open, such as /tree/data; default /.
+	Path string `json:"path,omitempty"`
+}
+
+// OpenedApp is an address that opens an app once, and the one to bookmark.
+type OpenedApp struct {
+	// Opens the app once, in the browser of the viewer, within 30 seconds.
+	URL string `json:"url"`
+	// The address of the app without a ticket, to bookmark or to send to others who can open it.
+	Address   string    `json:"address"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
 // OrphanFolder is a directory among the folders that the database does not know. If no storage
 // proxy created it, it has no ids.
 type OrphanFolder struct {
@@ -2293,6 +2355,15 @@ type RotateKeypairInput struct {
 	ID string `json:"id"`
 }
 
+// SSHEndpoint is how to reach sessions over SSH.
+type SSHEndpoint struct {
+	// The host name or address of the gateway.
+	Host string `json:"host"`
+	Port int    `json:"port"`
+	// The gateway's public host key, in the format of authorized_keys.
+	HostKey string `json:"hostKey"`
+}
+
 // SSHKey is a public key that opens sessions.
 type SSHKey struct {
 	ID   string `json:"id"`
@@ -2345,6 +2416,14 @@ type Session struct {
 	Project       *Ref     `json:"project"`
 	ResourceGroup *Ref     `json:"resourceGroup"`
 	Image         ImageRef `json:"image"`
+}
+
+// SessionContainers is a session with its containers.
+type SessionContainers struct {
+	ID      string      `json:"id"`
+	Name    string      `json:"name"`
+	Status  string      `json:"status"`
+	Kernels []Container `json:"kernels"`
 }
 
 // SessionDetail is a session with its kernels, folders and history.
@@ -2708,6 +2787,17 @@ type SetVolumeGrantInput struct {
 	Project     string   `json:"project,omitempty"`
 	User        string   `json:"user,omitempty"`
 	Permissions []string `json:"permissions"`
+}
+
+type ShareAppInput struct {
+	Session string `json:"session"`
+	// Name of an app, or a port.
+	App       string     `json:"app"`
+	Kernel    string     `json:"kernel,omitempty"`
+	Audience  string     `json:"audience"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	// At most 32 networks, such as 10.1.0.0/16; default: from everywhere.
+	Networks []string `json:"networks,omitzero"`
 }
 
 // ShareHolder is the fair share of a domain, project or user beside others at its level.
@@ -3802,6 +3892,11 @@ type __moveFilesInput struct {
 	Input MoveFilesInput `json:"input"`
 }
 
+// __openAppInput is used internally by genqlient
+type __openAppInput struct {
+	Input OpenAppInput `json:"input"`
+}
+
 // __purgeDomainInput is used internally by genqlient
 type __purgeDomainInput struct {
 	Input PurgeDomainInput `json:"input"`
@@ -3847,6 +3942,20 @@ type __queryAgentsInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
+}
+
+// __queryAppLogInput is used internally by genqlient
+type __queryAppLogInput struct {
+	Session string `json:"session"`
+	App     string `json:"app"`
+	Kernel  string `json:"kernel,omitempty"`
+	Bytes   *int   `json:"bytes,omitempty"`
+}
+
+// __queryAppsInput is used internally by genqlient
+type __queryAppsInput struct {
+	ID     string `json:"id"`
+	Kernel string `json:"kernel,omitempty"`
 }
 
 // __queryAuditEntriesInput is used internally by genqlient
@@ -4016,6 +4125,13 @@ type __querySearchFilesInput struct {
 	After string `json:"after,omitempty"`
 }
 
+// __querySessionContainersInput is used internally by genqlient
+type __querySessionContainersInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
+}
+
 // __querySessionGroupInput is used internally by genqlient
 type __querySessionGroupInput struct {
 	ID    string `json:"id"`
@@ -4164,6 +4280,11 @@ type __resetUserPasswordInput struct {
 	Input ResetUserPasswordInput `json:"input"`
 }
 
+// __restartAppInput is used internally by genqlient
+type __restartAppInput struct {
+	Input AppActionInput `json:"input"`
+}
+
 // __restartPluginInput is used internally by genqlient
 type __restartPluginInput struct {
 	Input RestartPluginInput `json:"input"`
@@ -4254,9 +4375,19 @@ type __setVolumeGrantInput struct {
 	Input SetVolumeGrantInput `json:"input"`
 }
 
+// __shareAppInput is used internally by genqlient
+type __shareAppInput struct {
+	Input ShareAppInput `json:"input"`
+}
+
 // __shareVfolderInput is used internally by genqlient
 type __shareVfolderInput struct {
 	Input ShareVfolderInput `json:"input"`
+}
+
+// __stopAppInput is used internally by genqlient
+type __stopAppInput struct {
+	Input AppActionInput `json:"input"`
 }
 
 // __terminateSessionInput is used internally by genqlient
@@ -4282,6 +4413,11 @@ type __unbindIdleCheckerInput struct {
 // __undrainAgentInput is used internally by genqlient
 type __undrainAgentInput struct {
 	Input UndrainAgentInput `json:"input"`
+}
+
+// __unshareAppInput is used internally by genqlient
+type __unshareAppInput struct {
+	Input AppActionInput `json:"input"`
 }
 
 // __updateAgentInput is used internally by genqlient
@@ -5037,6 +5173,12 @@ type objectPageObjectsObjectList struct {
 	EndCursor *string `json:"endCursor"`
 }
 
+// openAppResponse is returned by openApp on success.
+type openAppResponse struct {
+	// Makes an address with a one-use ticket. The app is started when the address is opened.
+	Payload OpenedApp `json:"payload"`
+}
+
 // pageInfo includes the GraphQL fields of PageInfo requested by the fragment pageInfo.
 type pageInfo struct {
 	HasNextPage bool    `json:"hasNextPage"`
@@ -5173,6 +5315,17 @@ func (v *queryAgentsAgentsAgentConnectionEdgesAgentEdge) GetNode() *Agent { retu
 // queryAgentsResponse is returned by queryAgents on success.
 type queryAgentsResponse struct {
 	Agents queryAgentsAgentsAgentConnection `json:"agents"`
+}
+
+// queryAppLogResponse is returned by queryAppLog on success.
+type queryAppLogResponse struct {
+	// The last output of an app that was started on demand.
+	AppLog string `json:"appLog"`
+}
+
+// queryAppsResponse is returned by queryApps on success.
+type queryAppsResponse struct {
+	Node *sessionApps `json:"node"`
 }
 
 // queryAuditEntriesAuditEntriesAuditEntryConnection includes the requested fields of the GraphQL type AuditEntryConnection.
@@ -5660,6 +5813,18 @@ type queryRolesRolesRoleConnectionEdgesRoleEdge struct {
 // GetNode returns queryRolesRolesRoleConnectionEdgesRoleEdge.Node, and is useful for accessing the field via an interface.
 func (v *queryRolesRolesRoleConnectionEdgesRoleEdge) GetNode() *Role { return v.Node }
 
+// querySSHEndpointResponse is returned by querySSHEndpoint on success.
+type querySSHEndpointResponse struct {
+	// The server's version and its limits.
+	Server querySSHEndpointServer `json:"server"`
+}
+
+// querySSHEndpointServer includes the requested fields of the GraphQL type Server.
+type querySSHEndpointServer struct {
+	// Null if the cluster has no SSH gateway.
+	SSH *SSHEndpoint `json:"ssh"`
+}
+
 // querySSHKeysResponse is returned by querySSHKeys on success.
 type querySSHKeysResponse struct {
 	// The viewer's own SSH keys.
@@ -5680,6 +5845,35 @@ type queryServerResponse struct {
 // queryServerServer includes the requested fields of the GraphQL type Server.
 type queryServerServer struct {
 	Version string `json:"version"`
+}
+
+// querySessionContainersResponse is returned by querySessionContainers on success.
+type querySessionContainersResponse struct {
+	Sessions querySessionContainersSessionsSessionConnection `json:"sessions"`
+}
+
+// querySessionContainersSessionsSessionConnection includes the requested fields of the GraphQL type SessionConnection.
+type querySessionContainersSessionsSessionConnection struct {
+	Edges    []*querySessionContainersSessionsSessionConnectionEdgesSessionEdge `json:"edges"`
+	PageInfo pageInfo                                                           `json:"pageInfo"`
+}
+
+// GetEdges returns querySessionContainersSessionsSessionConnection.Edges, and is useful for accessing the field via an interface.
+func (v *querySessionContainersSessionsSessionConnection) GetEdges() []*querySessionContainersSessionsSessionConnectionEdgesSessionEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns querySessionContainersSessionsSessionConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *querySessionContainersSessionsSessionConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// querySessionContainersSessionsSessionConnectionEdgesSessionEdge includes the requested fields of the GraphQL type SessionEdge.
+type querySessionContainersSessionsSessionConnectionEdgesSessionEdge struct {
+	Node *SessionContainers `json:"node"`
+}
+
+// GetNode returns querySessionContainersSessionsSessionConnectionEdgesSessionEdge.Node, and is useful for accessing the field via an interface.
+func (v *querySessionContainersSessionsSessionConnectionEdgesSessionEdge) GetNode() *SessionContainers {
+	return v.Node
 }
 
 // querySessionGroupResponse is returned by querySessionGroup on success.
@@ -6042,6 +6236,17 @@ type resetUserPasswordResponse struct {
 	Payload PasswordReset `json:"payload"`
 }
 
+// restartAppPayload includes the requested fields of the GraphQL type AppPayload.
+type restartAppPayload struct {
+	App App `json:"app"`
+}
+
+// restartAppResponse is returned by restartApp on success.
+type restartAppResponse struct {
+	// Starts an app, after ending it if it runs.
+	Payload restartAppPayload `json:"payload"`
+}
+
 // restartPluginPayloadAgentPayload includes the requested fields of the GraphQL type AgentPayload.
 type restartPluginPayloadAgentPayload struct {
 	Agent Agent `json:"agent"`
@@ -6135,6 +6340,15 @@ type scanRegistryResponse struct {
 // scanRegistryScanRegistryScanRegistryPayload includes the requested fields of the GraphQL type ScanRegistryPayload.
 type scanRegistryScanRegistryScanRegistryPayload struct {
 	Results []ScanResult `json:"results"`
+}
+
+// sessionApps includes the GraphQL fields of Session requested by the fragment sessionApps.
+// The GraphQL type's documentation follows.
+//
+// One or more kernels (containers) that a user starts and ends as one unit.
+type sessionApps struct {
+	// The apps of the main container, or of another one of the session; with their current status. Empty if the viewer cannot enter the session.
+	Apps []App `json:"apps"`
 }
 
 // sessionChangedResponse is returned by sessionChanged on success.
@@ -6328,6 +6542,17 @@ type setVolumeGrantResponse struct {
 	Payload setVolumeGrantPayloadSetVolumeGrantPayload `json:"payload"`
 }
 
+// shareAppPayload includes the requested fields of the GraphQL type AppPayload.
+type shareAppPayload struct {
+	App App `json:"app"`
+}
+
+// shareAppResponse is returned by shareApp on success.
+type shareAppResponse struct {
+	// Lets other users open an app, or changes who can.
+	Payload shareAppPayload `json:"payload"`
+}
+
 // shareVfolderPayloadShareVfolderPayload includes the requested fields of the GraphQL type ShareVfolderPayload.
 type shareVfolderPayloadShareVfolderPayload struct {
 	Results []ShareResult `json:"results"`
@@ -6343,6 +6568,16 @@ type shareVfolderResponse struct {
 type startTOTPResponse struct {
 	// Returns the secret of a second factor. The second factor is active after confirmTotp.
 	Payload TOTPSecret `json:"payload"`
+}
+
+// stopAppPayload includes the requested fields of the GraphQL type AppPayload.
+type stopAppPayload struct {
+	App App `json:"app"`
+}
+
+// stopAppResponse is returned by stopApp on success.
+type stopAppResponse struct {
+	Payload stopAppPayload `json:"payload"`
 }
 
 // terminateSessionPayload includes the requested fields of the GraphQL type SessionPayload.
@@ -6391,6 +6626,17 @@ type undrainAgentPayload struct {
 type undrainAgentResponse struct {
 	// Ends a drain: sessions can start on the agent again.
 	Payload undrainAgentPayload `json:"payload"`
+}
+
+// unshareAppPayload includes the requested fields of the GraphQL type AppPayload.
+type unshareAppPayload struct {
+	App App `json:"app"`
+}
+
+// unshareAppResponse is returned by unshareApp on success.
+type unshareAppResponse struct {
+	// Ends the sharing of an app. Open connections of other users are closed.
+	Payload unshareAppPayload `json:"payload"`
 }
 
 // updateAgentResponse is returned by updateAgent on success.
@@ -9728,6 +9974,45 @@ func moveFiles(
 	return data_, err_
 }
 
+// The mutation executed by openApp.
+const openApp_Operation = `
+mutation OpenApp ($input: OpenAppInput!) {
+	payload: openApp(input: $input) {
+		... OpenedApp
+	}
+}
+fragment OpenedApp on OpenAppPayload {
+	url
+	address
+	expiresAt
+}
+`
+
+func openApp(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input OpenAppInput,
+) (data_ *openAppResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "OpenApp",
+		Query:  openApp_Operation,
+		Variables: &__openAppInput{
+			Input: input,
+		},
+	}
+
+	data_ = &openAppResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by purgeDomain.
 const purgeDomain_Operation = `
 mutation PurgeDomain ($input: PurgeDomainInput!) {
@@ -10279,6 +10564,105 @@ func queryAgents(
 	}
 
 	data_ = &queryAgentsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryAppLog.
+const queryAppLog_Operation = `
+query AppLog ($session: ID!, $app: String!, $kernel: ID, $bytes: Int) {
+	appLog(session: $session, app: $app, kernel: $kernel, bytes: $bytes)
+}
+`
+
+func queryAppLog(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	session string,
+	app string,
+	kernel string,
+	bytes *int,
+) (data_ *queryAppLogResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "AppLog",
+		Query:  queryAppLog_Operation,
+		Variables: &__queryAppLogInput{
+			Session: session,
+			App:     app,
+			Kernel:  kernel,
+			Bytes:   bytes,
+		},
+	}
+
+	data_ = &queryAppLogResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryApps.
+const queryApps_Operation = `
+query Apps ($id: ID!, $kernel: ID) {
+	node(id: $id) {
+		... sessionApps
+	}
+}
+fragment sessionApps on Session {
+	apps(kernel: $kernel) {
+		... App
+	}
+}
+fragment App on App {
+	name
+	title
+	kernelId
+	port
+	source
+	status
+	reason
+	startable
+	sharing {
+		... AppShare
+	}
+}
+fragment AppShare on AppShare {
+	id
+	audience
+	networks
+	expiresAt
+	createdAt
+}
+`
+
+func queryApps(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+	kernel string,
+) (data_ *queryAppsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Apps",
+		Query:  queryApps_Operation,
+		Variables: &__queryAppsInput{
+			ID:     id,
+			Kernel: kernel,
+		},
+	}
+
+	data_ = &queryAppsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -12309,6 +12693,43 @@ func queryRoles(
 	return data_, err_
 }
 
+// The query executed by querySSHEndpoint.
+const querySSHEndpoint_Operation = `
+query SSHEndpoint {
+	server {
+		ssh {
+			... SSHEndpoint
+		}
+	}
+}
+fragment SSHEndpoint on SSHEndpoint {
+	host
+	port
+	hostKey
+}
+`
+
+func querySSHEndpoint(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *querySSHEndpointResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SSHEndpoint",
+		Query:  querySSHEndpoint_Operation,
+	}
+
+	data_ = &querySSHEndpointResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by querySSHKeys.
 const querySSHKeys_Operation = `
 query SSHKeys {
@@ -12700,6 +13121,68 @@ func querySession(
 	}
 
 	data_ = &querySessionResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by querySessionContainers.
+const querySessionContainers_Operation = `
+query SessionContainers ($first: Int, $after: Cursor, $where: SessionWhereInput) {
+	sessions(first: $first, after: $after, where: $where, orderBy: [{field:CREATED_AT,direction:DESC}]) {
+		edges {
+			node {
+				... SessionContainers
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment SessionContainers on Session {
+	id
+	name
+	status
+	kernels {
+		... Container
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment Container on Kernel {
+	id
+	hostname
+	status
+}
+`
+
+func querySessionContainers(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *querySessionContainersResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SessionContainers",
+		Query:  querySessionContainers_Operation,
+		Variables: &__querySessionContainersInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &querySessionContainersResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -14774,6 +15257,62 @@ func resetUserPassword(
 	return data_, err_
 }
 
+// The mutation executed by restartApp.
+const restartApp_Operation = `
+mutation RestartApp ($input: AppActionInput!) {
+	payload: restartApp(input: $input) {
+		app {
+			... App
+		}
+	}
+}
+fragment App on App {
+	name
+	title
+	kernelId
+	port
+	source
+	status
+	reason
+	startable
+	sharing {
+		... AppShare
+	}
+}
+fragment AppShare on AppShare {
+	id
+	audience
+	networks
+	expiresAt
+	createdAt
+}
+`
+
+func restartApp(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input AppActionInput,
+) (data_ *restartAppResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RestartApp",
+		Query:  restartApp_Operation,
+		Variables: &__restartAppInput{
+			Input: input,
+		},
+	}
+
+	data_ = &restartAppResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by restartPlugin.
 const restartPlugin_Operation = `
 mutation RestartPlugin ($input: RestartPluginInput!) {
@@ -15772,6 +16311,62 @@ func setVolumeGrant(
 	return data_, err_
 }
 
+// The mutation executed by shareApp.
+const shareApp_Operation = `
+mutation ShareApp ($input: ShareAppInput!) {
+	payload: shareApp(input: $input) {
+		app {
+			... App
+		}
+	}
+}
+fragment App on App {
+	name
+	title
+	kernelId
+	port
+	source
+	status
+	reason
+	startable
+	sharing {
+		... AppShare
+	}
+}
+fragment AppShare on AppShare {
+	id
+	audience
+	networks
+	expiresAt
+	createdAt
+}
+`
+
+func shareApp(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input ShareAppInput,
+) (data_ *shareAppResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ShareApp",
+		Query:  shareApp_Operation,
+		Variables: &__shareAppInput{
+			Input: input,
+		},
+	}
+
+	data_ = &shareAppResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by shareVfolder.
 const shareVfolder_Operation = `
 mutation ShareVfolder ($input: ShareVfolderInput!) {
@@ -15852,6 +16447,62 @@ func startTOTP(
 	}
 
 	data_ = &startTOTPResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by stopApp.
+const stopApp_Operation = `
+mutation StopApp ($input: AppActionInput!) {
+	payload: stopApp(input: $input) {
+		app {
+			... App
+		}
+	}
+}
+fragment App on App {
+	name
+	title
+	kernelId
+	port
+	source
+	status
+	reason
+	startable
+	sharing {
+		... AppShare
+	}
+}
+fragment AppShare on AppShare {
+	id
+	audience
+	networks
+	expiresAt
+	createdAt
+}
+`
+
+func stopApp(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input AppActionInput,
+) (data_ *stopAppResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "StopApp",
+		Query:  stopApp_Operation,
+		Variables: &__stopAppInput{
+			Input: input,
+		},
+	}
+
+	data_ = &stopAppResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -16178,6 +16829,62 @@ func undrainAgent(
 	}
 
 	data_ = &undrainAgentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by unshareApp.
+const unshareApp_Operation = `
+mutation UnshareApp ($input: AppActionInput!) {
+	payload: unshareApp(input: $input) {
+		app {
+			... App
+		}
+	}
+}
+fragment App on App {
+	name
+	title
+	kernelId
+	port
+	source
+	status
+	reason
+	startable
+	sharing {
+		... AppShare
+	}
+}
+fragment AppShare on AppShare {
+	id
+	audience
+	networks
+	expiresAt
+	createdAt
+}
+`
+
+func unshareApp(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input AppActionInput,
+) (data_ *unshareAppResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UnshareApp",
+		Query:  unshareApp_Operation,
+		Variables: &__unshareAppInput{
+			Input: input,
+		},
+	}
+
+	data_ = &unshareAppResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -42,8 +42,8 @@ type SessionFilter struct {
 	Limit    int
 }
 
-// Sessions lists the sessions that the viewer can see, newest first.
-func (c *Client) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
+// where returns the filter for the server.
+func (f SessionFilter) where() Where {
 	where := nameIs(f.Name)
 	put(where, "id", f.ID)
 	put(where, "ownerID", f.Owner)
@@ -54,8 +54,23 @@ func (c *Client) Sessions(ctx context.Context, f SessionFilter) ([]Session, erro
 	if f.Live {
 		where["statusNotIn"] = ended
 	}
+	return where
+}
+
+// Sessions lists the sessions that the viewer can see, newest first.
+func (c *Client) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
+	where := f.where()
 	return collect(f.Limit, func(first *int, after string) (*querySessionsSessionsSessionConnection, error) {
 		out, err := querySessions(ctx, c, first, after, where)
+		return &out.Sessions, err
+	})
+}
+
+// SessionContainers lists sessions as Sessions does, with the names of their containers.
+func (c *Client) SessionContainers(ctx context.Context, f SessionFilter) ([]SessionContainers, error) {
+	where := f.where()
+	return collect(f.Limit, func(first *int, after string) (*querySessionContainersSessionsSessionConnection, error) {
+		out, err := querySessionContainers(ctx, c, first, after, where)
 		return &out.Sessions, err
 	})
 }
