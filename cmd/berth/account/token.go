@@ -66,7 +66,7 @@ func tokenCreate(a *cli.App) *cobra.Command {
 	var own ownLogin
 	cmd := a.Verb("create NAME", "Create an access token and print its secret", cli.Args(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		in.Name = args[0]
-		end, err := until(a, "--expires", expires)
+		end, err := a.ParseEnd("--expires", expires)
 		if err != nil {
 			return err
 		}
@@ -97,29 +97,6 @@ it expires or is revoked, as berth logout does. With --login it does not.`
 	cli.SetsField(cmd, "scope", "scopes")
 	cli.SetsField(cmd, "expires", "expiresAt")
 	return cmd
-}
-
-// until reads a point in time to come: a date, a time or a span; nil for never.
-func until(a *cli.App, flag, text string) (*time.Time, error) {
-	if text == "never" {
-		return nil, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		at, err = time.ParseInLocation("2006-01-02", text, time.Local)
-	}
-	if err != nil {
-		var d time.Duration
-		d, err = cli.ParseSpan(text)
-		at = a.Now().Add(d)
-	}
-	if err != nil {
-		return nil, cli.Usagef("%s %s: not a date such as 2026-12-31, a time such as 2026-12-31T12:00:00Z, a span such as 30d, or never", flag, text)
-	}
-	if !at.After(a.Now()) {
-		return nil, cli.Usagef("%s %s: is past already", flag, text)
-	}
-	return &at, nil
 }
 
 func tokenRevoke(a *cli.App) *cobra.Command {

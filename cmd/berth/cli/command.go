@@ -41,6 +41,14 @@ func Args(low, high int) cobra.PositionalArgs {
 	}
 }
 
+// Split returns the arguments before and after --.
+func Split(cmd *cobra.Command, args []string) (before, after []string) {
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		return args[:n], args[n:]
+	}
+	return args, nil
+}
+
 // Verb is a command that asks the server.
 func (a *App) Verb(use, short string, args cobra.PositionalArgs, do func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
 	return &cobra.Command{

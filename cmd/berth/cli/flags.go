@@ -60,16 +60,21 @@ func WordsFlag(cmd *cobra.Command, into *[]string, name, usage string) {
 }
 
 // ListFlag is parsed for a list: every further use of the flag adds to it.
-func ListFlag(cmd *cobra.Command, into *[]string, name, usage string, parse func(text string) ([]string, error)) {
-	ParsedFlag(cmd, into, name, usage, func(text string) ([]string, error) {
+func ListFlag[T any](cmd *cobra.Command, into *[]T, name, usage string, parse func(text string) ([]T, error)) {
+	ParsedFlag(cmd, into, name, usage, func(text string) ([]T, error) {
 		more, err := parse(text)
-		return append(append([]string{}, *into...), more...), err
+		return append(append([]T{}, *into...), more...), err
 	})
 }
 
 // YesFlag is for commands that have a name typed again.
 func YesFlag(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVarP(yes, "yes", "y", false, "do not ask for the name again")
+}
+
+// RawFlag turns Calm off.
+func RawFlag(cmd *cobra.Command, raw *bool) {
+	cmd.Flags().BoolVar(raw, "raw", false, "print control sequences on a terminal too, not only colours")
 }
 
 // Convert copies the values that are set from one input to another with the same fields: those

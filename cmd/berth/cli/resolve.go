@@ -38,6 +38,24 @@ func sessionKey(s client.Session) (id, owner string) {
 	return s.ID, owner
 }
 
+// FindContainer finds a container of a session by ID or by its name: main, sub1 and so on.
+func FindContainer(ctx context.Context, c *client.Client, session, ref string) (*client.Container, error) {
+	found, err := c.SessionContainers(ctx, client.SessionFilter{ID: session, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	var have []string
+	for _, s := range found {
+		for _, k := range s.Kernels {
+			if k.ID == ref || k.Hostname == ref {
+				return &k, nil
+			}
+			have = append(have, k.Hostname)
+		}
+	}
+	return nil, NotFound("container", ref, "the session has: "+strings.Join(have, ", "))
+}
+
 // FindFolder finds a folder by ID or name.
 func FindFolder(ctx context.Context, c *client.Client, ref string) (*client.Folder, error) {
 	filter := client.FolderFilter{Name: ref}

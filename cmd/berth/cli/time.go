@@ -66,3 +66,26 @@ func (a *App) ParseTime(flag, text string) (time.Time, error) {
 	}
 	return a.Now().Add(-d), nil
 }
+
+// ParseEnd reads when something ends: a date, a time or a span, in the future; nil for never.
+func (a *App) ParseEnd(flag, text string) (*time.Time, error) {
+	if text == "never" {
+		return nil, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		at, err = time.ParseInLocation("2006-01-02", text, time.Local)
+	}
+	if err != nil {
+		var d time.Duration
+		d, err = ParseSpan(text)
+		at = a.Now().Add(d)
+	}
+	if err != nil {
+		return nil, Usagef("%s %s: not a date such as 2026-12-31, a time such as 2026-12-31T12:00:00Z, a span such as 30d, or never", flag, text)
+	}
+	if !at.After(a.Now()) {
+		return nil, Usagef("%s %s: is past already", flag, text)
+	}
+	return &at, nil
+}

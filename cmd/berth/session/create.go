@@ -220,11 +220,3 @@ func (f *createFlags) place(ctx context.Context, c *client.Client, in *client.Cr
 	}
 	return err
 }
-
-// split returns what stands before and after --.
-func split(cmd *cobra.Command, args []string) (before, command []string) {
-	if n := cmd.ArgsLenAtDash(); n >= 0 {
-		return args[:n], args[n:]
-	}
-	return args, nil
-}

@@ -26,7 +26,7 @@ the exit code is 125.`,
 		Example:     "  berth session exec -it my-session\n  berth session exec my-session -- nvidia-smi",
 		Annotations: map[string]string{cli.PassesCode: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, command := split(cmd, args)
+			before, command := cli.Split(cmd, args)
 			if len(before) != 1 {
 				return cli.Usagef("usage: %s", cmd.UseLine())
 			}
@@ -51,7 +51,7 @@ the exit code is 125.`,
 	}
 	cmd.Flags().BoolVarP(&input, "interactive", "i", false, "pass standard input on")
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give the command a terminal")
-	rawFlag(cmd, &raw)
+	cli.RawFlag(cmd, &raw)
 	return cmd
 }
 

@@ -22,7 +22,7 @@ func logsCommand(a *cli.App) *cobra.Command {
 		Args:  cli.Args(1, 1),
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the process has ended")
-	rawFlag(cmd, &raw)
+	cli.RawFlag(cmd, &raw)
 	cmd.Flags().IntVarP(&tail, "tail", "n", 0, "only the last so many lines")
 	return onSession(a, cmd, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
 		if tail < 0 {
@@ -39,11 +39,6 @@ func logsCommand(a *cli.App) *cobra.Command {
 type logFlags struct {
 	follow, raw bool
 	tail        int
-}
-
-// rawFlag turns calm off.
-func rawFlag(cmd *cobra.Command, raw *bool) {
-	cmd.Flags().BoolVar(raw, "raw", false, "print control sequences on a terminal too, not only colours")
 }
 
 func logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, f logFlags) error {

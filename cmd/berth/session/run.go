@@ -32,7 +32,7 @@ itself fails, the exit code is 125.`,
   berth run python:3.11 --cpu 2 --mem 4g --gpu 0.5 -v data:/home/work/data:ro -- python3 train.py`,
 		Annotations: map[string]string{cli.PassesCode: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, command := split(cmd, args)
+			before, command := cli.Split(cmd, args)
 			if len(before) != 1 {
 				return cli.Usagef("usage: %s", cmd.UseLine())
 			}
@@ -60,7 +60,7 @@ itself fails, the exit code is 125.`,
 	flags.BoolVar(&keep, "keep", false, "leave the session running on Ctrl-C instead of ending it")
 	flags.BoolVarP(&detach, "detach", "d", false, "print the session and do not wait for it")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "say nothing while the session waits")
-	rawFlag(cmd, &raw)
+	cli.RawFlag(cmd, &raw)
 	cmd.MarkFlagsMutuallyExclusive("keep", "detach")
 	return cmd
 }

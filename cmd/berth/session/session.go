@@ -124,7 +124,7 @@ func createCommand(a *cli.App) *cobra.Command {
 		Use:   "create IMAGE [flags] [-- COMMAND [ARG...]]",
 		Short: "Start an interactive session",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, command := split(cmd, args)
+			before, command := cli.Split(cmd, args)
 			if len(before) != 1 {
 				return cli.Usagef("usage: %s", cmd.UseLine())
 			}
