@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/admin"
 	"github.com/berthhq/berth/cmd/berth/agent"
 	"github.com/berthhq/berth/cmd/berth/api"
+	"github.com/berthhq/berth/cmd/berth/app"
 	"github.com/berthhq/berth/cmd/berth/audit"
 	"github.com/berthhq/berth/cmd/berth/cli"
 	"github.com/berthhq/berth/cmd/berth/folder"
@@ -51,6 +52,7 @@ func commands(a *cli.App) []*cobra.Command {
 		account.ContextCommand(a),
 		session.RunCommand(a),
 		session.Command(a),
+		app.Command(a),
 		sessiongroup.Command(a),
 		queue.Command(a),
 		folder.Command(a),

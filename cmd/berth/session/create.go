@@ -31,6 +31,7 @@ type createFlags struct {
 	lifetime             *int
 	preemptible          bool
 	groupOf              string
+	apps                 []client.AppInput
 }
 
 func (f *createFlags) register(cmd *cobra.Command) {
@@ -57,6 +58,8 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	cli.OptionalFlag(cmd, &f.lifetime, "lifetime", "end it after this `while`, such as 2h; it may then start before others that need more room", cli.ParseSeconds)
 	flags.BoolVar(&f.preemptible, "preemptible", false, "it may be ended for a session of a higher priority, where the resource group does that")
 	flags.StringVar(&f.groupOf, "group-of", "", "session `group` with which it is placed, by name or id (see: berth session-group)")
+	cli.ListFlag(cmd, &f.apps, "app", "app beside those of the image: `name=port`, or name=port:command with the shell command that starts it (repeatable)", parseApp)
+	cli.SetsField(cmd, "app", "apps")
 	cli.SetsField(cmd, "group-of", "sessionGroup")
 	cli.SetsField(cmd, "start", "startsAt")
 	cli.SetsField(cmd, "after", "dependsOn")
@@ -73,7 +76,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 
 // input turns flags and arguments into what the API takes.
 func (f *createFlags) input(ctx context.Context, a *cli.App, cmd *cobra.Command, c *client.Client, kind, image string, command []string) (client.CreateSessionInput, error) {
-	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString()}
+	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString(), Apps: f.apps}
 	var err error
 	for _, text := range f.mounts {
 		m, err := parseMount(text)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
 // What a session waits for, and where it is to run, is said by name and asked by id.
@@ -48,6 +50,31 @@ func TestStartIsATimeOrAWhile(t *testing.T) {
 	} {
 		if got, err := parseStart(text, now); err != nil || !got.Equal(want) {
 			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}
+
+func TestCreateWithApps(t *testing.T) {
+	f := newServer(t)
+	asked := ""
+	f.Answer["CreateSession"] = func(raw json.RawMessage) string {
+		var vars struct {
+			Input struct{ Apps json.RawMessage }
+		}
+		if err := json.Unmarshal(raw, &vars); err != nil {
+			t.Error(err)
+		}
+		asked = string(vars.Input.Apps)
+		return `{"payload":{"session":{"id":"s2","name":"train","status":"pending"}}}`
+	}
+	r := f.Run("session", "create", "python:3.11", "--app", "board=6006", "--app", "docs=8000:python3 -m http.server {port}, now: yes")
+	want := `[{"name":"board","port":6006},{"name":"docs","port":8000,"command":["/bin/sh","-c","python3 -m http.server {port}, now: yes"]}]`
+	if r.Code != 0 || asked != want {
+		t.Errorf("%+v asked %s, want %s", r, asked, want)
+	}
+	for _, bad := range []string{"board", "=80", "board=", "board=0", "board=65536", "board=x:y", "board=80:", "board=80: "} {
+		if r := f.Run("session", "create", "python:3.11", "--app", bad); r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "NAME=PORT") {
+			t.Errorf("%s: %+v", bad, r)
 		}
 	}
 }
