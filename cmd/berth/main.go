@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/queue"
 	"github.com/berthhq/berth/cmd/berth/session"
 	"github.com/berthhq/berth/cmd/berth/sessiongroup"
+	"github.com/berthhq/berth/cmd/berth/ssh"
 	"github.com/berthhq/berth/cmd/berth/usage"
 )
 
@@ -53,6 +54,9 @@ func commands(a *cli.App) []*cobra.Command {
 		session.RunCommand(a),
 		session.Command(a),
 		app.Command(a),
+		ssh.Command(a),
+		ssh.CopyCommand(a),
+		ssh.ConfigCommand(a),
 		sessiongroup.Command(a),
 		queue.Command(a),
 		folder.Command(a),

@@ -88,7 +88,7 @@ func sshKeyGenerate(a *cli.App) *cobra.Command {
 and the public key to FILE.pub. Existing files are not overwritten. The server
 does not keep the private key. A key that is created with the token of this
 context ends with the token; with --login it does not.`
-	cmd.Example = "  berth ssh-key generate laptop ~/.ssh/berth"
+	cmd.Example = "  berth ssh-key generate laptop ~/.ssh/id_berth"
 	return cli.Alias(cmd, "create")
 }
 
