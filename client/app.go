@@ -18,7 +18,13 @@ func (c *Client) Apps(ctx context.Context, session, kernel string) ([]App, error
 // AppLog returns the last output of an app that was started on demand: at most that many bytes.
 func (c *Client) AppLog(ctx context.Context, app AppActionInput, bytes int) (string, error) {
 	out, err := queryAppLog(ctx, c, app.Session, app.App, app.Kernel, &bytes)
-	return out.AppLog, err
+	if err != nil {
+		return "", err
+	}
+	if out.Node == nil {
+		return "", notFound("session", app.Session)
+	}
+	return out.Node.AppLog, nil
 }
 
 // OpenApp returns an address that opens an app once. The app starts when the address is opened.

@@ -3946,10 +3946,10 @@ type __queryAgentsInput struct {
 
 // __queryAppLogInput is used internally by genqlient
 type __queryAppLogInput struct {
-	Session string `json:"session"`
-	App     string `json:"app"`
-	Kernel  string `json:"kernel,omitempty"`
-	Bytes   *int   `json:"bytes,omitempty"`
+	ID     string `json:"id"`
+	App    string `json:"app"`
+	Kernel string `json:"kernel,omitempty"`
+	Bytes  *int   `json:"bytes,omitempty"`
 }
 
 // __queryAppsInput is used internally by genqlient
@@ -5319,8 +5319,7 @@ type queryAgentsResponse struct {
 
 // queryAppLogResponse is returned by queryAppLog on success.
 type queryAppLogResponse struct {
-	// The last output of an app that was started on demand.
-	AppLog string `json:"appLog"`
+	Node *sessionAppLog `json:"node"`
 }
 
 // queryAppsResponse is returned by queryApps on success.
@@ -6340,6 +6339,15 @@ type scanRegistryResponse struct {
 // scanRegistryScanRegistryScanRegistryPayload includes the requested fields of the GraphQL type ScanRegistryPayload.
 type scanRegistryScanRegistryScanRegistryPayload struct {
 	Results []ScanResult `json:"results"`
+}
+
+// sessionAppLog includes the GraphQL fields of Session requested by the fragment sessionAppLog.
+// The GraphQL type's documentation follows.
+//
+// One or more kernels (containers) that a user starts and ends as one unit.
+type sessionAppLog struct {
+	// The last output of an app that was started on demand, at most 524288 bytes.
+	AppLog string `json:"appLog"`
 }
 
 // sessionApps includes the GraphQL fields of Session requested by the fragment sessionApps.
@@ -10577,15 +10585,20 @@ func queryAgents(
 
 // The query executed by queryAppLog.
 const queryAppLog_Operation = `
-query AppLog ($session: ID!, $app: String!, $kernel: ID, $bytes: Int) {
-	appLog(session: $session, app: $app, kernel: $kernel, bytes: $bytes)
+query AppLog ($id: ID!, $app: String!, $kernel: ID, $bytes: Int) {
+	node(id: $id) {
+		... sessionAppLog
+	}
+}
+fragment sessionAppLog on Session {
+	appLog(app: $app, kernel: $kernel, bytes: $bytes)
 }
 `
 
 func queryAppLog(
 	ctx_ context.Context,
 	client_ graphql.Client,
-	session string,
+	id string,
 	app string,
 	kernel string,
 	bytes *int,
@@ -10594,10 +10607,10 @@ func queryAppLog(
 		OpName: "AppLog",
 		Query:  queryAppLog_Operation,
 		Variables: &__queryAppLogInput{
-			Session: session,
-			App:     app,
-			Kernel:  kernel,
-			Bytes:   bytes,
+			ID:     id,
+			App:    app,
+			Kernel: kernel,
+			Bytes:  bytes,
 		},
 	}
 

@@ -68,15 +68,15 @@ func TestRestartStopUnshare(t *testing.T) {
 
 func TestLogs(t *testing.T) {
 	f := newServer(t)
-	asked := clitest.Record(f, map[string]string{"AppLog": `{"appLog":"listening\nfailed\n"}`})
+	asked := clitest.Record(f, map[string]string{"AppLog": `{"node":{"appLog":"listening\nfailed\n"}}`})
 	if r := f.Run("app", "logs", "train", "jupyter"); r.Code != 0 || r.Out != "listening\nfailed\n" {
 		t.Errorf("%+v", r)
 	}
-	if want := `{"session":"s1","app":"jupyter","bytes":16384}`; asked["AppLog"] != want {
+	if want := `{"id":"s1","app":"jupyter","bytes":16384}`; asked["AppLog"] != want {
 		t.Errorf("asked %s, want %s", asked["AppLog"], want)
 	}
 	f.Run("app", "logs", "train", "jupyter", "--bytes", "1k", "--kernel", "sub1")
-	if want := `{"session":"s1","app":"jupyter","kernel":"k1","bytes":1024}`; asked["AppLog"] != want {
+	if want := `{"id":"s1","app":"jupyter","kernel":"k1","bytes":1024}`; asked["AppLog"] != want {
 		t.Errorf("asked %s, want %s", asked["AppLog"], want)
 	}
 }
