@@ -6,9 +6,11 @@ import { createHash, randomUUID } from "node:crypto";
 import { on } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { buildSchema, GraphQLError, graphql } from "graphql";
+import { buildSchema, execute, GraphQLError, graphql, subscribe } from "graphql";
 import { useServer } from "graphql-ws/use/ws";
 import { WebSocketServer } from "ws";
+import * as apps from "./apps.mjs";
+import { fieldResolver } from "./fill.mjs";
 import * as w from "./world.mjs";
 
 const schema = buildSchema(readFileSync(new URL("../../schema.graphql", import.meta.url), "utf8"));
@@ -106,7 +108,7 @@ async function* stream(name, pick, start = []) {
 
 const root = {
   node: ({ id }) => find(everything(), id),
-  server: { version: "mock", maxPageSize: 200 },
+  server: { version: "mock", maxPageSize: 200, ssh: apps.ssh },
   viewer,
   sessions: (a) => conn(w.sessions)(a),
   usage: [
@@ -138,6 +140,7 @@ const root = {
   resourceGroups: conn([w.group]),
   accessTokens: conn(tokens),
   loginSessions: logins,
+  ...apps.root(({ session }) => find(w.sessions, session)),
   createSession: ({ input }) => {
     if (Number(input.slots["cuda.shares"] ?? 0) > 4)
       throw refuse("INVALID_ARGUMENT", "no agent has so much", { field: "slots.cuda.shares", limit: "4" });
@@ -350,9 +353,20 @@ const server = createServer(async (req, res) => {
     res.setHeader("X-Request-Id", randomUUID());
     return res.end(
       JSON.stringify(
-        await graphql({ schema, source: query, variableValues: variables, operationName, rootValue: root }),
+        await graphql({
+          schema,
+          source: query,
+          variableValues: variables,
+          operationName,
+          rootValue: root,
+          fieldResolver,
+        }),
       ),
     );
+  }
+  if (pathname.startsWith("/app/")) {
+    res.setHeader("Content-Type", "text/plain; charset=utf-8");
+    return res.end(`The app ${decodeURIComponent(pathname.slice(5))} of the mock.\n`);
   }
   if (pathname.startsWith("/storage/uploads")) {
     res.setHeader("Tus-Resumable", "1.0.0");
@@ -375,7 +389,15 @@ const server = createServer(async (req, res) => {
 });
 
 const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => "graphql-transport-ws" });
-useServer({ schema, roots: { subscription: root } }, sockets);
+useServer(
+  {
+    schema,
+    roots: { subscription: root },
+    execute: (args) => execute({ ...args, fieldResolver }),
+    subscribe: (args) => subscribe({ ...args, fieldResolver }),
+  },
+  sockets,
+);
 const terminals = new WebSocketServer({ noServer: true });
 terminals.on("connection", (ws) => {
   const say = (text) => ws.send(Buffer.concat([Buffer.from([1]), Buffer.from(text)]));

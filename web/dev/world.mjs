@@ -2,6 +2,7 @@
 // live their lives on timers. For work on the page only.
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
+import { appsOf } from "./apps.mjs";
 
 export const bus = new EventEmitter().setMaxListeners(0);
 const gib = 1024 ** 3;
@@ -286,7 +287,9 @@ export function launch(input, owner = me, quick = false) {
       revokedAt: null,
     })),
     usage: [{ slot: "cpu", slotSeconds: "120" }],
+    permissions: ["read", "update", "delete", "enter"],
   });
+  s.apps = () => appsOf(s);
   s.kernels = [
     {
       __typename: "Kernel",

@@ -98,6 +98,22 @@ export const words = {
     transfer: "list and copy objects",
   } satisfies Record<Value<"AccessOperation">, string>,
   AgentStatus: states satisfies Record<Value<"AgentStatus">, string>,
+  AppAudience: {
+    PROJECT: "members of the project",
+    EVERYONE: "everyone who is logged in",
+  } satisfies Record<Value<"AppAudience">, string>,
+  AppSource: {
+    SESSION: "requested with the session",
+    IMAGE: "described by the image",
+    CATALOGUE: "installed in the image",
+    FOUND: "found listening",
+  } satisfies Record<Value<"AppSource">, string>,
+  AppStatus: {
+    STOPPED: "Stopped",
+    STARTING: "Starting",
+    RUNNING: "Running",
+    FAILED: "Failed",
+  } satisfies Record<Value<"AppStatus">, string>,
   CredentialStatus: states satisfies Record<Value<"CredentialStatus">, string>,
   DeviceHealth: states satisfies Record<Value<"DeviceHealth">, string>,
   DeviceSplit: {

@@ -57,6 +57,7 @@ const withoutId = [
   "RolePermission",
   "ScanResult",
   "Server",
+  "SSHEndpoint",
   "SessionIdle",
   "ShareHolder",
   "ShareResult",
@@ -75,6 +76,7 @@ const withoutId = [
 export const cache = cacheExchange({
   keys: {
     ...Object.fromEntries(withoutId.map((type) => [type, embedded])),
+    App: (app) => `${app.kernelId}/${app.name}`,
     Retention: (row) => row.category as string,
   },
 });

@@ -1,7 +1,7 @@
 import { t } from "../i18n";
 import { stateWord } from "../words";
 
-type Tone = "wait" | "busy" | "ok" | "bad" | "done";
+export type Tone = "wait" | "busy" | "ok" | "bad" | "done";
 
 const tones: Record<string, Tone> = {
   pending: "wait",
@@ -62,18 +62,35 @@ interface Props {
   pill?: boolean;
 }
 
+interface TonedProps {
+  tone: Tone;
+  /** The value of the enum, for programs. */
+  status: string;
+  pill?: boolean;
+  children: React.ReactNode;
+}
+
+/** The text of a status with the color and the shape of its tone. */
+export function Toned({ tone, status, pill, children }: TonedProps) {
+  return (
+    <span className={`status tone-${tone}${pill ? " pill" : ""}`} data-status={status}>
+      <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
+        {shapes[tone]}
+      </svg>
+      {children}
+    </span>
+  );
+}
+
 export function Status({ status, exitCode, result, pill }: Props) {
   const failed = status === "terminated" && result === "failure";
   const tone = failed ? "bad" : (tones[status] ?? "done");
   const code =
     exitCode !== null && exitCode !== undefined && status === "terminated" ? ` · ${t("exit code")} ${exitCode}` : "";
   return (
-    <span className={`status tone-${tone}${pill ? " pill" : ""}`} data-status={status}>
-      <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
-        {shapes[tone]}
-      </svg>
+    <Toned tone={tone} status={status} pill={pill}>
       {stateWord(status)}
       {code}
-    </span>
+    </Toned>
   );
 }

@@ -3,6 +3,8 @@ import { useDisclosure } from "@mantine/hooks";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { useSubscription } from "urql";
+import { AppMenu } from "../components/app/AppMenu";
+import { Apps } from "../components/app/Apps";
 import { duration } from "../components/format";
 import { Leaderless } from "../components/frame/Leaderless";
 import { lineOf } from "../components/launch/request";
@@ -55,6 +57,8 @@ function Detail({ session }: { session: SessionDetail }) {
   const viewer = useViewer();
   const [ending, ask] = useDisclosure(false);
   const over = ended(session.status);
+  const running = session.status === "running";
+  const enters = session.permissions.includes("enter");
   const now = useNow(!over);
   const batch = session.type === "batch";
   const tab = search.tab ?? (batch || over ? "logs" : "terminal");
@@ -71,6 +75,7 @@ function Detail({ session }: { session: SessionDetail }) {
           {duration(until - Date.parse(since))}
         </span>
         <div className="push row">
+          {running && enters ? <AppMenu session={session} big /> : null}
           {over ? (
             <Button
               variant="default"
@@ -106,7 +111,7 @@ function Detail({ session }: { session: SessionDetail }) {
       ) : null}
       {over ? null : <DrainNote session={session} now={now} />}
       {over ? null : <MountsNote session={session} />}
-      {session.status === "running" ? <IdleNote session={session} now={now} may={administers(viewer)} /> : null}
+      {running ? <IdleNote session={session} now={now} may={administers(viewer)} /> : null}
       <Tabs
         value={tab}
         keepMounted={false}
@@ -114,6 +119,7 @@ function Detail({ session }: { session: SessionDetail }) {
       >
         <Tabs.List aria-label={t("Session tabs")}>
           <Tabs.Tab value="terminal">{t("Terminal")}</Tabs.Tab>
+          <Tabs.Tab value="apps">{t("Apps")}</Tabs.Tab>
           <Tabs.Tab value="logs">{t("Logs")}</Tabs.Tab>
           <Tabs.Tab value="metrics">{t("Metrics")}</Tabs.Tab>
           <Tabs.Tab value="events">{t("Events")}</Tabs.Tab>
@@ -125,6 +131,16 @@ function Detail({ session }: { session: SessionDetail }) {
               <Terminal session={session.id} status={session.status} />
             </Suspense>
           </Tabs.Panel>
+          <Tabs.Panel value="apps">
+            <Apps
+              session={session.id}
+              live={running}
+              over={over}
+              enters={enters}
+              main={kernel?.id ?? null}
+              kernels={session.kernels}
+            />
+          </Tabs.Panel>
           <Tabs.Panel value="logs">
             <Logs
               session={session.id}
@@ -134,7 +150,7 @@ function Detail({ session }: { session: SessionDetail }) {
             />
           </Tabs.Panel>
           <Tabs.Panel value="metrics">
-            <Metrics session={session.id} live={session.status === "running"} usage={session.usage} />
+            <Metrics session={session.id} live={running} usage={session.usage} />
           </Tabs.Panel>
           <Tabs.Panel value="events">
             <Events events={session.history} />

@@ -2,6 +2,7 @@ import { Checkbox } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
+import { AppMenu } from "../app/AppMenu";
 import { duration, slotsLine, when } from "../format";
 import { Status } from "../Status";
 import { IdleBadge, type IdleState } from "./Idle";
@@ -54,6 +55,7 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
             </th>
             <th>{t("Session")}</th>
             <th>{t("Status")}</th>
+            <th>{t("Apps")}</th>
             <th>{t("Image")}</th>
             <th>{t("Resources")}</th>
             {owners ? <th>{t("Owner")}</th> : null}
@@ -82,6 +84,7 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
                 <Status status={r.status} exitCode={r.exitCode} result={r.result} />{" "}
                 {ended(r.status) ? null : <IdleBadge idle={r.idle} now={now} />}
               </td>
+              <td>{r.status === "running" ? <AppMenu session={r} /> : null}</td>
               <td className="clip">{r.image.name}</td>
               <td className="nowrap">{slotsLine(r.slots)}</td>
               {owners ? <td className="clip">{r.owner?.email}</td> : null}

@@ -1,0 +1,42 @@
+import { useAction } from "../../hooks/useAction";
+import { toast } from "../../hooks/useToasts";
+import { t } from "../../i18n";
+import { OpenApp, type OpenInput } from "./app";
+
+/** Opens apps in tabs of their own, and copies their addresses. */
+export function useOpenApp() {
+  const { run, busy } = useAction(OpenApp, true);
+
+  /** Must be called in the handler of a click or a key; reports whether a tab shows the app. */
+  async function open(input: OpenInput): Promise<boolean> {
+    // Browsers block tabs that open later, such as after the answer of the server.
+    const tab = window.open("", "_blank");
+    if (!tab) {
+      toast({ text: t("The browser blocked the new tab. Allow pop-ups for this page, and open the app again.") });
+      return false;
+    }
+    // The app must not reach this page.
+    tab.opener = null;
+    const done = await run({ input });
+    if (!done) {
+      tab.close();
+      return false;
+    }
+    tab.location.replace(done.openApp.url);
+    return true;
+  }
+
+  async function copyAddress(input: OpenInput) {
+    const done = await run({ input });
+    if (!done) return;
+    const { address } = done.openApp;
+    try {
+      await navigator.clipboard.writeText(address);
+      toast({ text: t("The address was copied.") });
+    } catch {
+      // Pages without HTTPS have no clipboard.
+      toast({ text: address });
+    }
+  }
+  return { open, copyAddress, busy };
+}
