@@ -11,6 +11,7 @@ import { lineOf } from "../components/launch/request";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
 import { Config } from "../components/session/Config";
+import { Connect } from "../components/session/Connect";
 import { DrainNote } from "../components/session/Drain";
 import { Events } from "../components/session/Events";
 import { IdleNote } from "../components/session/Idle";
@@ -56,6 +57,7 @@ function Detail({ session }: { session: SessionDetail }) {
   const launch = useLaunch();
   const viewer = useViewer();
   const [ending, ask] = useDisclosure(false);
+  const [connecting, connect] = useDisclosure(false);
   const over = ended(session.status);
   const running = session.status === "running";
   const enters = session.permissions.includes("enter");
@@ -75,7 +77,14 @@ function Detail({ session }: { session: SessionDetail }) {
           {duration(until - Date.parse(since))}
         </span>
         <div className="push row">
-          {running && enters ? <AppMenu session={session} big /> : null}
+          {running && enters ? (
+            <>
+              <AppMenu session={session} big />
+              <Button variant="default" onClick={connect.open}>
+                {t("Connect")}
+              </Button>
+            </>
+          ) : null}
           {over ? (
             <Button
               variant="default"
@@ -160,6 +169,7 @@ function Detail({ session }: { session: SessionDetail }) {
           </Tabs.Panel>
         </div>
       </Tabs>
+      {connecting ? <Connect session={session} onClose={connect.close} /> : null}
       <Terminate sessions={[session]} opened={ending} onClose={ask.close} />
     </>
   );
