@@ -78,13 +78,13 @@ export function ShareApp({ session, app, onClose }: Props) {
             data={audiences.map((a) => ({ value: a, label: word("AppAudience", a) }))}
           />
           <Select
-            label={t("Expires after")}
+            label={t("Expires")}
             allowDeselect={false}
             value={expiry}
             error={wrong.expiresAt}
             onChange={(value) => setExpiry(value ?? "")}
             data={[
-              ...(until ? [{ value: keep, label: t("Until {{at}}", { at: until }) }] : []),
+              ...(until ? [{ value: keep, label: t("On {{at}}", { at: until }) }] : []),
               ...expiries.map((e) => ({ ...e, label: t(e.label) })),
             ]}
           />

@@ -8,11 +8,11 @@ export const networksOf = (text: string): string[] => [...new Set(text.split(/[\
 
 /** How long an app can be shared, in hours. The empty value has no end of its own. */
 export const expiries = [
-  { value: "", label: "As long as the session runs" },
-  { value: "1", label: "1 hour" },
-  { value: "8", label: "8 hours" },
-  { value: "24", label: "1 day" },
-  { value: "168", label: "7 days" },
+  { value: "", label: "When the session ends" },
+  { value: "1", label: "After 1 hour" },
+  { value: "8", label: "After 8 hours" },
+  { value: "24", label: "After 1 day" },
+  { value: "168", label: "After 7 days" },
 ];
 
 /** The choice that keeps the end that a share already has. */
