@@ -270,6 +270,7 @@ async function terminal() {
 
 async function tabs() {
   for (const [tab, ready] of [
+    ["Apps", page.getByRole("button", { name: "Open port" })],
     ["Logs", page.getByRole("log")],
     ["Metrics", page.locator("figure, .empty").first()],
     ["Events", page.getByRole("cell", { name: "running" }).first()],
@@ -280,6 +281,13 @@ async function tabs() {
     if (tab === "Metrics") await page.locator("figure .edge").first().waitFor({ state: "attached", timeout: 30_000 });
     await look(`session-${tab.toLowerCase()}`);
   }
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+  await page
+    .getByText(/Open a shell/)
+    .first()
+    .waitFor();
+  await look("session-connect");
+  await page.keyboard.press("Escape");
 }
 
 /** A batch session's lines arrive while it writes, without a reload. */
