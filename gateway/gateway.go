@@ -66,6 +66,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Doors are other ways into sessions, such as SSH, which run beside the apps.
 	Doors []NewDoor
+	// SSH is how people reach the door of SSH; nil: there is none.
+	SSH *app.SSH
 
 	Registry prometheus.Registerer
 	Logger   *slog.Logger
@@ -183,7 +185,7 @@ func (r reach) RPC(agent string) (agentpb.AgentClient, error) {
 
 // announcement is what the gateway publishes about itself.
 func (g *Gateway) announcement() app.Gateway {
-	a := app.Gateway{Address: g.cfg.ClusterAddress, Apps: g.cfg.AppsURL, Paths: strings.TrimSuffix(g.cfg.PathsURL, "/")}
+	a := app.Gateway{Address: g.cfg.ClusterAddress, Apps: g.cfg.AppsURL, Paths: strings.TrimSuffix(g.cfg.PathsURL, "/"), SSH: g.cfg.SSH}
 	if a.Address == "" {
 		a.Address = g.cfg.Cluster.Addr().String()
 	}

@@ -114,5 +114,5 @@ func (r queryResolver) Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder,
 
 // Server describes this manager.
 func (r queryResolver) Server(context.Context) (*model.Server, error) {
-	return &model.Server{Version: r.Version, MaxPageSize: maxPage}, nil
+	return &model.Server{Version: r.Version, MaxPageSize: maxPage, SSH: r.Apps.SSH()}, nil
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -22,7 +22,7 @@ type gatewayOptions struct {
 	stores                        manager.Config
 	postgres, redis, etcdPassword secret
 	http, paths, cluster, ops     string
-	ssh                           string
+	ssh, sshHost                  string
 	trusted                       []string
 	level                         string
 	asJSON                        bool
@@ -57,6 +57,7 @@ need the stores and the secrets of the managers, and agents must reach --cluster
 	f.StringVar(&o.http, "http", "127.0.0.1:8422", "address of apps that have hosts of their own")
 	f.StringVar(&cfg.AppsURL, "apps-url", "", "URL of apps for browsers with * for their name, such as https://*.apps.example.org")
 	f.StringVar(&o.ssh, "ssh", "", "address of SSH into sessions, such as :8425 (default off)")
+	f.StringVar(&o.sshHost, "ssh-host", "", "host name of --ssh for people (default the host of --public-url)")
 	f.StringVar(&o.paths, "paths", "", "address of apps below the paths of one host, where sub-domains are not possible")
 	f.StringVar(&cfg.PathsURL, "paths-url", "", "URL of --paths for browsers, on a host that serves nothing else")
 	f.StringVar(&cfg.PageURL, "public-url", "", "URL of the page for browsers, such as https://berth.example.org, where people log in")
@@ -115,16 +116,21 @@ func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err 
 		return err
 	}
 	registry := opsserver.NewRegistry(version, "gateway")
+	var shells net.Listener
 	if o.ssh != "" {
-		l, err := net.Listen("tcp", o.ssh)
-		if err != nil {
+		if shells, err = net.Listen("tcp", o.ssh); err != nil {
 			return fmt.Errorf("--ssh: %w", err)
 		}
-		cfg.Doors = append(cfg.Doors, sshDoor(l, filepath.Join(o.stores.Secrets, "ssh_host_ed25519_key"), registry))
 	}
 	cfg.Registry, o.stores.Registry, o.stores.Logger = registry, registry, cfg.Logger
 	if cfg.Stores, err = manager.OpenStores(ctx, o.stores); err != nil {
 		return err
+	}
+	if shells != nil {
+		if err := serveSSH(&cfg, shells, cmp.Or(o.sshHost, hostOf(cfg.PageURL)), o.stores.Secrets, registry); err != nil {
+			cfg.Stores.Close()
+			return err
+		}
 	}
 	gw, err := gateway.New(cfg)
 	if err != nil {
@@ -181,10 +187,26 @@ func (p *platform) openGateway(ctx context.Context) error {
 		return err
 	}
 	if p.shells != nil {
-		cfg.Doors = append(cfg.Doors, sshDoor(p.shells, filepath.Join(p.dir("secrets"), "ssh_host_ed25519_key"), p.metrics))
+		host := ""
+		if at := p.shells.Addr().(*net.TCPAddr); !at.IP.IsLoopback() {
+			host = hostOf(page)
+		}
+		if err := serveSSH(&cfg, p.shells, host, p.dir("secrets"), p.metrics); err != nil {
+			cfg.Stores.Close()
+			return err
+		}
 	}
 	if p.gateway, err = gateway.New(cfg); err != nil {
 		cfg.Stores.Close()
 	}
 	return err
+}
+
+// hostOf returns the host of a URL, without its port.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }

@@ -3,25 +3,35 @@ package main
 import (
 	"fmt"
 	"net"
+	"path/filepath"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/gateway"
 	"github.com/berthhq/berth/gateway/sshdoor"
 	"github.com/berthhq/berth/internal/sshserver"
+	"github.com/berthhq/berth/manager/app"
 )
 
-// sshDoor returns the door of a gateway that serves SSH. All gateways of a cluster have the same host
-// key, which is created if the file does not exist.
-func sshDoor(l net.Listener, keyFile string, r prometheus.Registerer) gateway.NewDoor {
-	return func(p gateway.Parts) (gateway.Door, error) {
-		key, err := sshserver.HostKey(keyFile)
-		if err != nil {
-			return nil, fmt.Errorf("SSH host key: %w", err)
-		}
+// serveSSH adds SSH to a gateway that people reach as host. All gateways of a cluster have the same
+// host key, which is created if secrets, a directory, has none.
+func serveSSH(cfg *gateway.Config, l net.Listener, host, secrets string, r prometheus.Registerer) error {
+	key, err := sshserver.HostKey(filepath.Join(secrets, "ssh_host_ed25519_key"))
+	if err != nil {
+		return fmt.Errorf("SSH host key: %w", err)
+	}
+	at := l.Addr().(*net.TCPAddr)
+	if host == "" {
+		host = at.IP.String()
+	}
+	cfg.SSH = &app.SSH{Host: host, Port: at.Port, HostKey: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))}
+	cfg.Doors = append(cfg.Doors, func(p gateway.Parts) (gateway.Door, error) {
 		return sshdoor.New(sshdoor.Config{
 			Listener: l, HostKey: key, Client: p.Client, Auth: p.Auth, Idle: p.Idle, Audit: p.Audit,
 			Agents: p.Agents, Registry: r, Logger: p.Logger,
 		}), nil
-	}
+	})
+	return nil
 }

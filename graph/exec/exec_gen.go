@@ -1207,6 +1207,20 @@ extend type Mutation {
   "Ends the sharing of an app. Open connections of other users are closed."
   unshareApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: sessions)
 }
+
+"How to reach sessions over SSH."
+type SSHEndpoint @allow(to: USER) {
+  "The host name or address of the gateway."
+  host: String!
+  port: Int!
+  "The gateway's public host key, in the format of authorized_keys."
+  hostKey: String!
+}
+
+extend type Server {
+  "Null if the cluster has no SSH gateway."
+  ssh: SSHEndpoint @allow(to: USER)
+}
 `, BuiltIn: false},
 	{Name: "../audit.graphql", Input: `"One mutation or denied request: who did what to which object, and with which result."
 type AuditEntry implements Node @allow(to: USER) {
@@ -6782,6 +6796,18 @@ func (ec *executionContext) childFields_RolePermission(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type RolePermission", field.Name)
 }
 
+func (ec *executionContext) childFields_SSHEndpoint(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "host":
+		return ec.fieldContext_SSHEndpoint_host(ctx, field)
+	case "port":
+		return ec.fieldContext_SSHEndpoint_port(ctx, field)
+	case "hostKey":
+		return ec.fieldContext_SSHEndpoint_hostKey(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SSHEndpoint", field.Name)
+}
+
 func (ec *executionContext) childFields_SSHKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6842,6 +6868,8 @@ func (ec *executionContext) childFields_Server(ctx context.Context, field graphq
 		return ec.fieldContext_Server_version(ctx, field)
 	case "maxPageSize":
 		return ec.fieldContext_Server_maxPageSize(ctx, field)
+	case "ssh":
+		return ec.fieldContext_Server_ssh(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Server", field.Name)
 }
@@ -37532,6 +37560,90 @@ func (ec *executionContext) fieldContext_RolePermission_operations(_ context.Con
 	return graphql.NewScalarFieldContext("RolePermission", field, false, false, errors.New("field of type AccessOperation does not have child fields"))
 }
 
+func (ec *executionContext) _SSHEndpoint_host(ctx context.Context, field graphql.CollectedField, obj *app.SSH) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Host)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHEndpoint_host(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Host, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHEndpoint_host(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHEndpoint", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SSHEndpoint_port(ctx context.Context, field graphql.CollectedField, obj *app.SSH) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Port)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHEndpoint_port(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Port, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHEndpoint_port(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHEndpoint", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SSHEndpoint_hostKey(ctx context.Context, field graphql.CollectedField, obj *app.SSH) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.HostKey)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHEndpoint_hostKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HostKey, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHEndpoint_hostKey(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHEndpoint", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _SSHKey_id(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKey) (ret graphql.Marshaler) {
 	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
 	if ret != graphql.Null {
@@ -37902,6 +38014,30 @@ func (ec *executionContext) _Server_maxPageSize(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_Server_maxPageSize(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Server", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Server_ssh(ctx context.Context, field graphql.CollectedField, obj *model.Server) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_Server_ssh(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.SSH
+	fc.Result = v
+	return ec.marshalOSSHEndpoint2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐSSH(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_Server_ssh(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Server",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SSHEndpoint(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Session_id(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
@@ -62593,6 +62729,29 @@ func (ec *executionContext) _RolePermission(ctx context.Context, sel ast.Selecti
 	return out.Done(ctx)
 }
 
+var sSHEndpointImplementors = []string{"SSHEndpoint"}
+
+func (ec *executionContext) _SSHEndpoint(ctx context.Context, sel ast.SelectionSet, obj *app.SSH) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sSHEndpointImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SSHEndpoint"))
+		case "host":
+			out.SetNonNull(i, ec._SSHEndpoint_host(ctx, field, obj))
+		case "port":
+			out.SetNonNull(i, ec._SSHEndpoint_port(ctx, field, obj))
+		case "hostKey":
+			out.SetNonNull(i, ec._SSHEndpoint_hostKey(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var sSHKeyImplementors = []string{"SSHKey", "Node"}
 
 func (ec *executionContext) _SSHKey(ctx context.Context, sel ast.SelectionSet, obj *ent.SSHKey) graphql.Marshaler {
@@ -62708,6 +62867,8 @@ func (ec *executionContext) _Server(ctx context.Context, sel ast.SelectionSet, o
 			out.SetNonNull(i, ec._Server_version(ctx, field, obj))
 		case "maxPageSize":
 			out.SetNonNull(i, ec._Server_maxPageSize(ctx, field, obj))
+		case "ssh":
+			out.Set(i, ec._Server_ssh(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -71482,6 +71643,13 @@ func (ec *executionContext) unmarshalORoleWhereInput2ᚖgithubᚗcomᚋberthhq�
 	}
 	res, err := ec.unmarshalInputRoleWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOSSHEndpoint2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐSSH(ctx context.Context, sel ast.SelectionSet, v *app.SSH) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SSHEndpoint(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOScopeKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋquotascopeᚐKind(ctx context.Context, v any) (*quotascope.Kind, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/scheduler"
 )
 
@@ -16,6 +17,7 @@ import (
 type Server struct {
 	Version     string
 	MaxPageSize int
+	SSH         *app.SSH
 }
 
 // Viewer is the logged-in user.

@@ -54,6 +54,24 @@ type Gateway struct {
 	Address string `json:"address"` // for nodes
 	Apps    string `json:"apps"`    // URL of apps with * for the label, such as https://*.apps.example.org
 	Paths   string `json:"paths"`   // URL of path mode, such as https://apps.example.org; "": none
+	SSH     *SSH   `json:"ssh,omitempty"`
+}
+
+// SSH is how people reach a gateway over SSH.
+type SSH struct {
+	Host    string `json:"host"`
+	Port    int    `json:"port"`
+	HostKey string `json:"host_key"` // in the format of authorized_keys
+}
+
+// SSH returns how to reach a live gateway over SSH; nil if there is none.
+func (s *Service) SSH() *SSH {
+	for _, g := range s.Gateways() {
+		if g.SSH != nil {
+			return g.SSH
+		}
+	}
+	return nil
 }
 
 // GatewaysKey is the prefix of the keys in etcd at which gateways publish a Gateway as JSON.

@@ -8,22 +8,22 @@ import (
 )
 
 // appsLabel is the label that lists the apps of an image; docs/images.md describes it.
-const appsLabel = "berth.apps"
+const appsLabel = "com.berthhq.apps"
 
 // App is a program of the image that serves a web page on a port.
 type App struct {
-	Name    string            `yaml:"name" json:"name"`
-	Title   string            `yaml:"title" json:"title,omitempty"`
-	Port    int               `yaml:"port" json:"port"`
-	Command []string          `yaml:"command" json:"command,omitempty"`
-	Env     map[string]string `yaml:"env" json:"env,omitempty"`
+	Name        string            `yaml:"name" json:"name"`
+	Title       string            `yaml:"title" json:"title,omitempty"`
+	Port        int               `yaml:"port" json:"port"`
+	Command     []string          `yaml:"command" json:"command,omitempty"`
+	Environment map[string]string `yaml:"environment" json:"environment,omitempty"`
 }
 
-var appName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$`)
+var appName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,22}[a-z0-9])?$`)
 
 func (a App) check() error {
 	if !appName.MatchString(a.Name) {
-		return errors.New("a name has 1 to 32 lower-case letters, digits and hyphens, and begins with a letter")
+		return errors.New("a name has 1 to 24 lower-case letters, digits and hyphens, and begins with a letter")
 	}
 	if a.Port < 1 || a.Port > 65535 {
 		return fmt.Errorf("port %d is not between 1 and 65535", a.Port)

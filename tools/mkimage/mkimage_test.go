@@ -118,7 +118,7 @@ func TestPackTwiceGivesTheSameImage(t *testing.T) {
 
 func TestPack(t *testing.T) {
 	r, err := read(folder(t, strings.TrimSuffix(good, "}")+`,
-apps: [{name: lab, title: Lab, port: 8888, command: [lab, "{port}"], env: {BASE: "{base}"}}]}`))
+apps: [{name: lab, title: Lab, port: 8888, command: [lab, "{port}"], environment: {BASE: "{prefix}"}}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +145,8 @@ apps: [{name: lab, title: Lab, port: 8888, command: [lab, "{port}"], env: {BASE:
 	if d := cmp.Diff([]string{"HOME=/home/work", "PATH=/bin"}, c.Config.Env); d != "" {
 		t.Error(d)
 	}
-	apps := `[{"name":"lab","title":"Lab","port":8888,"command":["lab","{port}"],"env":{"BASE":"{base}"}}]`
-	if d := cmp.Diff(apps, c.Config.Labels["berth.apps"]); d != "" {
+	apps := `[{"name":"lab","title":"Lab","port":8888,"command":["lab","{port}"],"environment":{"BASE":"{prefix}"}}]`
+	if d := cmp.Diff(apps, c.Config.Labels["com.berthhq.apps"]); d != "" {
 		t.Error(d)
 	}
 	if c.Config.WorkingDir != "/home/work" || len(c.RootFS.DiffIDs) != 1 || c.OS != "linux" {
