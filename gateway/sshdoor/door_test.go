@@ -145,14 +145,14 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { conn.Close() })
 	log, bus := slog.New(slog.DiscardHandler), event.New(nil, nil)
-	policies := policy.New(w.Client, bus)
+	policies := policy.New(policy.Config{Client: w.Client, Bus: bus})
 	w.auth = auth.New(auth.Config{Client: w.Client, Bus: bus, Passwords: identitytest.Hasher(), Logger: log})
 	idles := idle.New(idle.Config{Client: w.Client, Bus: bus, Policies: policies, Logger: log,
 		Sessions: session.New(session.Config{Client: w.Client, Bus: bus, Policies: policies, Logger: log})})
 	l := listen(t)
 	w.address = l.Addr().String()
 	w.door = New(Config{
-		Listener: l, HostKey: signer(t), Client: w.Client, Auth: w.auth, Idle: idles, Audit: audit.New(w.Client, log),
+		Listener: l, HostKey: signer(t), Client: w.Client, Auth: w.auth, Idle: idles, Audit: audit.New(audit.Config{Client: w.Client, Logger: log}),
 		Agents: rpc{agentpb.NewAgentClient(conn)}, Registry: prometheus.NewRegistry(), Logger: log,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
