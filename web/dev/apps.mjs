@@ -43,7 +43,10 @@ function start(app) {
   }, 5000);
 }
 
-/** The fields of Query and Mutation that are about apps. */
+/** The last output of an app. */
+export const appLog = (app) => `[I 10:04:05] ${app} starts\n[I 10:04:06] serving on 127.0.0.1\n`;
+
+/** The mutations of apps. */
 export function root(sessionOf) {
   const find = (input) => {
     const app = appsOf(sessionOf(input)).find((a) => a.name === input.app);
@@ -51,7 +54,6 @@ export function root(sessionOf) {
     return app;
   };
   return {
-    appLog: (args) => (find(args) ? `[I 10:04:05] ${args.app} starts\n[I 10:04:06] serving on 127.0.0.1\n` : ""),
     openApp: ({ input }) => {
       if (input.app) {
         const app = find(input);

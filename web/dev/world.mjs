@@ -2,7 +2,7 @@
 // live their lives on timers. For work on the page only.
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
-import { appsOf } from "./apps.mjs";
+import { appLog, appsOf } from "./apps.mjs";
 
 export const bus = new EventEmitter().setMaxListeners(0);
 const gib = 1024 ** 3;
@@ -290,6 +290,7 @@ export function launch(input, owner = me, quick = false) {
     permissions: ["read", "update", "delete", "enter"],
   });
   s.apps = () => appsOf(s);
+  s.appLog = ({ app }) => appLog(app);
   s.kernels = [
     {
       __typename: "Kernel",

@@ -7,7 +7,9 @@ import { FailureNote } from "../Note";
 import type { App } from "./app";
 
 const AppLogQuery = graphql(`
-  query AppLog($session: ID!, $app: String!, $kernel: ID) { appLog(session: $session, app: $app, kernel: $kernel) }
+  query AppLog($session: ID!, $app: String!, $kernel: ID) {
+    node(id: $session) { ... on Session { id appLog(app: $app, kernel: $kernel) } }
+  }
 `);
 
 interface Props {
@@ -23,6 +25,7 @@ export function AppLog({ session, app, onClose }: Props) {
     query: AppLogQuery,
     variables: { session, app: app.name, kernel: app.kernelId },
   });
+  const log = data?.node && "appLog" in data.node ? data.node.appLog : "";
   return (
     <Modal
       opened
@@ -34,9 +37,9 @@ export function AppLog({ session, app, onClose }: Props) {
       <div className="stack">
         <FailureNote failure={failure} />
         {data ? (
-          data.appLog ? (
+          log ? (
             <pre className="app-log" tabIndex={0} aria-label={t("Last output")}>
-              {data.appLog}
+              {log}
             </pre>
           ) : (
             <p className="dim">{t("No output yet.")}</p>

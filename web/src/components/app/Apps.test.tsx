@@ -101,7 +101,7 @@ it("cannot open, start or stop an app that only the session starts", async () =>
 });
 
 it("shows the last output as text", async () => {
-  const { user } = await shown({ node: session(lab), appLog: "<b>Error</b>: port in use" });
+  const { user } = await shown({ node: { ...session(lab), appLog: "<b>Error</b>: port in use" } });
   await user.click(await screen.findByRole("button", { name: "Log of JupyterLab" }));
   expect((await screen.findByLabelText("Last output")).textContent).toBe("<b>Error</b>: port in use");
 });
