@@ -16,12 +16,12 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/agent/runner"
-	"github.com/berthhq/berth/gateway/sshfront"
+	"github.com/berthhq/berth/gateway/sshproxy"
 )
 
 // stream makes a net.Conn of the server's stdin and stdout.
 type stream struct {
-	*sshfront.Stream
+	*sshproxy.Stream
 	net.Conn // nil: addresses and deadlines are not used
 }
 
@@ -44,7 +44,7 @@ func (n *node) ssh(t *testing.T, kernel string) *ssh.Client {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	s, err := sshfront.NewStream(call, cancel, kernel, []string{runner.Path, "sshd"})
+	s, err := sshproxy.NewStream(call, cancel, kernel, []string{runner.Path, "sshd"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package gateway is the role that opens apps of sessions in the browser, and the place of other
-// doors into sessions such as SSH. It connects to the stores as a manager does, and agents open
+// Package gateway is the role that opens apps of sessions in the browser, and that runs other
+// ways into sessions, such as SSH. It connects to the stores as a manager does, and agents open
 // tunnels to it, but it never leads, schedules or answers the API. Gateways have no state, so any
 // number of them can run. cmd/berthd starts it.
 package gateway
@@ -64,24 +64,24 @@ type Config struct {
 	Certificate, Key string
 	// TrustedProxies are networks whose X-Forwarded-For and X-Forwarded-Proto are trusted.
 	TrustedProxies []netip.Prefix
-	// Doors are other ways into sessions, such as SSH, which run beside the apps.
-	Doors []NewDoor
-	// SSH is how people reach the door of SSH; nil: there is none.
+	// Services are other ways into sessions, such as SSH, which run beside the apps.
+	Services []NewService
+	// SSH is how people reach the SSH server; nil: there is none.
 	SSH *app.SSH
 
 	Registry prometheus.Registerer
 	Logger   *slog.Logger
 }
 
-// Door is another way into sessions that a gateway serves until ctx ends.
-type Door interface {
+// Service is another way into sessions that a gateway serves until ctx ends.
+type Service interface {
 	Run(ctx context.Context) error
 }
 
-// NewDoor makes a door with the parts of the gateway.
-type NewDoor func(p Parts) (Door, error)
+// NewService makes a service with the parts of the gateway.
+type NewService func(p Parts) (Service, error)
 
-// Parts are the services of a gateway that a door needs: Auth finds and watches credentials, Agents
+// Parts are the services of a gateway that a service needs: Auth finds and watches credentials, Agents
 // reaches the machine of a kernel, Idle counts use, and Audit records who entered.
 type Parts struct {
 	Client *ent.Client
@@ -98,18 +98,18 @@ type Parts struct {
 // Gateway is one replica. New creates one.
 type Gateway struct {
 	Parts
-	cfg     Config
-	id      string
-	etcd    *clientv3.Client
-	hub     *cluster.Hub
-	log     *slog.Logger
-	doors   []Door
-	modes   []mode
-	proxy   *httputil.ReverseProxy
-	entries entries
-	starts  starts
-	places  store.Limit
-	meter   *meter
+	cfg      Config
+	id       string
+	etcd     *clientv3.Client
+	hub      *cluster.Hub
+	log      *slog.Logger
+	services []Service
+	modes    []mode
+	proxy    *httputil.ReverseProxy
+	entries  entries
+	starts   starts
+	places   store.Limit
+	meter    *meter
 	// visit counts a connection as use of a session while data moves, until leave is called.
 	visit func(ctx context.Context, session uuid.UUID) (moved, leave func())
 
@@ -151,12 +151,12 @@ func New(cfg Config) (*Gateway, error) {
 		OnPeer: func(ctx context.Context, _ *cluster.Peer) { <-ctx.Done() }, Logger: cfg.Logger,
 	})
 	g.proxy = g.newProxy()
-	for _, make := range cfg.Doors {
+	for _, make := range cfg.Services {
 		d, err := make(g.Parts)
 		if err != nil {
 			return nil, err
 		}
-		g.doors = append(g.doors, d)
+		g.services = append(g.services, d)
 	}
 	return g, nil
 }
@@ -230,7 +230,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 			eg.Go(func() error { return g.serveHTTP(ctx, l) })
 		}
 	}
-	for _, d := range g.doors {
+	for _, d := range g.services {
 		eg.Go(func() error { return d.Run(ctx) })
 	}
 	if err := eg.Wait(); !errors.Is(err, context.Canceled) {

@@ -73,8 +73,8 @@ func (m *Manager) liveGateways() []app.Gateway {
 	return nil
 }
 
-// doors are the addresses to which agents open tunnels: those of the managers and of the gateways.
-func (m *Manager) doors() []string {
+// tunnelAddresses are the addresses to which agents open tunnels: those of the managers and of the gateways.
+func (m *Manager) tunnelAddresses() []string {
 	list := m.addresses()
 	for _, g := range m.liveGateways() {
 		list = append(list, g.Address)

@@ -181,7 +181,7 @@ func (m *Manager) wireSessions() error {
 	m.core = core.New(core.Config{
 		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Enrolments: m.enrolments, Volumes: m.folders,
 		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Networks: networks,
-		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.doors, MassLoss: m.cfg.MassLossShare,
+		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.tunnelAddresses, MassLoss: m.cfg.MassLossShare,
 		Registry: m.meter(), Logger: m.log,
 	})
 	m.idle = idle.New(idle.Config{

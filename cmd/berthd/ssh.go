@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/gateway"
-	"github.com/berthhq/berth/gateway/sshdoor"
+	"github.com/berthhq/berth/gateway/sshaccess"
 	"github.com/berthhq/berth/internal/sshserver"
 	"github.com/berthhq/berth/manager/app"
 )
@@ -27,8 +27,8 @@ func serveSSH(cfg *gateway.Config, l net.Listener, host, secrets string, r prome
 		host = at.IP.String()
 	}
 	cfg.SSH = &app.SSH{Host: host, Port: at.Port, HostKey: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))}
-	cfg.Doors = append(cfg.Doors, func(p gateway.Parts) (gateway.Door, error) {
-		return sshdoor.New(sshdoor.Config{
+	cfg.Services = append(cfg.Services, func(p gateway.Parts) (gateway.Service, error) {
+		return sshaccess.New(sshaccess.Config{
 			Listener: l, HostKey: key, Client: p.Client, Auth: p.Auth, Idle: p.Idle, Audit: p.Audit,
 			Agents: p.Agents, Registry: r, Logger: p.Logger,
 		}), nil

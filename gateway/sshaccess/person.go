@@ -1,4 +1,4 @@
-package sshdoor
+package sshaccess
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
-	"github.com/berthhq/berth/gateway/sshfront"
+	"github.com/berthhq/berth/gateway/sshproxy"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
@@ -30,16 +30,16 @@ const statementTime = 5 * time.Second
 
 // person is a viewer on one connection. The context has the viewer and the address.
 type person struct {
-	door *Door
-	base context.Context
-	v    *viewer.Viewer
+	server *Server
+	base   context.Context
+	v      *viewer.Viewer
 }
 
-func (d *Door) person(ctx context.Context, v *viewer.Viewer) *person {
-	return &person{door: d, base: store.StatementTimeout(viewer.With(ctx, v), statementTime), v: v}
+func (s *Server) person(ctx context.Context, v *viewer.Viewer) *person {
+	return &person{server: s, base: store.StatementTimeout(viewer.With(ctx, v), statementTime), v: v}
 }
 
-// ID implements sshfront.Person.
+// ID implements sshproxy.Person.
 func (p *person) ID() string { return p.v.Person().String() }
 
 // context returns the person's context with the deadline and the end of ctx.
@@ -49,8 +49,8 @@ func (p *person) context(ctx context.Context) (context.Context, context.CancelFu
 	return out, func() { stop(); cancel() }
 }
 
-// Enter implements sshfront.Person. There is no access without an entry in the audit log.
-func (p *person) Enter(ctx context.Context, t sshfront.Target) (sshfront.Entry, error) {
+// Enter implements sshproxy.Person. There is no access without an entry in the audit log.
+func (p *person) Enter(ctx context.Context, t sshproxy.Target) (sshproxy.Entry, error) {
 	ctx, cancel := p.context(ctx)
 	defer cancel()
 	e := audit.Entry{Action: "enterSession", Entity: access.Session}
@@ -63,15 +63,15 @@ func (p *person) Enter(ctx context.Context, t sshfront.Target) (sshfront.Entry, 
 		in, err = p.enter(ctx, s, t.Kernel)
 	}
 	if err != nil {
-		p.door.cfg.Audit.Denied(ctx, e, err)
+		p.server.cfg.Audit.Denied(ctx, e, err)
 		return nil, err
 	}
-	if err := p.door.cfg.Audit.Require(ctx, e); err != nil {
+	if err := p.server.cfg.Audit.Require(ctx, e); err != nil {
 		return nil, problem.Unavailable("the audit log cannot be written").RetryAfter(time.Second).Because(err)
 	}
-	in.visit = p.door.cfg.Idle.Enter(ctx, s.ID, false)
+	in.visit = p.server.cfg.Idle.Enter(ctx, s.ID, false)
 	watch, stop := context.WithCancel(p.base)
-	in.ended, in.stop = p.door.cfg.Auth.Watch(watch, p.v), stop
+	in.ended, in.stop = p.server.cfg.Auth.Watch(watch, p.v), stop
 	return in, nil
 }
 
@@ -79,7 +79,7 @@ func (p *person) Enter(ctx context.Context, t sshfront.Target) (sshfront.Entry, 
 // session wins over those of others that they can see.
 func (p *person) session(ctx context.Context, name string) (*ent.Session, error) {
 	if id, err := uuid.Parse(name); err == nil && len(name) == 36 {
-		s, err := p.door.cfg.Client.Session.Query().Where(session.ID(id)).Only(ctx)
+		s, err := p.server.cfg.Client.Session.Query().Where(session.ID(id)).Only(ctx)
 		if err != nil {
 			return nil, permit.Missing(err, "session", "user")
 		}
@@ -87,7 +87,7 @@ func (p *person) session(ctx context.Context, name string) (*ent.Session, error)
 	}
 	live := []predicate.Session{session.Name(name), session.TerminatedAtIsNil()}
 	for _, which := range [][]predicate.Session{append(live, session.OwnerID(p.v.User)), live} {
-		found, err := p.door.cfg.Client.Session.Query().Where(which...).Limit(2).All(ctx)
+		found, err := p.server.cfg.Client.Session.Query().Where(which...).Limit(2).All(ctx)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("find session: %w", err)
@@ -116,11 +116,11 @@ func (p *person) enter(ctx context.Context, s *ent.Session, name string) (*entry
 		return nil, problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
 	}
 	// Everyone who can enter the session can reach its machine.
-	a, err := p.door.cfg.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
+	a, err := p.server.cfg.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
 	if err != nil {
 		return nil, permit.Missing(err, "machine of the kernel", "user")
 	}
-	rpc, err := p.door.cfg.Agents.RPC(a.Name)
+	rpc, err := p.server.cfg.Agents.RPC(a.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -148,13 +148,13 @@ type entry struct {
 	stop            context.CancelFunc
 }
 
-// Exec implements sshfront.Entry.
+// Exec implements sshproxy.Entry.
 func (e *entry) Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	call, err := e.rpc.Exec(ctx)
 	if err == nil {
-		var s *sshfront.Stream
-		if s, err = sshfront.NewStream(call, cancel, e.kernel.String(), command); err == nil {
+		var s *sshproxy.Stream
+		if s, err = sshproxy.NewStream(call, cancel, e.kernel.String(), command); err == nil {
 			return s, nil
 		}
 	}
@@ -162,7 +162,7 @@ func (e *entry) Exec(ctx context.Context, command []string) (io.ReadWriteCloser,
 	return nil, problem.Unavailable("the machine of the session cannot be reached").Because(err)
 }
 
-// Check implements sshfront.Entry.
+// Check implements sshproxy.Entry.
 func (e *entry) Check(ctx context.Context) error {
 	select {
 	case <-e.ended:
@@ -171,20 +171,20 @@ func (e *entry) Check(ctx context.Context) error {
 	}
 	ctx, cancel := e.person.context(ctx)
 	defer cancel()
-	s, err := e.person.door.cfg.Client.Session.Query().Where(session.ID(e.session)).Only(ctx)
+	s, err := e.person.server.cfg.Client.Session.Query().Where(session.ID(e.session)).Only(ctx)
 	if err != nil {
 		return permit.Missing(err, "session", "user")
 	}
 	return may(ctx, s)
 }
 
-// Ended implements sshfront.Entry.
+// Ended implements sshproxy.Entry.
 func (e *entry) Ended() <-chan struct{} { return e.ended }
 
-// Moved implements sshfront.Entry.
+// Moved implements sshproxy.Entry.
 func (e *entry) Moved() { e.visit.Moved() }
 
-// Leave implements sshfront.Entry.
+// Leave implements sshproxy.Entry.
 func (e *entry) Leave() {
 	e.stop()
 	e.visit.Leave()

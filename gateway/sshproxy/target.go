@@ -1,4 +1,4 @@
-package sshfront
+package sshproxy
 
 import (
 	"regexp"

@@ -1,9 +1,9 @@
-// Package sshfront is the SSH server of the gateway. A person connects with any SSH client and the
-// name of a session as the user name; the front authenticates them, opens a second SSH connection to
+// Package sshproxy is the SSH server of the gateway. A person connects with any SSH client and the
+// name of a session as the user name; the proxy authenticates them, opens a second SSH connection to
 // the runner in the session's container, and passes channels and requests between the two. So a
 // client gets the container's shell, files and network, and the container never sees a credential.
 // Its caller provides accounts and sessions, and runs Serve on a listener.
-package sshfront
+package sshproxy
 
 import (
 	"context"
@@ -50,7 +50,7 @@ type Person interface {
 type Entry interface {
 	// Exec runs a command in the kernel and returns its stdin and stdout. Close ends the command.
 	Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error)
-	// Check returns an error if the person can no longer enter the kernel. The front calls it for
+	// Check returns an error if the person can no longer enter the kernel. The proxy calls it for
 	// every channel, and after Ended for the reason.
 	Check(ctx context.Context) error
 	// Ended returns a channel that is closed when the session has ended, or the person's login or
@@ -62,7 +62,7 @@ type Entry interface {
 	Leave()
 }
 
-// Limits of the front. An editor opens about five connections of one person.
+// Limits of the proxy. An editor opens about five connections of one person.
 var limits = sshserver.Limits{Connections: 2000, Strangers: 128, PerAddress: 500, PerUser: 100}
 
 // timeouts of a connection. A revocation ends it within a second: half of grace for the reason, and
@@ -77,7 +77,7 @@ type timeouts struct {
 
 var usual = timeouts{login: time.Minute, start: 30 * time.Second, check: 10 * time.Second, keepAlive: 30 * time.Second, grace: 500 * time.Millisecond}
 
-// Config of a front.
+// Config of a proxy.
 type Config struct {
 	HostKey  ssh.Signer // the same at every gateway of the cluster
 	Accounts Accounts
@@ -86,32 +86,32 @@ type Config struct {
 	Logger   *slog.Logger
 }
 
-// Front accepts SSH connections. New creates one.
-type Front struct {
+// Proxy accepts SSH connections. New creates one.
+type Proxy struct {
 	cfg      Config
 	log      *slog.Logger
 	guard    *sshserver.Guard
 	timeouts timeouts
 }
 
-// New returns a front.
-func New(cfg Config) *Front {
-	return &Front{cfg: cfg, log: cfg.Logger, guard: sshserver.NewGuard(limits), timeouts: usual}
+// New returns a proxy.
+func New(cfg Config) *Proxy {
+	return &Proxy{cfg: cfg, log: cfg.Logger, guard: sshserver.NewGuard(limits), timeouts: usual}
 }
 
 // Fingerprint returns the fingerprint of the host key, which people compare before they trust the
 // gateway.
-func (f *Front) Fingerprint() string { return ssh.FingerprintSHA256(f.cfg.HostKey.PublicKey()) }
+func (px *Proxy) Fingerprint() string { return ssh.FingerprintSHA256(px.cfg.HostKey.PublicKey()) }
 
 // Serve accepts connections until the context ends, then sends each client a message, closes the
 // connections and waits for them.
-func (f *Front) Serve(ctx context.Context, l net.Listener) error {
+func (px *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	var open sync.WaitGroup
 	defer open.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	context.AfterFunc(ctx, func() { l.Close() })
-	f.log.Info("SSH", "address", l.Addr().String(), "fingerprint", f.Fingerprint())
+	px.log.Info("SSH", "address", l.Addr().String(), "fingerprint", px.Fingerprint())
 	for {
 		c, err := l.Accept()
 		switch {
@@ -121,7 +121,7 @@ func (f *Front) Serve(ctx context.Context, l net.Listener) error {
 			}
 			return nil
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ECONNABORTED):
-			f.log.Warn("accept", "error", err)
+			px.log.Warn("accept", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(100 * time.Millisecond):
@@ -131,15 +131,15 @@ func (f *Front) Serve(ctx context.Context, l net.Listener) error {
 			return fmt.Errorf("accept SSH connections: %w", err)
 		}
 		from := sshserver.Network(c.RemoteAddr())
-		if why := f.guard.Enter(from, time.Now()); why != "" {
-			f.cfg.Metrics.login("limit")
-			f.log.Info("SSH connection refused", "from", from, "reason", why)
+		if why := px.guard.Enter(from, time.Now()); why != "" {
+			px.cfg.Metrics.login("limit")
+			px.log.Info("SSH connection refused", "from", from, "reason", why)
 			// Lines before the identification string are allowed (RFC 4253, 4.2), and fit into the
 			// send buffer of a new connection.
 			_, _ = io.WriteString(c, why+"\r\n")
 			c.Close()
 			continue
 		}
-		open.Go(func() { f.serve(ctx, c, from) })
+		open.Go(func() { px.serve(ctx, c, from) })
 	}
 }

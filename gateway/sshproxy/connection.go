@@ -1,4 +1,4 @@
-package sshfront
+package sshproxy
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const (
 
 // connection is a connection of a person, with the connection to the kernel.
 type connection struct {
-	front *Front
+	proxy *Proxy
 	outer *ssh.ServerConn
 	inner ssh.Conn
 	entry Entry
@@ -37,51 +37,51 @@ type connection struct {
 }
 
 // serve serves one TCP connection.
-func (f *Front) serve(ctx context.Context, raw net.Conn, from string) {
+func (px *Proxy) serve(ctx context.Context, raw net.Conn, from string) {
 	user := ""
-	defer func() { f.guard.Leave(from, user) }()
+	defer func() { px.guard.Leave(from, user) }()
 	defer raw.Close()
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	_ = raw.SetDeadline(began.Add(f.timeouts.login))
+	_ = raw.SetDeadline(began.Add(px.timeouts.login))
 	hangUp := context.AfterFunc(ctx, func() { raw.Close() })
-	outer, channels, requests, err := ssh.NewServerConn(raw, f.config(ctx, from))
+	outer, channels, requests, err := ssh.NewServerConn(raw, px.config(ctx, from))
 	if err != nil {
-		f.log.Debug("SSH handshake", "from", from, "error", err)
+		px.log.Debug("SSH handshake", "from", from, "error", err)
 		return
 	}
 	hangUp()
 	_ = raw.SetDeadline(time.Time{})
 	person := outer.Permissions.ExtraData[personKey{}].(Person)
-	if !f.guard.AddUser(person.ID()) {
-		f.cfg.Metrics.login("limit")
-		f.refuse(ctx, outer, channels, requests, problem.Exhausted("you have %d SSH connections open at this gateway; close some", limits.PerUser))
+	if !px.guard.AddUser(person.ID()) {
+		px.cfg.Metrics.login("limit")
+		px.refuse(ctx, outer, channels, requests, problem.Exhausted("you have %d SSH connections open at this gateway; close some", limits.PerUser))
 		return
 	}
 	user = person.ID()
-	f.cfg.Metrics.login("accepted")
-	defer f.cfg.Metrics.opened()()
-	c := &connection{front: f, outer: outer, ended: make(chan struct{})}
+	px.cfg.Metrics.login("accepted")
+	defer px.cfg.Metrics.opened()()
+	c := &connection{proxy: px, outer: outer, ended: make(chan struct{})}
 	if err := c.enter(ctx, person); err != nil {
-		f.refuse(ctx, outer, channels, requests, err)
+		px.refuse(ctx, outer, channels, requests, err)
 		return
 	}
 	defer c.entry.Leave()
 	c.run(ctx, channels, requests)
-	f.log.Info("SSH connection ended", "user", user, "from", from, "took", time.Since(began))
+	px.log.Info("SSH connection ended", "user", user, "from", from, "took", time.Since(began))
 }
 
 // enter opens the connection to the kernel that the user name names.
 func (c *connection) enter(ctx context.Context, person Person) error {
-	start, cancel := context.WithTimeout(ctx, c.front.timeouts.start)
+	start, cancel := context.WithTimeout(ctx, c.proxy.timeouts.start)
 	defer cancel()
 	_, target := parseTarget(c.outer.User())
 	entry, err := person.Enter(start, target)
 	if err != nil {
 		return err
 	}
-	stream, err := entry.Exec(ctx, c.front.cfg.Command)
+	stream, err := entry.Exec(ctx, c.proxy.cfg.Command)
 	if err != nil {
 		entry.Leave()
 		return err
@@ -133,7 +133,7 @@ func (c *connection) run(ctx context.Context, channels <-chan ssh.NewChannel, re
 // watch ends the connection when the gateway stops, the person may have lost the right, or the client
 // does not answer.
 func (c *connection) watch(ctx context.Context) {
-	tick := time.NewTicker(c.front.timeouts.keepAlive)
+	tick := time.NewTicker(c.proxy.timeouts.keepAlive)
 	defer tick.Stop()
 	for {
 		select {
@@ -151,14 +151,14 @@ func (c *connection) watch(ctx context.Context) {
 
 // probe closes the connection of a client that does not answer.
 func (c *connection) probe() {
-	late := time.AfterFunc(c.front.timeouts.keepAlive, func() { c.outer.Close() })
+	late := time.AfterFunc(c.proxy.timeouts.keepAlive, func() { c.outer.Close() })
 	defer late.Stop()
 	_, _, _ = c.outer.SendRequest("keepalive@openssh.com", true, nil)
 }
 
 // cause returns why a connection to a kernel ended or must end.
 func (c *connection) cause(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, c.front.timeouts.grace/2)
+	ctx, cancel := context.WithTimeout(ctx, c.proxy.timeouts.grace/2)
 	defer cancel()
 	if err := c.entry.Check(ctx); err != nil && ctx.Err() == nil {
 		return "your access has ended: " + message(err)
@@ -180,7 +180,7 @@ func (c *connection) end(why string) {
 	}
 	close(c.ended)
 	c.inner.Close()
-	time.AfterFunc(c.front.timeouts.grace, func() { c.outer.Close() })
+	time.AfterFunc(c.proxy.timeouts.grace, func() { c.outer.Close() })
 	if c.channels.Load() == 0 {
 		c.outer.Close()
 	}
@@ -204,7 +204,7 @@ func (c *connection) ending() bool {
 func (c *connection) reason() string {
 	select {
 	case <-c.ended:
-	case <-time.After(c.front.timeouts.grace):
+	case <-time.After(c.proxy.timeouts.grace):
 		return lost
 	}
 	c.mu.Lock()
@@ -233,7 +233,7 @@ func (c *connection) globalRequests(ctx context.Context, requests <-chan *ssh.Re
 
 // check returns an error if the person can no longer enter the kernel.
 func (c *connection) check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.front.timeouts.check)
+	ctx, cancel := context.WithTimeout(ctx, c.proxy.timeouts.check)
 	defer cancel()
 	return c.entry.Check(ctx)
 }

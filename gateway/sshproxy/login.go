@@ -1,4 +1,4 @@
-package sshfront
+package sshproxy
 
 import (
 	"context"
@@ -15,24 +15,24 @@ import (
 type personKey struct{}
 
 // config returns the SSH configuration of a connection, with its login methods.
-func (f *Front) config(ctx context.Context, from string) *ssh.ServerConfig {
-	c := sshserver.Config(f.cfg.HostKey)
+func (px *Proxy) config(ctx context.Context, from string) *ssh.ServerConfig {
+	c := sshserver.Config(px.cfg.HostKey)
 	c.PasswordCallback = func(who ssh.ConnMetadata, token []byte) (*ssh.Permissions, error) {
-		if f.guard.Blocked(from, who.User(), time.Now()) {
-			f.cfg.Metrics.login("limit")
+		if px.guard.Blocked(from, who.User(), time.Now()) {
+			px.cfg.Metrics.login("limit")
 			return nil, fmt.Errorf("too many wrong passwords: %w", errdefs.ErrPermissionDenied)
 		}
-		p, err := f.cfg.Accounts.Token(ctx, caller(who), string(token))
+		p, err := px.cfg.Accounts.Token(ctx, caller(who), string(token))
 		if errdefs.IsUnauthorized(err) {
-			f.guard.Failed(from, who.User(), time.Now())
+			px.guard.Failed(from, who.User(), time.Now())
 		} else if err == nil {
-			f.guard.LoggedIn(from, who.User())
+			px.guard.LoggedIn(from, who.User())
 		}
-		return f.permissions(p, err)
+		return px.permissions(p, err)
 	}
 	c.PublicKeyCallback = func(who ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
-		p, err := f.cfg.Accounts.Key(ctx, caller(who), key)
-		return f.permissions(p, err)
+		p, err := px.cfg.Accounts.Key(ctx, caller(who), key)
+		return px.permissions(p, err)
 	}
 	return c
 }
@@ -42,16 +42,16 @@ func caller(who ssh.ConnMetadata) Caller {
 	return Caller{Account: account, Peer: who.RemoteAddr().String()}
 }
 
-func (f *Front) permissions(p Person, err error) (*ssh.Permissions, error) {
+func (px *Proxy) permissions(p Person, err error) (*ssh.Permissions, error) {
 	switch {
 	case err == nil:
 		return &ssh.Permissions{ExtraData: map[any]any{personKey{}: p}}, nil
 	case errdefs.IsUnauthorized(err):
-		f.cfg.Metrics.login("refused")
+		px.cfg.Metrics.login("refused")
 		return nil, err
 	case errdefs.IsFailedPrecondition(err): // the key belongs to several accounts
 		return nil, &ssh.BannerError{Err: err, Message: "Berth: " + message(err) + "\r\n"}
 	}
-	f.log.Warn("SSH login", "error", err)
+	px.log.Warn("SSH login", "error", err)
 	return nil, &ssh.BannerError{Err: err, Message: "Berth cannot check your login right now: try again later\r\n"}
 }

@@ -1,4 +1,4 @@
-package sshdoor
+package sshaccess
 
 import (
 	"context"
@@ -98,7 +98,7 @@ type writer func([]byte) error
 
 func (w writer) Write(b []byte) (int, error) { return len(b), w(b) }
 
-// world is a door to sessions of the domain A, whose kernels are on the machine.
+// world is an SSH server for sessions of the domain A, whose kernels are on the machine.
 type world struct {
 	*identitytest.World
 	t       *testing.T
@@ -108,7 +108,7 @@ type world struct {
 	agent   *ent.Agent
 	group   *ent.ResourceGroup
 	image   *ent.Image
-	door    *Door
+	server  *Server
 	address string
 }
 
@@ -151,7 +151,7 @@ func newWorld(t *testing.T) *world {
 		Sessions: session.New(session.Config{Client: w.Client, Bus: bus, Policies: policies, Logger: log})})
 	l := listen(t)
 	w.address = l.Addr().String()
-	w.door = New(Config{
+	w.server = New(Config{
 		Listener: l, HostKey: signer(t), Client: w.Client, Auth: w.auth, Idle: idles, Audit: audit.New(audit.Config{Client: w.Client, Logger: log}),
 		Agents: rpc{agentpb.NewAgentClient(conn)}, Registry: prometheus.NewRegistry(), Logger: log,
 	})
@@ -159,7 +159,7 @@ func newWorld(t *testing.T) *world {
 	var parts sync.WaitGroup
 	parts.Go(func() { _ = w.auth.Run(ctx) })
 	parts.Go(func() {
-		if err := w.door.Run(ctx); err != nil {
+		if err := w.server.Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -224,7 +224,7 @@ func (w *world) add(u *ent.User, s ssh.Signer) *ent.SSHKey {
 
 func (w *world) dial(user string, how ssh.AuthMethod) (*ssh.Client, error) {
 	c, err := ssh.Dial("tcp", w.address, &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{how},
-		HostKeyCallback: ssh.FixedHostKey(w.door.cfg.HostKey.PublicKey()), Timeout: long})
+		HostKeyCallback: ssh.FixedHostKey(w.server.cfg.HostKey.PublicKey()), Timeout: long})
 	if err == nil {
 		w.t.Cleanup(func() { c.Close() })
 	}

@@ -1,4 +1,4 @@
-package sshfront
+package sshproxy
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 
 // refuse tells a person who has logged in why they cannot enter the session. A message can only be
 // sent on a channel, so the connection stays until the client ends it, or a short time.
-func (f *Front) refuse(ctx context.Context, outer *ssh.ServerConn, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request, err error) {
-	f.log.Info("SSH connection refused", "session", outer.User(), "reason", err)
-	defer time.AfterFunc(f.timeouts.start, func() { outer.Close() }).Stop()
+func (px *Proxy) refuse(ctx context.Context, outer *ssh.ServerConn, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request, err error) {
+	px.log.Info("SSH connection refused", "session", outer.User(), "reason", err)
+	defer time.AfterFunc(px.timeouts.start, func() { outer.Close() }).Stop()
 	defer context.AfterFunc(ctx, func() { outer.Close() })()
 	go ssh.DiscardRequests(requests) // ends with the connection
 	why := message(err)

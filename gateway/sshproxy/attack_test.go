@@ -1,4 +1,4 @@
-package sshfront
+package sshproxy
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func TestLogins(t *testing.T) {
 	w.mu.Unlock()
 	var banner string
 	_, err = ssh.Dial("tcp", w.address, &ssh.ClientConfig{User: "train", Auth: []ssh.AuthMethod{ssh.PublicKeys(w.signer)},
-		HostKeyCallback: ssh.FixedHostKey(w.front.cfg.HostKey.PublicKey()), BannerCallback: func(m string) error { banner += m; return nil }})
+		HostKeyCallback: ssh.FixedHostKey(w.proxy.cfg.HostKey.PublicKey()), BannerCallback: func(m string) error { banner += m; return nil }})
 	if err == nil || !strings.Contains(banner, "EMAIL+SESSION") {
 		t.Errorf("a key of two accounts: %v, the client sees %q", err, banner)
 	}
@@ -106,11 +106,8 @@ func TestHostileKernel(t *testing.T) {
 			if err != nil {
 				return
 			}
-			go func() {
-				for r := range asked {
-					_ = r.Reply(true, nil)
-				}
-			}()
+			_ = (<-asked).Reply(true, nil) // the client's exec, before the channel is closed
+			go ssh.DiscardRequests(asked)
 			_, _, _ = conn.SendRequest("hostkeys-00@openssh.com", false, ssh.Marshal(struct{ Key string }{string(signer.PublicKey().Marshal())}))
 			_, _ = ch.SendRequest("exec", false, ssh.Marshal(struct{ Command string }{"rm -rf ~"}))
 			for _, kind := range []string{"auth-agent@openssh.com", "x11", "session", "direct-tcpip", "tun@openssh.com"} {
@@ -128,7 +125,7 @@ func TestHostileKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn, channels, requests, err := ssh.NewClientConn(raw, w.address, &ssh.ClientConfig{User: "train", Auth: []ssh.AuthMethod{ssh.PublicKeys(w.signer)},
-		HostKeyCallback: ssh.FixedHostKey(w.front.cfg.HostKey.PublicKey())})
+		HostKeyCallback: ssh.FixedHostKey(w.proxy.cfg.HostKey.PublicKey())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package sshfront
+package sshproxy
 
 import (
 	"bytes"
@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 // accounts, the person and the entries.
 type world struct {
 	t       testing.TB
-	front   *Front
+	proxy   *Proxy
 	address string
 	stop    func()
 	signer  ssh.Signer // of ann
@@ -200,10 +200,10 @@ func newWorld(t testing.TB) *world {
 			t.Fatal(err)
 		}
 	}
-	w.front = New(Config{HostKey: host, Accounts: w, Command: []string{program, "sshd"}, Metrics: NewMetrics(w.metrics), Logger: slog.New(slog.DiscardHandler)})
+	w.proxy = New(Config{HostKey: host, Accounts: w, Command: []string{program, "sshd"}, Metrics: NewMetrics(w.metrics), Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- w.front.Serve(ctx, l) }()
+	go func() { done <- w.proxy.Serve(ctx, l) }()
 	w.stop = sync.OnceFunc(func() {
 		cancel()
 		select {
@@ -224,7 +224,7 @@ func (w *world) dial(user string, auth ...ssh.AuthMethod) (*ssh.Client, error) {
 	if auth == nil {
 		auth = []ssh.AuthMethod{ssh.PublicKeys(w.signer)}
 	}
-	c, err := ssh.Dial("tcp", w.address, &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.FixedHostKey(w.front.cfg.HostKey.PublicKey()), Timeout: long})
+	c, err := ssh.Dial("tcp", w.address, &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.FixedHostKey(w.proxy.cfg.HostKey.PublicKey()), Timeout: long})
 	if err == nil {
 		w.t.Cleanup(func() { c.Close() })
 	}
@@ -243,7 +243,7 @@ func (w *world) must(user string) *ssh.Client {
 // connections is the gauge of connections.
 func (w *world) connections() float64 {
 	var m dto.Metric
-	if err := w.front.cfg.Metrics.connections.Write(&m); err != nil {
+	if err := w.proxy.cfg.Metrics.connections.Write(&m); err != nil {
 		w.t.Fatal(err)
 	}
 	return m.GetGauge().GetValue()

@@ -1,11 +1,11 @@
-package sshfront
+package sshproxy
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics of a front. NewMetrics registers them.
+// Metrics of a proxy. NewMetrics registers them.
 type Metrics struct {
 	connections prometheus.Gauge
 	channels    *prometheus.GaugeVec

@@ -1,4 +1,4 @@
-package sshfront
+package sshproxy
 
 import (
 	"context"
@@ -61,7 +61,7 @@ func (c *connection) open(n ssh.NewChannel, to ssh.Conn, fromClient bool) {
 		_ = n.Reject(ssh.ResourceShortage, fmt.Sprintf("a connection has at most %d channels", maxChannels))
 		return
 	}
-	defer c.front.cfg.Metrics.channel(n.ChannelType())()
+	defer c.proxy.cfg.Metrics.channel(n.ChannelType())()
 	far, farRequests, err := to.OpenChannel(n.ChannelType(), n.ExtraData())
 	var refused *ssh.OpenChannelError
 	switch {
