@@ -14,13 +14,14 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/gateway/sshproxy"
+	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/idle"
 )
 
 // command starts the SSH server in a container.
-var command = []string{"/opt/berth/runner", "sshd"}
+var command = []string{appstate.Runner, "sshd"}
 
 // Agents returns the connection to an agent by its name.
 type Agents interface {

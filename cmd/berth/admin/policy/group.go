@@ -288,7 +288,7 @@ func groupAccess(a *cli.App) *cobra.Command {
 			return a.Table(list, func() *output.Table { return accessTable(list) })
 		})
 	cmd.Example = `  berth admin group access gpu                       # who may use it
-  berth admin group access --user kim@example.org    # which ones he may use`
+  berth admin group access --user kim@example.org    # which ones they can use`
 	cmd.Flags().StringVar(&user, "user", "", "which groups this user may use")
 	cmd.Flags().StringVar(&project, "project", "", "which groups this project may use")
 	return cmd
