@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/runner"
 	"github.com/berthhq/berth/agent/runtime"
 )
 
@@ -180,6 +183,7 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 		case <-nudge:
 			if !asked {
 				k.say(agentpb.KernelState_STOPPING, k.wished().Reason)
+				k.awaitRunner(ctx)
 				k.signal(ctx, syscall.SIGTERM)
 				asked = true
 			}
@@ -222,4 +226,24 @@ func (k *Kernel) signal(ctx context.Context, s syscall.Signal) {
 	if err := k.container.Kill(ctx, s); err != nil && !errdefs.IsNotFound(err) {
 		k.m.cfg.Logger.Warn("signal not sent", "kernel", k.ID, "signal", s, "error", err)
 	}
+}
+
+// awaitRunner waits until the first process of the container forwards signals, for at most a second.
+// Under a runtime that hides the process it returns at once.
+func (k *Kernel) awaitRunner(ctx context.Context) {
+	s, err := k.container.State(ctx)
+	if err != nil || s.Phase != runtime.Running || s.PID <= 0 {
+		return
+	}
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(2 * time.Millisecond) {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", s.PID))
+		if err != nil || !starting(strings.TrimSpace(string(name))) {
+			return
+		}
+	}
+}
+
+// starting reports whether a process of this name is runc or the runner before it is ready.
+func starting(name string) bool {
+	return name == runner.Name || strings.HasPrefix(name, "runc:[")
 }

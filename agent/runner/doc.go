@@ -12,6 +12,13 @@ const (
 	BootstrapPath = "/opt/berth/bootstrap"
 )
 
+// The names of process 1 in /proc/PID/comm. A signal that it receives before it is Ready ends it with
+// the exit code 2 of Go's runtime, or is lost.
+const (
+	Name  = "runner"
+	Ready = "berth-init"
+)
+
 // Exit codes for a command that was never started, as in shells.
 const (
 	exitNotExecutable = 126

@@ -12,7 +12,8 @@ import (
 
 // Init is process 1 of a container: it runs the bootstrap script if one is mounted, then the
 // command, forwards signals, reaps orphaned processes and returns the command's exit code, or 128+n
-// if signal n ended it. Without a command it idles until SIGTERM or SIGINT.
+// if signal n ended it. Without a command it idles until SIGTERM or SIGINT. It changes its process
+// name from Name to Ready when it can forward signals.
 func Init(command []string) int {
 	holdOutput()
 	in := &initProcess{signals: make(chan os.Signal, 64), children: make(chan os.Signal, 1)}
@@ -20,6 +21,7 @@ func Init(command []string) int {
 	// for several children.
 	signal.Notify(in.children, syscall.SIGCHLD)
 	signal.Notify(in.signals, forwarded...)
+	_ = os.WriteFile("/proc/self/comm", []byte(Ready), 0)
 
 	if _, err := os.Stat(BootstrapPath); err == nil {
 		if code := in.bootstrap(); code != 0 || in.ended {
