@@ -45,6 +45,8 @@ CGO      := accelerator/nvidia
 NVML     := /plugins/accelerator/nvidia
 # The library that holds containers to their part of a GPU's memory.
 LIMIT    := plugins/accelerator/nvidia/limit/lib
+# SSH clients from npm, for tests.
+NODE_SSH := agent/runner/sshd/testdata/node
 PROTOS   := $(shell find agent storage plugins internal -name '*.proto')
 
 BIN      := $(CMDS:%=bin/%) $(VENDORS:%=bin/plugins/%) bin/plugins/lib/libberthlimit.so bin/runc
@@ -98,7 +100,7 @@ clean: ## remove what was built; keeps the platform's data under var/
 test: setup build images test-web race test-go ## every test: web units, Go, browser
 
 .PHONY: test-go
-test-go: bin/tools/versitygw
+test-go: bin/tools/versitygw $(NODE_SSH)/node_modules/.package-lock.json
 	$(GO) test $(SIDE) ./e2e/sim ./manager $$($(GO) list ./... | grep -vE '/e2e($$|/)' | grep -vxF "$$($(GO) list -e $(RACE))") # the longest first
 	$(GO) test $(E2E) $$($(GO) list ./e2e/... | grep -v /sim$$)
 
@@ -258,6 +260,10 @@ build/images/%/index.json: $$(wildcard images/$$*/*) | setup-run bin/tools/mkima
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
+	@touch $@
+
+$(NODE_SSH)/node_modules/.package-lock.json: $(NODE_SSH)/package-lock.json
+	cd $(NODE_SSH) && npm ci --omit=optional --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 $(BUNDLE): $(WEB_SRC) web/node_modules/.package-lock.json

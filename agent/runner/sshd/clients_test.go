@@ -46,6 +46,8 @@ var clients = map[string]client{
 		words("/usr/bin/python3 testdata/paramiko.py PORT KNOWN put SRC DIR/put"), words("/usr/bin/python3 testdata/paramiko.py PORT KNOWN get DIR/put DIR/got")},
 	"asyncssh": {"/usr/bin/python3", words("/usr/bin/python3 -W ignore testdata/asyncssh.py PORT KNOWN exec CMD"), words("/usr/bin/python3 -W ignore testdata/asyncssh.py PORT KNOWN pty CMD"),
 		words("/usr/bin/python3 -W ignore testdata/asyncssh.py PORT KNOWN put SRC DIR/put"), words("/usr/bin/python3 -W ignore testdata/asyncssh.py PORT KNOWN get DIR/put DIR/got")},
+	"ssh2 of npm": {"node", words("node testdata/node/ssh2.mjs PORT KNOWN exec CMD"), words("node testdata/node/ssh2.mjs PORT KNOWN pty CMD"),
+		words("node testdata/node/ssh2.mjs PORT KNOWN put SRC DIR/put"), words("node testdata/node/ssh2.mjs PORT KNOWN get DIR/put DIR/got")},
 }
 
 func words(text string) []string { return strings.Fields(text) }
@@ -57,6 +59,10 @@ func skipped(t *testing.T, name string) {
 	case "sshfs":
 		if _, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
 			t.Skipf("no file system in user space: %v", err)
+		}
+	case "ssh2 of npm":
+		if _, err := os.Stat("testdata/node/node_modules"); err != nil {
+			t.Skip("its packages are missing; make test-go installs them")
 		}
 	case "paramiko", "asyncssh":
 		if exec.Command("/usr/bin/python3", "-W", "ignore", "-c", "import "+name).Run() != nil {
