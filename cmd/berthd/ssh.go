@@ -16,20 +16,20 @@ import (
 )
 
 // serveSSH adds SSH to a gateway that people reach as host. All gateways of a cluster have the same
-// host key, which is created if secrets, a directory, has none.
+// host keys, which are created if secrets, a directory, has none.
 func serveSSH(cfg *gateway.Config, l net.Listener, host, secrets string, r prometheus.Registerer) error {
-	key, err := sshserver.HostKey(filepath.Join(secrets, "ssh_host_ed25519_key"))
+	keys, err := sshserver.HostKeys(filepath.Join(secrets, "ssh_host_ed25519_key"))
 	if err != nil {
-		return fmt.Errorf("SSH host key: %w", err)
+		return fmt.Errorf("SSH host keys: %w", err)
 	}
 	at := l.Addr().(*net.TCPAddr)
 	if host == "" {
 		host = at.IP.String()
 	}
-	cfg.SSH = &app.SSH{Host: host, Port: at.Port, HostKey: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))}
+	cfg.SSH = &app.SSH{Host: host, Port: at.Port, HostKey: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(keys[0].PublicKey())))}
 	cfg.Services = append(cfg.Services, func(p gateway.Parts) (gateway.Service, error) {
 		return sshaccess.New(sshaccess.Config{
-			Listener: l, HostKey: key, Client: p.Client, Auth: p.Auth, Idle: p.Idle, Audit: p.Audit,
+			Listener: l, HostKeys: keys, Client: p.Client, Auth: p.Auth, Idle: p.Idle, Audit: p.Audit,
 			Agents: p.Agents, Registry: r, Logger: p.Logger,
 		}), nil
 	})

@@ -31,7 +31,7 @@ type Agents interface {
 // Config of a server.
 type Config struct {
 	Listener net.Listener
-	HostKey  ssh.Signer // the same at every gateway
+	HostKeys []ssh.Signer // the same at every gateway
 	Client   *ent.Client
 	Auth     *auth.Service
 	Idle     *idle.Service
@@ -51,7 +51,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg}
 	s.proxy = sshproxy.New(sshproxy.Config{
-		HostKey: cfg.HostKey, Accounts: s, Command: command, Metrics: sshproxy.NewMetrics(cfg.Registry), Logger: cfg.Logger,
+		HostKeys: cfg.HostKeys, Accounts: s, Command: command, Metrics: sshproxy.NewMetrics(cfg.Registry), Logger: cfg.Logger,
 	})
 	return s
 }

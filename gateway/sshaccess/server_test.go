@@ -152,7 +152,7 @@ func newWorld(t *testing.T) *world {
 	l := listen(t)
 	w.address = l.Addr().String()
 	w.server = New(Config{
-		Listener: l, HostKey: signer(t), Client: w.Client, Auth: w.auth, Idle: idles, Audit: audit.New(audit.Config{Client: w.Client, Logger: log}),
+		Listener: l, HostKeys: []ssh.Signer{signer(t)}, Client: w.Client, Auth: w.auth, Idle: idles, Audit: audit.New(audit.Config{Client: w.Client, Logger: log}),
 		Agents: rpc{agentpb.NewAgentClient(conn)}, Registry: prometheus.NewRegistry(), Logger: log,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -224,7 +224,7 @@ func (w *world) add(u *ent.User, s ssh.Signer) *ent.SSHKey {
 
 func (w *world) dial(user string, how ssh.AuthMethod) (*ssh.Client, error) {
 	c, err := ssh.Dial("tcp", w.address, &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{how},
-		HostKeyCallback: ssh.FixedHostKey(w.server.cfg.HostKey.PublicKey()), Timeout: long})
+		HostKeyCallback: ssh.FixedHostKey(w.server.cfg.HostKeys[0].PublicKey()), Timeout: long})
 	if err == nil {
 		w.t.Cleanup(func() { c.Close() })
 	}

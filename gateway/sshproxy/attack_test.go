@@ -46,7 +46,7 @@ func TestLogins(t *testing.T) {
 	w.mu.Unlock()
 	var banner string
 	_, err = ssh.Dial("tcp", w.address, &ssh.ClientConfig{User: "train", Auth: []ssh.AuthMethod{ssh.PublicKeys(w.signer)},
-		HostKeyCallback: ssh.FixedHostKey(w.proxy.cfg.HostKey.PublicKey()), BannerCallback: func(m string) error { banner += m; return nil }})
+		HostKeyCallback: ssh.FixedHostKey(w.proxy.cfg.HostKeys[0].PublicKey()), HostKeyAlgorithms: []string{ssh.KeyAlgoED25519}, BannerCallback: func(m string) error { banner += m; return nil }})
 	if err == nil || !strings.Contains(banner, "EMAIL+SESSION") {
 		t.Errorf("a key of two accounts: %v, the client sees %q", err, banner)
 	}
@@ -125,7 +125,7 @@ func TestHostileKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn, channels, requests, err := ssh.NewClientConn(raw, w.address, &ssh.ClientConfig{User: "train", Auth: []ssh.AuthMethod{ssh.PublicKeys(w.signer)},
-		HostKeyCallback: ssh.FixedHostKey(w.proxy.cfg.HostKey.PublicKey())})
+		HostKeyCallback: ssh.FixedHostKey(w.proxy.cfg.HostKeys[0].PublicKey()), HostKeyAlgorithms: []string{ssh.KeyAlgoED25519}})
 	if err != nil {
 		t.Fatal(err)
 	}

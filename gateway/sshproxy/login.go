@@ -16,7 +16,7 @@ type personKey struct{}
 
 // config returns the SSH configuration of a connection, with its login methods.
 func (px *Proxy) config(ctx context.Context, from string) *ssh.ServerConfig {
-	c := sshserver.Config(px.cfg.HostKey)
+	c := sshserver.Config(px.cfg.HostKeys)
 	c.PasswordCallback = func(who ssh.ConnMetadata, token []byte) (*ssh.Permissions, error) {
 		if px.guard.Blocked(from, who.User(), time.Now()) {
 			px.cfg.Metrics.login("limit")

@@ -79,7 +79,7 @@ var usual = timeouts{login: time.Minute, start: 30 * time.Second, check: 10 * ti
 
 // Config of a proxy.
 type Config struct {
-	HostKey  ssh.Signer // the same at every gateway of the cluster
+	HostKeys []ssh.Signer // the same at every gateway of the cluster, the one that people compare first
 	Accounts Accounts
 	Command  []string // starts the runner's SSH server in a kernel
 	Metrics  *Metrics
@@ -99,9 +99,9 @@ func New(cfg Config) *Proxy {
 	return &Proxy{cfg: cfg, log: cfg.Logger, guard: sshserver.NewGuard(limits), timeouts: usual}
 }
 
-// Fingerprint returns the fingerprint of the host key, which people compare before they trust the
+// Fingerprint returns the fingerprint of the first host key, which people compare before they trust the
 // gateway.
-func (px *Proxy) Fingerprint() string { return ssh.FingerprintSHA256(px.cfg.HostKey.PublicKey()) }
+func (px *Proxy) Fingerprint() string { return ssh.FingerprintSHA256(px.cfg.HostKeys[0].PublicKey()) }
 
 // Serve accepts connections until the context ends, then sends each client a message, closes the
 // connections and waits for them.

@@ -26,6 +26,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/sshserver"
 )
 
 // long is how long tests wait for what must come.
@@ -189,18 +190,21 @@ func newWorld(t testing.TB) *world {
 	}
 	dir := t.TempDir()
 	w.keyFile, w.known = filepath.Join(dir, "key"), filepath.Join(dir, "known_hosts")
-	host, _ := signer()
+	host, err := sshserver.HostKeys(filepath.Join(dir, "host_ed25519_key"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.address = l.Addr().String()
-	for path, text := range map[string]string{w.keyFile: string(pem.EncodeToMemory(block)), w.known: knownhosts.Line([]string{w.address}, host.PublicKey()) + "\n"} {
+	for path, text := range map[string]string{w.keyFile: string(pem.EncodeToMemory(block)), w.known: lines(w.address, host)} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.proxy = New(Config{HostKey: host, Accounts: w, Command: []string{program, "sshd"}, Metrics: NewMetrics(w.metrics), Logger: slog.New(slog.DiscardHandler)})
+	w.proxy = New(Config{HostKeys: host, Accounts: w, Command: []string{program, "sshd"}, Metrics: NewMetrics(w.metrics), Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.proxy.Serve(ctx, l) }()
@@ -219,12 +223,20 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// lines returns a known_hosts file.
+func lines(address string, host []ssh.Signer) (text string) {
+	for _, key := range host {
+		text += knownhosts.Line([]string{address}, key.PublicKey()) + "\n"
+	}
+	return text
+}
+
 // dial logs in with Go's client.
 func (w *world) dial(user string, auth ...ssh.AuthMethod) (*ssh.Client, error) {
 	if auth == nil {
 		auth = []ssh.AuthMethod{ssh.PublicKeys(w.signer)}
 	}
-	c, err := ssh.Dial("tcp", w.address, &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.FixedHostKey(w.proxy.cfg.HostKey.PublicKey()), Timeout: long})
+	c, err := ssh.Dial("tcp", w.address, &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.FixedHostKey(w.proxy.cfg.HostKeys[0].PublicKey()), HostKeyAlgorithms: []string{ssh.KeyAlgoED25519}, Timeout: long})
 	if err == nil {
 		w.t.Cleanup(func() { c.Close() })
 	}

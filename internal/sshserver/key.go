@@ -4,7 +4,10 @@
 package sshserver
 
 import (
+	"crypto"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/pem"
 	"errors"
@@ -12,18 +15,36 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
-// HostKey reads the host key, which only its owner can read, or generates it. Clients refuse a
-// host whose key has changed.
-func HostKey(path string) (ssh.Signer, error) {
+// HostKeys reads the host keys, which only their owner can read, or generates them. The first one, at
+// path, is an Ed25519 key, which people compare. The second one, in a file beside it with "ecdsa" in
+// place of "ed25519", is an ECDSA key for clients that do not know Ed25519, such as those that are
+// limited to FIPS 140 and Microsoft's dev tunnels. Clients refuse a host whose key has changed.
+func HostKeys(path string) ([]ssh.Signer, error) {
+	dir, file := filepath.Split(path)
+	first, err := hostKey(path, func() (crypto.PrivateKey, error) {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return key, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	second, err := hostKey(filepath.Join(dir, strings.Replace(file, "ed25519", "ecdsa", 1)), func() (crypto.PrivateKey, error) {
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	})
+	return []ssh.Signer{first, second}, err
+}
+
+func hostKey(path string, generate func() (crypto.PrivateKey, error)) (ssh.Signer, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeKey(path); err != nil {
+		if err := makeKey(path, generate); err != nil {
 			return nil, err
 		}
 		info, err = os.Stat(path)
@@ -46,11 +67,11 @@ func HostKey(path string) (ssh.Signer, error) {
 }
 
 // makeKey generates a key and writes the file atomically.
-func makeKey(path string) error {
+func makeKey(path string, generate func() (crypto.PrivateKey, error)) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	_, private, err := ed25519.GenerateKey(rand.Reader)
+	private, err := generate()
 	if err != nil {
 		return err
 	}
@@ -63,7 +84,7 @@ func makeKey(path string) error {
 
 // Config returns the configuration of a server with the algorithms that it offers. The caller adds
 // the login methods.
-func Config(host ssh.Signer) *ssh.ServerConfig {
+func Config(host []ssh.Signer) *ssh.ServerConfig {
 	c := &ssh.ServerConfig{
 		Config: ssh.Config{
 			KeyExchanges: []string{ssh.KeyExchangeMLKEM768X25519, ssh.KeyExchangeCurve25519, ssh.KeyExchangeECDHP256, ssh.KeyExchangeECDHP384},
@@ -78,6 +99,8 @@ func Config(host ssh.Signer) *ssh.ServerConfig {
 		},
 		ServerVersion: "SSH-2.0-Berth", MaxAuthTries: MaxTries,
 	}
-	c.AddHostKey(host)
+	for _, key := range host {
+		c.AddHostKey(key)
+	}
 	return c
 }

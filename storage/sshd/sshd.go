@@ -57,23 +57,23 @@ type Config struct {
 type Server struct {
 	cfg      Config
 	log      *slog.Logger
-	host     ssh.Signer
+	host     []ssh.Signer
 	guard    *sshserver.Guard
 	timeouts timeouts
 }
 
-// New reads the host key, or generates it.
+// New reads the host keys, or generates them.
 func New(cfg Config) (*Server, error) {
-	host, err := sshserver.HostKey(filepath.Join(cfg.Dir, "sftp_host_ed25519_key"))
+	host, err := sshserver.HostKeys(filepath.Join(cfg.Dir, "sftp_host_ed25519_key"))
 	if err != nil {
-		return nil, fmt.Errorf("host key: %w", err)
+		return nil, fmt.Errorf("host keys: %w", err)
 	}
 	return &Server{cfg: cfg, log: cfg.Logger, host: host, guard: sshserver.NewGuard(limits), timeouts: timeouts{handshake, idle, slow}}, nil
 }
 
-// Fingerprint returns the fingerprint of the host key, which users compare before they trust
+// Fingerprint returns the fingerprint of the first host key, which users compare before they trust
 // the host.
-func (d *Server) Fingerprint() string { return ssh.FingerprintSHA256(d.host.PublicKey()) }
+func (d *Server) Fingerprint() string { return ssh.FingerprintSHA256(d.host[0].PublicKey()) }
 
 // Serve accepts connections until the context ends, then closes the listener and waits until
 // all connections have ended.

@@ -114,7 +114,7 @@ func (h *house) enter(t *testing.T, user string, passwords ...string) (*ssh.Clie
 	h.said = ""
 	c, err := ssh.Dial("tcp", h.address, &ssh.ClientConfig{
 		BannerCallback: func(words string) error { h.said += words; return nil },
-		User:           user, HostKeyCallback: ssh.FixedHostKey(h.host.PublicKey()), Timeout: long,
+		User:           user, HostKeyCallback: ssh.FixedHostKey(h.host[0].PublicKey()), HostKeyAlgorithms: []string{ssh.KeyAlgoED25519}, Timeout: long,
 		Auth: []ssh.AuthMethod{ssh.RetryableAuthMethod(ssh.PasswordCallback(func() (string, error) {
 			tries++
 			return passwords[(tries-1)%len(passwords)], nil
