@@ -25,7 +25,7 @@ type Request struct {
 	Paths []string `json:"paths,omitempty"` // of Mkdir and Remove
 	Items []Item   `json:"items,omitempty"` // of Move
 
-	After string `json:"after,omitempty"` // of List: the last name of the page before
+	After string `json:"after,omitempty"` // of List: Next of the page before
 	First int    `json:"first,omitempty"` // of List: the size of the page
 
 	Offset int64 `json:"offset,omitempty"` // of Read and Write
@@ -83,7 +83,7 @@ type Listing struct {
 	Path    string `json:"path"`
 	Home    string `json:"home"`
 	Entries []Info `json:"entries"`
-	Next    string `json:"next"` // After of the next page; empty at the end
+	Next    string `json:"next"` // cursor of the next page; empty at the end
 }
 
 // Result is the outcome for one path. Failure is nil if it was done.

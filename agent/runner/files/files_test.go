@@ -313,6 +313,31 @@ func TestDirectoriesArePaged(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || pages != 2 {
 		t.Errorf("%d pages: %s", pages, d)
 	}
+	if a := c.ask(containerfile.Request{Op: containerfile.List, After: "f0001"}); class(a) != containerfile.Invalid {
+		t.Errorf("a forged cursor: %+v", a)
+	}
+}
+
+// A page that ends with a name that is not UTF-8 does not begin again.
+func TestPagesOfHostileNames(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	for i := range 4 {
+		write(t, filepath.Join(c.home, fmt.Sprintf("bad\xff%d", i)), "")
+	}
+	seen := 0
+	for after := ""; ; {
+		l := c.ask(containerfile.Request{Op: containerfile.List, After: after, First: 1}).Listing
+		if seen += len(l.Entries); seen > 4 {
+			t.Fatal("the pages do not end")
+		}
+		if after = l.Next; after == "" {
+			break
+		}
+	}
+	if seen != 4 {
+		t.Errorf("%d entries", seen)
+	}
 }
 
 func TestEntriesAreDescribed(t *testing.T) {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
@@ -34,7 +35,11 @@ func (s *server) list(q containerfile.Request) (*containerfile.Listing, error) {
 		return nil, err
 	}
 	slices.Sort(names)
-	from, found := slices.BinarySearch(names, q.After)
+	after, err := hex.DecodeString(q.After)
+	if err != nil {
+		return nil, fail(containerfile.Invalid, "the cursor is not valid")
+	}
+	from, found := slices.BinarySearch(names, string(after))
 	if found {
 		from++
 	}
@@ -45,7 +50,7 @@ func (s *server) list(q containerfile.Request) (*containerfile.Listing, error) {
 	l := &containerfile.Listing{Path: path, Home: s.home, Entries: []containerfile.Info{}}
 	for i, name := range names[from:] {
 		if i == first {
-			l.Next = names[from+i-1]
+			l.Next = hex.EncodeToString([]byte(names[from+i-1])) // a name can have any bytes
 			break
 		}
 		at := filepath.Join(path, name)
