@@ -426,7 +426,7 @@ func TestHostileContainer(t *testing.T) {
 	w := newWorld(t)
 	p := w.as(w.A.Member)
 	frame := func(text string) string {
-		return fmt.Sprintf(`printf 'h\0\0\%03o\%03o%s'; exec cat >/dev/null`, len(text)>>8, len(text)&255, strings.ReplaceAll(text, "%", "%%"))
+		return fmt.Sprintf(`printf 'h\0\0\%03o\%03o'; printf %%s '%s'; exec cat >/dev/null`, len(text)>>8, len(text)&255, text)
 	}
 	for name, c := range map[string]struct{ script, path string }{
 		"nothing, and ends":       {"exit 0", ""},

@@ -2,6 +2,7 @@ package sessionfile
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berthhq/berth/internal/containerfile"
@@ -12,7 +13,7 @@ import (
 type File struct {
 	Name       string    `json:"name"`
 	Path       string    `json:"path"`
-	Type       string    `json:"type"`
+	Type       string    `json:"type"` // FILE, DIRECTORY, SYMLINK or OTHER
 	Size       int64     `json:"size"`
 	Mode       string    `json:"mode"`
 	ModifiedAt time.Time `json:"modifiedAt"`
@@ -68,16 +69,21 @@ func (v *visit) list() error {
 }
 
 func fileOf(e containerfile.Info) File {
-	kind := e.Type
-	switch kind {
-	case containerfile.File, containerfile.Directory, containerfile.Symlink:
-	default:
-		kind = containerfile.Other
-	}
 	return File{
-		Name: e.Name, Path: e.Path, Type: kind, Size: max(e.Size, 0), Mode: e.Mode, ModifiedAt: timeOf(e.Modified),
-		Target: e.Target, TargetType: e.TargetType,
+		Name: e.Name, Path: e.Path, Type: typeOf(e.Type), Size: max(e.Size, 0), Mode: e.Mode, ModifiedAt: timeOf(e.Modified),
+		Target: e.Target, TargetType: typeOf(e.TargetType),
 	}
+}
+
+// typeOf returns the type of an entry in the words of the API.
+func typeOf(kind string) string {
+	switch kind {
+	case "":
+		return ""
+	case containerfile.File, containerfile.Directory, containerfile.Symlink:
+		return strings.ToUpper(kind)
+	}
+	return "OTHER"
 }
 
 // timeOf returns a time that JSON can have, whatever a container says.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync/atomic"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -50,6 +52,17 @@ func (v *visit) ask(q containerfile.Request) (*conn, *containerfile.Answer, erro
 // askOn sends a request on a connection.
 func (v *visit) askOn(c *conn, q containerfile.Request) (*containerfile.Answer, error) {
 	defer v.until(c)()
+	var late atomic.Bool
+	timer := time.AfterFunc(callTime, func() { late.Store(true); c.Close() })
+	defer timer.Stop()
+	a, err := v.exchange(c, q)
+	if err != nil && late.Load() {
+		return nil, &refusal{noAnswer()}
+	}
+	return a, err
+}
+
+func (v *visit) exchange(c *conn, q containerfile.Request) (*containerfile.Answer, error) {
 	if err := c.Send(q); err != nil && !errors.Is(err, io.EOF) { // the answer has the reason for EOF
 		return nil, err
 	}
@@ -78,9 +91,13 @@ func (v *visit) until(c *conn) (stop func()) {
 // over is the error of a request whose context has ended.
 func (v *visit) over() error {
 	if errors.Is(v.r.Context().Err(), context.DeadlineExceeded) {
-		return problem.Unavailable("the container did not answer in time; it may be out of CPU time or memory")
+		return noAnswer()
 	}
 	return problem.Aborted("the request has ended")
+}
+
+func noAnswer() *problem.Error {
+	return problem.Unavailable("the container did not answer in time; it may be out of CPU time or memory")
 }
 
 // refusal is a failure that the runner reports, after which the connection can be used again.
