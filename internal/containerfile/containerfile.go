@@ -34,6 +34,7 @@ type Request struct {
 	Size     int64  `json:"size,omitempty"`     // of Write: of the whole file
 	Upload   string `json:"upload,omitempty"`   // of Write, Partial and Discard: names an upload that can be resumed
 	Modified int64  `json:"modified,omitempty"` // of Write: Unix milliseconds; 0: now
+	Mode     uint32 `json:"mode,omitempty"`     // of Write: permissions of a new file; 0: as usual
 	Tag      string `json:"tag,omitempty"`      // of Write: only replaces the file with this tag
 	Absent   bool   `json:"absent,omitempty"`   // of Write: replaces no file
 

@@ -45,6 +45,10 @@ func TestFilesOfASession(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	status, body, _ = p.do("GET", "?path=data", "")
+	p.do("PUT", "/content?path=run.sh&mode=750", "")
+	if info, err := os.Stat(w.machine.home + "/run.sh"); err != nil || info.Mode() != 0o750 {
+		t.Errorf("%v, %v", info, err)
+	}
 	page, names := listed(t, body)
 	if d := cmp.Diff([]string{"big.txt"}, names); d != "" || status != 200 || page.Home != w.machine.home || page.Files[0].Size != 3_000_000 || page.Files[0].Mode != "-rw-r--r--" {
 		t.Errorf("%d %s %+v", status, d, page)
@@ -86,7 +90,7 @@ func TestFilesOfASession(t *testing.T) {
 		}
 	}
 	for action, want := range map[string][]string{
-		"writeSessionFile":       {`OK "data/big.txt"`},
+		"writeSessionFile":       {`OK "data/big.txt"`, `OK "run.sh"`},
 		"listSessionFiles":       {`OK "data"`},
 		"makeSessionDirectories": {`ALREADY_EXISTS "new/deep" and 1 more: path: "` + w.machine.home + `/data" already exists`},
 		"moveSessionFiles":       {`OK "data/big.txt" to "new/other.txt"`},
@@ -279,6 +283,7 @@ func TestRequestsThatAreNotValid(t *testing.T) {
 		{"PUT", "/content?path=a%0ab", "", 400},
 		{"PUT", "/content?path=" + strings.Repeat("x", 256), "", 400},
 		{"PUT", "/content?path=a&size=-1", "", 400},
+		{"PUT", "/content?path=a&mode=4755", "", 400},
 		{"PUT", "/content?path=a&size=1", "12", 400},
 		{"PUT", "/content?path=a&offset=1&size=3", "12", 400},
 		{"PUT", "/content?path=a&upload=../../../etc/cron.d/x", "", 400},

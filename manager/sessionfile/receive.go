@@ -65,6 +65,13 @@ func writeOf(r *http.Request) (q containerfile.Request, err error) {
 			return q, problem.Invalid(name, "must be a number from 0 to %d", int64(containerfile.MaxSize)).WithLimit("0.." + strconv.FormatInt(containerfile.MaxSize, 10))
 		}
 	}
+	if text := in.Get("mode"); text != "" {
+		mode, err := strconv.ParseUint(text, 8, 16)
+		if err != nil || mode == 0 || mode > 0o777 {
+			return q, problem.Invalid("mode", "must be an octal number from 1 to 777").WithLimit("1..777")
+		}
+		q.Mode = uint32(mode)
+	}
 	switch {
 	case q.Size < 0:
 		return q, problem.Invalid("size", "is missing, and the request has no Content-Length")

@@ -163,8 +163,12 @@ func (u *upload) abandon() {
 
 // finish puts the file in its place, with the mode of the one that it replaces.
 func (u *upload) finish() (os.FileInfo, error) {
+	mode := os.FileMode(u.q.Mode).Perm()
 	if u.before != nil {
-		if err := u.file.Chmod(u.before.Mode().Perm()); err != nil {
+		mode = u.before.Mode().Perm()
+	}
+	if mode != 0 {
+		if err := u.file.Chmod(mode); err != nil {
 			return nil, err
 		}
 	}
