@@ -70,6 +70,9 @@ func (c *copier) receive(ctx context.Context, root *os.Root, f client.SessionFil
 		}
 		return c.unpack(ctx, root, f.Path, as)
 	}
+	if f.Type == "OTHER" || f.TargetType == "OTHER" {
+		return fmt.Errorf("is neither a file nor a directory: %w", errdefs.ErrInvalidArgument)
+	}
 	c.progress.Total += f.Size
 	out, err := root.OpenFile(as, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, modeOf(f))
 	if err != nil {

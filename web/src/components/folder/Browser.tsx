@@ -303,7 +303,7 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
               <ul style={{ margin: 0, paddingLeft: 18 }}>
                 {removing.slice(0, 8).map((p) => (
                   <li key={p}>
-                    <code>{p}</code>
+                    <code>{store.written(p)}</code>
                   </li>
                 ))}
                 {removing.length > 8 ? <li>{t("and {{count}} more", { count: removing.length - 8 })}</li> : null}

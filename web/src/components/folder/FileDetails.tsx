@@ -76,7 +76,7 @@ export function FileDetails({
         ) : null}
         <dt>{t("Path")}</dt>
         <dd>
-          <code>{file.path}</code>
+          <code>{store.written(file.path)}</code>
         </dd>
       </dl>
       <div className="row tool-bar">

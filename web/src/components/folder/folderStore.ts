@@ -57,5 +57,6 @@ export const folderStore = (id: string, name: string): FileStore => ({
   download: async (path) => saveAs(await address(id, path)),
   content: async (path, signal) => fetch(await address(id, path), { cache: "no-store", signal }),
   save: (path, bytes, etag) => sendOne(id, path, bytes, etag),
+  written: (path) => path,
   uploadLine: (path) => `berth folder put ${name}${path ? `:${path}` : ""} ./data`,
 });

@@ -25,6 +25,8 @@ export interface FileStore {
   content(path: string, signal?: AbortSignal): Promise<Response>;
   /** Replaces a file as a whole; reports false if it is no longer the one with the ETag. */
   save(path: string, bytes: Uint8Array<ArrayBuffer>, etag: string | null): Promise<boolean>;
+  /** A path as people write it. */
+  written(path: string): string;
   /** The command that uploads into a directory. */
   uploadLine(path: string): string;
 }

@@ -29,6 +29,7 @@ export function sessionStore(session: { id: string; name: string }, kernel: stri
       if (response.status !== 412) throw await fromResponse(response);
       return false;
     },
+    written: absolute,
     uploadLine: (path) => `berth cp -r ./data ${session.name}:${absolute(path)}`,
   };
 }
