@@ -24,6 +24,7 @@ func TestPages(t *testing.T) {
 		{"an administrator's rules", "rules"},
 		{"what the scheduler shows", "scheduler"},
 		{"names that are taken, limits, pages that are left", "folders"},
+		{"the files of a session", "files"},
 	} {
 		t.Run(walk.name, func(t *testing.T) {
 			secrets := filepath.Join(t.TempDir(), "secrets")

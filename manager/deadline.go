@@ -11,6 +11,8 @@ import (
 const (
 	// bodyTimeout is how long the body of a request, at most 1 MiB, can take to arrive.
 	bodyTimeout = 15 * time.Second
+	// uploadTimeout is how long a client can stop sending a file for a session.
+	uploadTimeout = time.Minute
 	// writeTimeout is how long a client can stop reading an answer.
 	writeTimeout = time.Minute
 	// fileTimeout is the limit for a file of the page, which is sent with one call.
@@ -20,7 +22,8 @@ const (
 )
 
 // timely sets deadlines for the bodies and the answers of requests. Uploads and downloads of
-// folders have their own, and WebSockets use pings.
+// folders have their own, and WebSockets use pings. A file for a session can take any time while it
+// moves.
 func timely(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -31,7 +34,7 @@ func timely(next http.Handler) http.Handler {
 		}
 		if r.Body != nil && r.Body != http.NoBody {
 			_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
-			r.Body = &timelyBody{r.Body, control}
+			r.Body = &timelyBody{r.Body, control, uploads(r)}
 		}
 		if strings.HasPrefix(r.URL.Path, "/auth/") {
 			ctx, cancel := context.WithTimeout(r.Context(), loginTimeout)
@@ -49,14 +52,23 @@ func timely(next http.Handler) http.Handler {
 type timelyBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	upload  bool
 }
 
 func (b *timelyBody) Read(p []byte) (int, error) {
+	if b.upload {
+		_ = b.control.SetReadDeadline(time.Now().Add(uploadTimeout))
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
+}
+
+// uploads reports whether the body of a request is a file for a session.
+func uploads(r *http.Request) bool {
+	return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/sessions/") && strings.HasSuffix(r.URL.Path, "/files/content")
 }
 
 // timelyWriter sets a deadline for every write.

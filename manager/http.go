@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/attach"
 	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/sessionfile"
 	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/web"
 )
@@ -56,6 +57,8 @@ func (m *Manager) Handler() http.Handler {
 	m.signups.Register(api)
 	at := &attach.Handler{Client: m.client, Sessions: m.core.Sessions, Idle: m.idle, Revoked: m.auth, Audit: m.audit, Open: m.attached, Logger: m.log}
 	at.Register(api)
+	files := &sessionfile.Handler{Find: at.Find, Revoked: m.auth, Idle: m.idle, Audit: m.audit, Metrics: m.files, Logger: m.log}
+	files.Register(api)
 	m.audit.Register(api)
 
 	mux := http.NewServeMux()
@@ -64,6 +67,8 @@ func (m *Manager) Handler() http.Handler {
 	mux.Handle("/sessions/{id}/terminal", m.authenticated(api))
 	mux.Handle("/sessions/{id}/ports/{port}", m.authenticated(api))
 	mux.Handle("/sessions/{id}/log", m.authenticated(api))
+	mux.Handle("/sessions/{id}/files", m.authenticated(api))
+	mux.Handle("/sessions/{id}/files/", m.authenticated(api))
 	mux.Handle("/export/audit.csv", m.authenticated(api))
 	mux.Handle("GET "+app.AskPath, m.optional(http.HandlerFunc(m.apps.Ask)))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

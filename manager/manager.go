@@ -49,6 +49,7 @@ import (
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
+	"github.com/berthhq/berth/manager/sessionfile"
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/store"
@@ -96,6 +97,7 @@ type Manager struct {
 	rows     *rowGauges
 	requests *prometheus.HistogramVec
 	attached *prometheus.GaugeVec // terminals and ports
+	files    *sessionfile.Metrics
 	watcher  *opsserver.Watcher
 }
 

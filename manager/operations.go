@@ -10,6 +10,7 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/manager/attach"
+	"github.com/berthhq/berth/manager/sessionfile"
 )
 
 // ownRole is the role of a manager in the metrics that all roles have.
@@ -60,7 +61,7 @@ func (m *Manager) measure() {
 	to := m.meter()
 	of := newRowMetrics(to)
 	m.rows = newRowGauges(to, func(ctx context.Context) error { return m.countRows(ctx, of) })
-	m.requests, m.attached = newRequests(to), attach.NewOpen(to)
+	m.requests, m.attached, m.files = newRequests(to), attach.NewOpen(to), sessionfile.NewMetrics(to)
 	m.watcher = opsserver.NewWatcher(ownRole, m.Checks(), to, m.log)
 	m.hub.Measure(to)
 	cluster.MeasureCertificate(to, ownRole, "ca", m.ca.Expires)

@@ -17,6 +17,7 @@ const usage = `berth-runner runs inside Berth's containers; the agent starts it.
   berth-runner shell                     become the image's shell
   berth-runner sshd                      serve SSH on stdin and stdout
   berth-runner scp -t|-f [OPTIONS] PATH  be the remote side of scp -O
+  berth-runner files                     read and change files, on stdin and stdout
   berth-runner log BYTES:FILES:DIR       write descriptors 3 and 4 to DIR
 ` + app.Usage
 
@@ -27,6 +28,8 @@ func main() {
 		os.Exit(runner.Init(args[1:]))
 	case len(args) >= 1 && (args[0] == "sshd" || args[0] == "scp"):
 		os.Exit(ssh(args))
+	case len(args) == 1 && args[0] == "files":
+		os.Exit(serveFiles())
 	case len(args) == 1 && args[0] == "shell":
 		os.Exit(runner.Shell())
 	case len(args) == 2 && args[0] == "log":

@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/preset"
 	"github.com/berthhq/berth/cmd/berth/queue"
 	"github.com/berthhq/berth/cmd/berth/session"
+	"github.com/berthhq/berth/cmd/berth/sessioncopy"
 	"github.com/berthhq/berth/cmd/berth/sessiongroup"
 	"github.com/berthhq/berth/cmd/berth/ssh"
 	"github.com/berthhq/berth/cmd/berth/usage"
@@ -55,7 +56,7 @@ func commands(a *cli.App) []*cobra.Command {
 		session.Command(a),
 		app.Command(a),
 		ssh.Command(a),
-		ssh.CopyCommand(a),
+		sessioncopy.Command(a),
 		ssh.ConfigCommand(a),
 		sessiongroup.Command(a),
 		queue.Command(a),

@@ -1,6 +1,6 @@
 // Package attach connects people to what runs inside a session over
 // WebSockets: terminals and commands, and raw connections to loopback ports.
-// Nothing in a container can be reached in any other way.
+// Package sessionfile serves files with its check of who may enter.
 package attach
 
 import (
@@ -110,6 +110,12 @@ func (h *Handler) target(r *http.Request, running bool) (*ent.Kernel, agentpb.Ag
 		}
 	}
 	return k, rpc, err
+}
+
+// Find returns the kernel of a request that the viewer can enter: the one that the request names, or
+// the session's main kernel; and its agent.
+func (h *Handler) Find(r *http.Request) (*ent.Kernel, agentpb.AgentClient, error) {
+	return h.find(r, true)
 }
 
 // find returns the kernel of a request: the one that it names, or the session's main kernel.

@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/berthhq/berth/internal/filehttp"
 	"github.com/berthhq/berth/internal/folderpath"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/ticket"
@@ -52,7 +53,7 @@ func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 	if c.Path == "" || name == "." {
 		name = "folder-" + c.Folder
 	}
-	guard(w.Header(), name+"."+format)
+	filehttp.Guard(w.Header(), name+"."+format)
 	w.Header().Set("Content-Type", kind.contentType)
 	if r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusOK)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berthhq/berth/internal/filehttp"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/ticket"
@@ -95,7 +96,7 @@ func (s *Server) counted(kind string, h func(http.ResponseWriter, *http.Request)
 		open := s.metrics.open.WithLabelValues(kind)
 		open.Inc()
 		defer open.Dec()
-		err := checkRanges(r)
+		err := filehttp.CheckRanges(r)
 		if err == nil {
 			err = h(x, r)
 		}

@@ -63,7 +63,7 @@ const oneSession = createRoute({
   getParentRoute: () => frame,
   path: "/sessions/$id",
   component: lazyRouteComponent(() => import("./pages/Session"), "Session"),
-  validateSearch: (search): { tab?: string } => ({ tab: text(search.tab) }),
+  validateSearch: (search): { tab?: string; path?: string } => ({ tab: text(search.tab), path: text(search.path) }),
 });
 
 const queue = createRoute({

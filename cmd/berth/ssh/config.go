@@ -58,7 +58,7 @@ The file is replaced. Run the command again after a session has started.`
 func configured(ctx context.Context, c *client.Client, refs []string) ([]host, error) {
 	sessions := []client.SessionContainers{}
 	for _, ref := range refs {
-		s, err := running(ctx, c, ref)
+		s, err := cli.RunningSession(ctx, c, ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", ref, err)
 		}

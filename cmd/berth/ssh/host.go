@@ -2,11 +2,8 @@ package ssh
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/cli"
@@ -22,12 +19,8 @@ type host struct {
 	User string `json:"user"`
 }
 
-var (
-	// containerName is the last part of a reference to another container than the main one.
-	containerName = regexp.MustCompile(`^(.+)\.(main|sub[1-9][0-9]*)$`)
-	// hostName is a name of a session that can be a part of a host name.
-	hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-)
+// hostName is a name of a session that can be a part of a host name.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // hosts returns the containers of a session. byID names them by the ID of the session, because
 // its name is ambiguous.
@@ -53,11 +46,8 @@ func reach(ctx context.Context, a *cli.App, l login, ref string) (host, *gateway
 	if err != nil {
 		return host{}, nil, err
 	}
-	container := "main"
-	if m := containerName.FindStringSubmatch(ref); m != nil {
-		ref, container = m[1], m[2]
-	}
-	s, err := running(ctx, c, ref)
+	ref, container := cli.SplitContainer(ref)
+	s, err := cli.RunningSession(ctx, c, ref)
 	if err != nil {
 		return host{}, nil, err
 	}
@@ -70,24 +60,4 @@ func reach(ctx context.Context, a *cli.App, l login, ref string) (host, *gateway
 		have = append(have, h.Container)
 	}
 	return host{}, nil, cli.NotFound("container", container, "the session has: "+strings.Join(have, ", "))
-}
-
-// running finds a session and its containers, and fails unless the session is running.
-func running(ctx context.Context, c *client.Client, ref string) (*client.SessionContainers, error) {
-	found, err := cli.FindSession(ctx, c, ref)
-	if err != nil {
-		return nil, err
-	}
-	list, err := c.SessionContainers(ctx, client.SessionFilter{ID: found.ID, Limit: 1})
-	switch {
-	case err != nil:
-		return nil, err
-	case len(list) == 0:
-		return nil, cli.NotFound("session", ref, "see: berth session ls")
-	case list[0].Status == "running":
-		return &list[0], nil
-	case list[0].Status == "pending":
-		return nil, fmt.Errorf("session %s is pending and not running yet; to see why: berth session why %s: %w", found.Name, found.Name, errdefs.ErrFailedPrecondition)
-	}
-	return nil, fmt.Errorf("session %s is %s; only a running session can be reached: %w", found.Name, list[0].Status, errdefs.ErrFailedPrecondition)
 }

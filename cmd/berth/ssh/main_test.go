@@ -16,7 +16,7 @@ import (
 )
 
 func commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{Command(a), CopyCommand(a), ConfigCommand(a)}
+	return []*cobra.Command{Command(a), ConfigCommand(a)}
 }
 
 // asBerth makes the test binary the command berth, because ssh takes the place of the process.

@@ -3,7 +3,13 @@ import { fromGraphQL } from "./errors";
 import { graphql, type ResultOf } from "./graphql";
 
 const FileFields = graphql(`fragment FileFields on File { name path type size modifiedAt }`);
-export type FileEntry = ResultOf<typeof FileFields>;
+export interface FileEntry extends ResultOf<typeof FileFields> {
+  /** As ls prints it; of files of sessions. */
+  mode?: string;
+  /** Of a link: where it leads, and whether there is a directory. */
+  target?: string;
+  opens?: boolean;
+}
 
 const FilesQuery = graphql(
   `

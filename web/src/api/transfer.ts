@@ -5,6 +5,8 @@ import { type Failure, fromGraphQL, fromResponse } from "./errors";
 import { allFiles } from "./files";
 import { graphql } from "./graphql";
 import { Incoming } from "./incoming";
+import { allSessionFiles, isSession } from "./sessionFiles";
+import { sessionTransport } from "./sessionUpload";
 import { type Kept, type Memory, type Transport, Uploads } from "./uploads";
 
 const CreateUpload = graphql(`
@@ -35,7 +37,7 @@ function explain(error: Error): Failure {
   return failure;
 }
 
-const transport: Transport = {
+const folderTransport: Transport = {
   async tickets(vfolder, files) {
     const result = await client.mutation(CreateUpload, { input: { vfolder, files } }).toPromise();
     if (result.error || !result.data)
@@ -88,6 +90,14 @@ const transport: Transport = {
   forget: (item) => localStorage.removeItem(fingerprint(item)),
 };
 
+const of = (id: string): Transport => (isSession(id) ? sessionTransport : folderTransport);
+
+const transport: Transport = {
+  tickets: (id, files) => of(id).tickets(id, files),
+  send: (item, target, signal, progress) => of(item.folder).send(item, target, signal, progress),
+  forget: (item) => of(item.folder).forget(item),
+};
+
 /** A browser keeps some megabytes; beyond this many files only those that follow are forgotten. */
 const mostKept = 10_000;
 const place = "berth.uploads";
@@ -131,7 +141,9 @@ const memory: Memory & { flush: () => void } = (() => {
 })();
 
 export const uploads = new Uploads(transport, Date.now, memory);
-export const incoming = new Incoming(uploads, (folder, directory) => allFiles(client, folder, directory));
+export const incoming = new Incoming(uploads, (folder, directory) =>
+  isSession(folder) ? allSessionFiles(folder, directory) : allFiles(client, folder, directory),
+);
 
 /**
  * Sends one small file in one piece, beside the list of uploads. With an etag
@@ -144,7 +156,7 @@ export async function sendOne(
   bytes: Uint8Array<ArrayBuffer>,
   etag: string | null,
 ): Promise<boolean> {
-  const [target] = await transport.tickets(folder, [{ path, size: bytes.length }]);
+  const [target] = await folderTransport.tickets(folder, [{ path, size: bytes.length }]);
   if (!target) throw { code: "INTERNAL", message: "the server returned no ticket for this file" } satisfies Failure;
   const endpoint = new URL(target.url, location.href);
   const headers = {

@@ -1,16 +1,17 @@
 import { Button } from "@mantine/core";
 import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
+import { useMemo } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../api/graphql";
 import type { Found } from "../api/incoming";
 import { Browser } from "../components/folder/Browser";
 import { Connect } from "../components/folder/Connect";
-import { dropped } from "../components/folder/dropped";
+import { DropZone } from "../components/folder/DropZone";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTasks, useTasksMove } from "../components/folder/FolderTasks";
 import { FolderFields, ownerOf, whose } from "../components/folder/folder";
+import { folderStore } from "../components/folder/folderStore";
 import { Standing } from "../components/folder/Standing";
 import { sendFiles } from "../components/folder/sendFiles";
 import { bytes } from "../components/format";
@@ -19,7 +20,6 @@ import "../components/folder/folder.css";
 import { SharesChanged } from "../components/folder/useInvitations";
 import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
-import { toast } from "../hooks/useToasts";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { Lost } from "./Lost";
@@ -50,10 +50,11 @@ export function Folder() {
     return change;
   });
   useTasksMove(id, again);
-  const [over, setOver] = useState(false);
   const [connecting, connect] = useDisclosure(false);
 
   const folder = data?.node && "quotaScope" in data.node ? data.node : null;
+  const name = folder?.name ?? "";
+  const store = useMemo(() => folderStore(id, name), [id, name]);
   if (data && !folder) return <Lost />;
   if (!folder) {
     return (
@@ -125,35 +126,17 @@ export function Folder() {
         </p>
       ) : null}
       {ready ? (
-        <div
-          className={`drop-zone${over ? " over" : ""}`}
-          onDragOver={(e) => {
-            if (!writes) return;
-            e.preventDefault();
-            setOver(true);
-          }}
-          onDragLeave={(e) => {
-            if (!e.currentTarget.contains(e.relatedTarget as Node | null)) setOver(false);
-          }}
-          onDrop={(e) => {
-            if (!writes) return;
-            e.preventDefault();
-            setOver(false);
-            dropped(e.dataTransfer).then(send, (error) =>
-              toast({ failure: { code: "INVALID_ARGUMENT", message: String(error) } }),
-            );
-          }}
-        >
+        <DropZone enabled={writes} onFiles={send}>
           <Browser
             key={path}
+            store={store}
             folder={id}
-            name={folder.name}
             path={path}
             writes={writes}
             onFiles={send}
             onOpen={(next) => void navigate({ search: { path: next || undefined } })}
           />
-        </div>
+        </DropZone>
       ) : null}
     </>
   );

@@ -14,6 +14,7 @@ import { Config } from "../components/session/Config";
 import { Connect } from "../components/session/Connect";
 import { DrainNote } from "../components/session/Drain";
 import { Events } from "../components/session/Events";
+import { Files } from "../components/session/Files";
 import { IdleNote } from "../components/session/Idle";
 import { Logs } from "../components/session/Logs";
 import { Metrics } from "../components/session/Metrics";
@@ -129,6 +130,7 @@ function Detail({ session }: { session: SessionDetail }) {
         <Tabs.List aria-label={t("Session tabs")}>
           <Tabs.Tab value="terminal">{t("Terminal")}</Tabs.Tab>
           <Tabs.Tab value="apps">{t("Apps")}</Tabs.Tab>
+          <Tabs.Tab value="files">{t("Files")}</Tabs.Tab>
           <Tabs.Tab value="logs">{t("Logs")}</Tabs.Tab>
           <Tabs.Tab value="metrics">{t("Metrics")}</Tabs.Tab>
           <Tabs.Tab value="events">{t("Events")}</Tabs.Tab>
@@ -148,6 +150,17 @@ function Detail({ session }: { session: SessionDetail }) {
               enters={enters}
               main={kernel?.id ?? null}
               kernels={session.kernels}
+            />
+          </Tabs.Panel>
+          <Tabs.Panel value="files">
+            <Files
+              session={session}
+              live={running}
+              over={over}
+              enters={enters}
+              kernels={session.kernels}
+              path={search.path?.replace(/^\//, "")}
+              onOpen={(path) => void navigate({ search: { tab: "files", path: `/${path}` } })}
             />
           </Tabs.Panel>
           <Tabs.Panel value="logs">

@@ -2,11 +2,10 @@ import { Button, TextInput } from "@mantine/core";
 import { useDebouncedCallback, useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useMemo, useRef, useState } from "react";
 import type { Failure } from "../../api/errors";
-import { graphql } from "../../api/graphql";
 import type { Found } from "../../api/incoming";
 import { baseName, dirName, join } from "../../api/path";
 import { uploads } from "../../api/transfer";
-import { useAction } from "../../hooks/useAction";
+import { useCall } from "../../hooks/useCall";
 import { toast } from "../../hooks/useToasts";
 import { useUploadsDone } from "../../hooks/useUploads";
 import { t } from "../../i18n";
@@ -17,41 +16,34 @@ import { badName, chosen } from "./dropped";
 import { FileDetails } from "./FileDetails";
 import { FileTable } from "./FileTable";
 import { useTasksMove } from "./FolderTasks";
-import { download } from "./fetchFile";
-import { inBatches, inOrder } from "./files";
+import { inBatches, inOrder, opensAsDirectory } from "./files";
 import { NameDialog } from "./NameDialog";
 import { type Refusal, Refused, refusals } from "./Refused";
 import { Relocate } from "./Relocate";
+import type { FileStore } from "./store";
 import { useFiles } from "./useFiles";
 
-const MakeDirectories = graphql(
-  `mutation MakeDirectories($input: MakeDirectoriesInput!) { makeDirectories(input: $input) { results { path error } } }`,
-);
-const RenameFile = graphql(
-  `mutation RenameFile($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`,
-);
-const DeleteFiles = graphql(
-  `mutation DeleteFiles($input: DeleteFilesInput!) { deleteFiles(input: $input) { results { path error } } }`,
-);
-
 interface Props {
-  folder: string;
-  name: string;
+  store: FileStore;
   path: string;
+  /** The folder, if the store is one: its files can be moved and copied to other folders. */
+  folder?: string;
+  /** The directory that most people want, if it is not the top. */
+  home?: string;
   /** Whether the viewer may change the files. */
   writes: boolean;
   onOpen: (path: string) => void;
   onFiles: (files: Found[]) => void;
 }
 
-/** The files of a folder: the entries of one directory on the left, one of them on the right. */
-export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) {
+/** The files of a folder or a session: the entries of one directory on the left, one of them on the right. */
+export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: Props) {
   const [typed, setTyped] = useState("");
   const [text] = useDebouncedValue(typed.trim(), 300);
-  const { list, failure, loading, more, reload } = useFiles(folder, path, text);
-  const make = useAction(MakeDirectories);
-  const rename = useAction(RenameFile);
-  const remove = useAction(DeleteFiles);
+  const { list, failure, loading, more, reload } = useFiles(store, path, text);
+  const make = useCall(store.makeDirectory);
+  const rename = useCall(store.rename);
+  const remove = useCall(store.remove);
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const [at, setAt] = useState<string | null>(null);
   const [making, makeOpen] = useDisclosure(false);
@@ -62,13 +54,13 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
   const files = useRef<HTMLInputElement>(null);
   const dirs = useRef<HTMLInputElement>(null);
   const again = useDebouncedCallback(reload, { delay: 500, maxWait: 500 });
-  useUploadsDone(uploads, folder, again);
-  useTasksMove(folder, again);
+  useUploadsDone(uploads, store.id, again);
 
   const rows = useMemo(() => inOrder(list?.files ?? [], list?.cursor === null), [list]);
   const shown = rows.find((r) => r.path === at) ?? null;
 
-  const get = (what: string) => void download(folder, what).catch((failure: Failure) => toast({ failure }));
+  const get = (what: string, directory: boolean) =>
+    void store.download(what, directory).catch((failure: Failure) => toast({ failure }));
 
   /** Of one thing: what went wrong with it is the failure of the whole. */
   const one = (results: readonly { path: string; error: string | null }[]) => {
@@ -80,9 +72,9 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
   async function removeAll() {
     const wrong: Refusal[] = [];
     for (const paths of inBatches(removing)) {
-      const done = await remove.run({ input: { vfolder: folder, paths, recursive: true } });
+      const done = await remove.run(paths);
       if (!done) return reload();
-      wrong.push(...refusals(done.deleteFiles.results));
+      wrong.push(...refusals(done));
     }
     setPicked(new Set(wrong.map((w) => w.path)));
     setRefused(wrong);
@@ -97,18 +89,26 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
 
   return (
     <section className="panel" aria-label={t("Files")}>
+      {folder ? <AfterTasks folder={folder} call={again} /> : null}
       <div className="panel-head tool-bar">
-        <Crumbs name={name} path={path} onOpen={onOpen} />
+        <Crumbs name={store.name} path={path} onOpen={onOpen} />
         <div className="push row tool-bar">
-          <TextInput
-            type="search"
-            w={170}
-            aria-label={t("Search files in this directory")}
-            placeholder={t("Search files")}
-            value={typed}
-            onChange={(e) => setTyped(e.currentTarget.value)}
-          />
-          <Button variant="subtle" onClick={() => get(path)}>
+          {store.search ? (
+            <TextInput
+              type="search"
+              w={170}
+              aria-label={t("Search files in this directory")}
+              placeholder={t("Search files")}
+              value={typed}
+              onChange={(e) => setTyped(e.currentTarget.value)}
+            />
+          ) : null}
+          {home !== undefined && home !== path ? (
+            <Button variant="subtle" onClick={() => onOpen(home)}>
+              {t("Home directory")}
+            </Button>
+          ) : null}
+          <Button variant="subtle" onClick={() => get(path, true)}>
             {t("Download as zip")}
           </Button>
           {writes ? (
@@ -147,7 +147,7 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
       {picked.size > 0 ? (
         <div className="panel-head tool-bar" role="toolbar" aria-label={t("Actions for the selection")}>
           <span role="status">{t("{{count}} selected", { count: picked.size })}</span>
-          {writes ? (
+          {writes && folder ? (
             <Button
               variant="default"
               size="compact-sm"
@@ -156,13 +156,15 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
               {t("Move")}
             </Button>
           ) : null}
-          <Button
-            variant="default"
-            size="compact-sm"
-            onClick={() => setRelocating({ kind: "copy", paths: chosenPaths })}
-          >
-            {t("Copy")}
-          </Button>
+          {folder ? (
+            <Button
+              variant="default"
+              size="compact-sm"
+              onClick={() => setRelocating({ kind: "copy", paths: chosenPaths })}
+            >
+              {t("Copy")}
+            </Button>
+          ) : null}
           {writes ? (
             <Button variant="outline" color="red" size="compact-sm" onClick={() => setRemoving(chosenPaths)}>
               {t("Delete ({{count}})", { count: picked.size })}
@@ -192,10 +194,7 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
             {path ? t("Searched in {{path}} and its subdirectories.", { path }) : null}
           </Empty>
         ) : (
-          <Empty
-            title={t("This directory is empty")}
-            cli={writes ? `berth folder put ${name}${path ? `:${path}` : ""} ./data` : undefined}
-          >
+          <Empty title={t("This directory is empty")} cli={writes ? store.uploadLine(path) : undefined}>
             {writes ? t("Drop files or folders here. Interrupted uploads resume.") : null}
           </Empty>
         )
@@ -209,21 +208,21 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
             found={text !== ""}
             onPick={setPicked}
             onAt={setAt}
-            onOpen={(f) => (f.type === "directory" ? onOpen(f.path) : setAt(f.path))}
+            onOpen={(f) => (opensAsDirectory(f) ? onOpen(f.path) : setAt(f.path))}
             onRename={writes ? setRenaming : undefined}
             onRemove={writes ? setRemoving : undefined}
             onEnd={more && !text ? more : undefined}
           />
           {shown ? (
             <FileDetails
-              folder={folder}
+              store={store}
               file={shown}
               writes={writes}
               onClose={() => setAt(null)}
-              onDownload={() => get(shown.path)}
+              onDownload={() => get(shown.path, opensAsDirectory(shown))}
               onOpen={() => onOpen(shown.path)}
               onRename={() => setRenaming(shown.path)}
-              onRelocate={(kind) => setRelocating({ kind, paths: [shown.path] })}
+              onRelocate={folder ? (kind) => setRelocating({ kind, paths: [shown.path] }) : undefined}
               onRemove={() => setRemoving([shown.path])}
               onSaved={reload}
             />
@@ -251,8 +250,8 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
         valid={(n) => badName(n) === null}
         onClose={makeOpen.close}
         onName={async (n) => {
-          const done = await make.run({ input: { vfolder: folder, paths: [join(path, n)] } });
-          return done && one(done.makeDirectories.results);
+          const done = await make.run(join(path, n));
+          return done && one(done);
         }}
       />
       <NameDialog
@@ -265,15 +264,15 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
         onClose={() => setRenaming(null)}
         onName={async (n) => {
           const to = join(dirName(renaming!), n);
-          const done = await rename.run({ input: { vfolder: folder, items: [{ from: renaming!, to }] } });
-          if (done && refusals(done.moveFiles.results).length === 0) setAt(to);
-          return done && one(done.moveFiles.results);
+          const done = await rename.run(renaming!, to);
+          if (done && refusals(done).length === 0) setAt(to);
+          return done && one(done);
         }}
       />
-      {relocating ? (
+      {relocating && folder ? (
         <Relocate
           kind={relocating.kind}
-          folder={{ id: folder, name }}
+          folder={{ id: folder, name: store.name }}
           paths={relocating.paths}
           path={path}
           onClose={() => setRelocating(null)}
@@ -304,7 +303,7 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
               <ul style={{ margin: 0, paddingLeft: 18 }}>
                 {removing.slice(0, 8).map((p) => (
                   <li key={p}>
-                    <code>{p}</code>
+                    <code>{store.written(p)}</code>
                   </li>
                 ))}
                 {removing.length > 8 ? <li>{t("and {{count}} more", { count: removing.length - 8 })}</li> : null}
@@ -315,4 +314,10 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
       </Confirm>
     </section>
   );
+}
+
+/** Calls when a task of the folder has ended. */
+function AfterTasks({ folder, call }: { folder: string; call: () => void }) {
+  useTasksMove(folder, call);
+  return null;
 }

@@ -3,24 +3,27 @@ import type { FileEntry } from "../../api/files";
 import { t } from "../../i18n";
 import { word } from "../../words";
 import { bytes, when } from "../format";
+import { opensAsDirectory } from "./files";
 import { Preview } from "./preview/Preview";
+import type { FileStore } from "./store";
 
 interface Props {
-  folder: string;
+  store: FileStore;
   file: FileEntry;
   writes: boolean;
   onClose: () => void;
   onOpen: () => void;
   onDownload: () => void;
   onRename: () => void;
-  onRelocate: (kind: "move" | "copy") => void;
+  /** Undefined: the store cannot move and copy. */
+  onRelocate?: (kind: "move" | "copy") => void;
   onRemove: () => void;
   onSaved: () => void;
 }
 
 /** The right pane: one entry, what may be done with it, and what is in it. */
 export function FileDetails({
-  folder,
+  store,
   file,
   writes,
   onClose,
@@ -31,7 +34,7 @@ export function FileDetails({
   onRemove,
   onSaved,
 }: Props) {
-  const directory = file.type === "directory";
+  const directory = opensAsDirectory(file);
   const plain = file.type === "file";
   return (
     <section className="details stack" aria-label={t("Details of {{name}}", { name: file.name })}>
@@ -55,9 +58,25 @@ export function FileDetails({
         ) : null}
         <dt>{t("Modified")}</dt>
         <dd>{when(file.modifiedAt)}</dd>
+        {file.mode ? (
+          <>
+            <dt>{t("Mode")}</dt>
+            <dd>
+              <code>{file.mode}</code>
+            </dd>
+          </>
+        ) : null}
+        {file.target ? (
+          <>
+            <dt>{t("Leads to")}</dt>
+            <dd>
+              <code>{file.target}</code>
+            </dd>
+          </>
+        ) : null}
         <dt>{t("Path")}</dt>
         <dd>
-          <code>{file.path}</code>
+          <code>{store.written(file.path)}</code>
         </dd>
       </dl>
       <div className="row tool-bar">
@@ -85,21 +104,23 @@ export function FileDetails({
             {t("Rename")}
           </Button>
         ) : null}
-        {writes ? (
+        {writes && onRelocate ? (
           <Button variant="default" size="compact-sm" onClick={() => onRelocate("move")}>
             {t("Move")}
           </Button>
         ) : null}
-        <Button variant="default" size="compact-sm" onClick={() => onRelocate("copy")}>
-          {t("Copy")}
-        </Button>
+        {onRelocate ? (
+          <Button variant="default" size="compact-sm" onClick={() => onRelocate("copy")}>
+            {t("Copy")}
+          </Button>
+        ) : null}
         {writes ? (
           <Button variant="outline" color="red" size="compact-sm" onClick={onRemove}>
             {t("Delete")}
           </Button>
         ) : null}
       </div>
-      {plain ? <Preview key={file.path} folder={folder} file={file} writes={writes} onSaved={onSaved} /> : null}
+      {plain ? <Preview key={file.path} store={store} file={file} writes={writes} onSaved={onSaved} /> : null}
     </section>
   );
 }

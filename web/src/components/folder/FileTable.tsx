@@ -6,6 +6,7 @@ import { dirName } from "../../api/path";
 import { t } from "../../i18n";
 import { word } from "../../words";
 import { bytes, when } from "../format";
+import { opensAsDirectory } from "./files";
 
 /** As folder.css has them. */
 const rowHeight = 33;
@@ -148,9 +149,9 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
                   className="row-name"
                   onKeyDown={(e) => keys(e, f, first + n)}
                   onFocus={() => onAt(f.path)}
-                  onClick={() => (f.type === "directory" ? onOpen(f) : onAt(f.path))}
+                  onClick={() => (opensAsDirectory(f) ? onOpen(f) : onAt(f.path))}
                 >
-                  {f.type === "directory" ? `${f.name}/` : f.name}
+                  {opensAsDirectory(f) ? `${f.name}/` : f.name}
                 </button>
                 {f.type === "symlink" || f.type === "other" ? (
                   <span className="dim"> {word("FileType", f.type)}</span>

@@ -1,6 +1,6 @@
 import { Button, Checkbox, Modal, Select } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -10,6 +10,7 @@ import { nodesOf } from "../admin/usePages";
 import { FailureNote } from "../Note";
 import { Crumbs } from "./Crumbs";
 import { inBatches, into } from "./files";
+import { folderStore } from "./folderStore";
 import { type Refusal, Refused, refusals } from "./Refused";
 import { useFiles } from "./useFiles";
 
@@ -146,7 +147,8 @@ function Directories({
   path: string;
   onOpen: (path: string) => void;
 }) {
-  const { list, failure, more } = useFiles(folder, path, "");
+  const store = useMemo(() => folderStore(folder, name), [folder, name]);
+  const { list, failure, more } = useFiles(store, path, "");
   const dirs = (list?.files ?? []).filter((f) => f.type === "directory");
   return (
     <section aria-label={t("Destination directory")} className="stack small">

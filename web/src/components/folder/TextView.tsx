@@ -9,16 +9,17 @@ import { bytes } from "../format";
 import { FailureNote } from "../Note";
 import { type Read, readText, saveText } from "./fetchFile";
 import { mostText } from "./files";
+import type { FileStore } from "./store";
 
 interface Props {
-  folder: string;
+  store: FileStore;
   file: FileEntry;
   writes: boolean;
   onSaved: () => void;
 }
 
 /** What stands in a file, when it is text and short enough. */
-export function TextView({ folder, file, writes, onSaved }: Props) {
+export function TextView({ store, file, writes, onSaved }: Props) {
   const [read, setRead] = useState<Read | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [editing, setEditing] = useState(false);
@@ -28,14 +29,14 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
     setFailure(null);
     if (big) return;
     let current = true;
-    readText(folder, file.path).then(
+    readText(store, file.path).then(
       (r) => current && setRead(r),
       (error: Failure) => current && setFailure(error),
     );
     return () => {
       current = false;
     };
-  }, [folder, file.path, file.size, file.modifiedAt, big, saved]);
+  }, [store, file.path, file.size, file.modifiedAt, big, saved]);
 
   if (big) return <p className="dim">{t("Only files up to {{limit}} are shown here.", { limit: bytes(mostText) })}</p>;
   if (failure) return <FailureNote failure={failure} />;
@@ -59,7 +60,7 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
       ) : null}
       {editing ? (
         <Editor
-          folder={folder}
+          store={store}
           file={file}
           opened={read}
           onClose={() => setEditing(false)}
@@ -75,7 +76,7 @@ export function TextView({ folder, file, writes, onSaved }: Props) {
 }
 
 interface EditorProps {
-  folder: string;
+  store: FileStore;
   file: FileEntry;
   opened: Read;
   onClose: () => void;
@@ -83,7 +84,7 @@ interface EditorProps {
 }
 
 /** Changes a text; what somebody else has saved meanwhile is not replaced unasked. */
-function Editor({ folder, file, opened, onClose, onSaved }: EditorProps) {
+function Editor({ store, file, opened, onClose, onSaved }: EditorProps) {
   useFocusBack();
   // What is read again while one writes does not change the text under one's hands.
   const [base, setBase] = useState(opened);
@@ -98,7 +99,7 @@ function Editor({ folder, file, opened, onClose, onSaved }: EditorProps) {
     setBusy(true);
     setFailure(null);
     try {
-      if (await saveText(folder, file.path, text, over.etag)) {
+      if (await saveText(store, file.path, text, over.etag)) {
         toast({ text: t("{{name}} was saved.", { name: file.name }) });
         return onSaved();
       }
@@ -110,7 +111,7 @@ function Editor({ folder, file, opened, onClose, onSaved }: EditorProps) {
   }
   /** What is there now; nothing, if it was deleted. */
   const now = () =>
-    readText(folder, file.path).catch((error: Failure): Read => {
+    readText(store, file.path).catch((error: Failure): Read => {
       if (error.code === "NOT_FOUND") return { text: "", etag: null };
       throw error;
     });

@@ -5,12 +5,15 @@ const asPeopleCount = new Intl.Collator(undefined, { numeric: true });
 /** So many are put in order here; longer lists stay as the server gives them, so that rows do not jump while one reads on. */
 export const mostOrdered = 1000;
 
+/** Reports whether an entry is a directory, or a link to one. */
+export const opensAsDirectory = (file: Pick<FileEntry, "type" | "opens">) =>
+  file.type === "directory" || file.opens === true;
+
 /** Directories first, names as people count; only when all are there. */
 export const inOrder = (files: readonly FileEntry[], complete: boolean): readonly FileEntry[] =>
   complete && files.length <= mostOrdered
     ? [...files].sort(
-        (a, b) =>
-          Number(b.type === "directory") - Number(a.type === "directory") || asPeopleCount.compare(a.name, b.name),
+        (a, b) => Number(opensAsDirectory(b)) - Number(opensAsDirectory(a)) || asPeopleCount.compare(a.name, b.name),
       )
     : files;
 

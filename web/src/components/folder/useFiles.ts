@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { useClient } from "urql";
 import type { Failure } from "../../api/errors";
-import { type FileEntry, filesPage, foundPage, type Page, page } from "../../api/files";
+import { type FileEntry, type Page, page } from "../../api/files";
 import { useGeneration } from "../../api/live";
+import type { FileStore } from "./store";
 
 /** The server searches for at most so many at once. */
 const foundAtOnce = 100;
@@ -10,8 +10,7 @@ const foundAtOnce = 100;
 const maxPages = 20;
 
 /** One directory, or what a search below it finds, page by page. */
-export function useFiles(folder: string, path: string, text: string) {
-  const client = useClient();
+export function useFiles(store: FileStore, path: string, text: string) {
   const generation = useGeneration();
   const [list, setList] = useState<Page | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -21,8 +20,8 @@ export function useFiles(folder: string, path: string, text: string) {
 
   const fetchPage = useCallback(
     (first: number, after: string | null) =>
-      text ? foundPage(client, folder, path, text, first, after) : filesPage(client, folder, path, first, after),
-    [client, folder, path, text],
+      text && store.search ? store.search(path, text, first, after) : store.page(path, first, after),
+    [store, path, text],
   );
 
   /** Reads on behind what is there until so many more have come. */

@@ -6,6 +6,7 @@ import { useFocusBack } from "../../../hooks/useFocusBack";
 import { t } from "../../../i18n";
 import { bytes as size } from "../../format";
 import { FailureNote } from "../../Note";
+import type { FileStore } from "../store";
 import { TextView } from "../TextView";
 import { alsoText, imageType, kindOf, mostShown } from "./kind";
 import { NotebookView } from "./NotebookView";
@@ -14,18 +15,18 @@ import { useBytes } from "./useBytes";
 const PdfView = lazy(() => import("./PdfView"));
 
 interface Props {
-  folder: string;
+  store: FileStore;
   file: FileEntry;
   writes: boolean;
   onSaved: () => void;
 }
 
 /** What is in a file: text that can be changed, an image, a PDF or a notebook. Nothing of it runs. */
-export function Preview({ folder, file, writes, onSaved }: Props) {
+export function Preview({ store, file, writes, onSaved }: Props) {
   const [as, setAs] = useState<"shown" | "text">("shown");
   const [large, enlarge] = useDisclosure(false);
   const kind = kindOf(file.name);
-  const text = <TextView folder={folder} file={file} writes={writes} onSaved={onSaved} />;
+  const text = <TextView store={store} file={file} writes={writes} onSaved={onSaved} />;
   if (kind === "text") return text;
   return (
     <>
@@ -54,13 +55,13 @@ export function Preview({ folder, file, writes, onSaved }: Props) {
           </Button>
         ) : null}
       </div>
-      {as === "text" ? text : <Shown folder={folder} file={file} />}
-      {large ? <Large folder={folder} file={file} onClose={enlarge.close} /> : null}
+      {as === "text" ? text : <Shown store={store} file={file} />}
+      {large ? <Large store={store} file={file} onClose={enlarge.close} /> : null}
     </>
   );
 }
 
-function Large({ folder, file, onClose }: Pick<Props, "folder" | "file"> & { onClose: () => void }) {
+function Large({ store, file, onClose }: Pick<Props, "store" | "file"> & { onClose: () => void }) {
   useFocusBack();
   return (
     <Modal
@@ -70,15 +71,15 @@ function Large({ folder, file, onClose }: Pick<Props, "folder" | "file"> & { onC
       title={file.name}
       closeButtonProps={{ "aria-label": t("Close") }}
     >
-      <Shown folder={folder} file={file} large />
+      <Shown store={store} file={file} large />
     </Modal>
   );
 }
 
-function Shown({ folder, file, large = false }: Pick<Props, "folder" | "file"> & { large?: boolean }) {
+function Shown({ store, file, large = false }: Pick<Props, "store" | "file"> & { large?: boolean }) {
   const kind = kindOf(file.name);
   const most = mostShown[kind === "text" ? "image" : kind];
-  const { bytes, big, failure } = useBytes(folder, file, most);
+  const { bytes, big, failure } = useBytes(store, file, most);
   if (failure) return <FailureNote failure={failure} what={t("The file could not be loaded")} />;
   if (big)
     return (

@@ -2,6 +2,7 @@ import { useEffect, useState } from "react";
 import type { Failure } from "../../../api/errors";
 import type { FileEntry } from "../../../api/files";
 import { readBytes } from "../fetchFile";
+import type { FileStore } from "../store";
 
 export interface Bytes {
   /** Null while they are on their way. */
@@ -12,14 +13,14 @@ export interface Bytes {
 }
 
 /** The bytes of a file, read again when it has changed. */
-export function useBytes(folder: string, file: Pick<FileEntry, "path" | "size" | "modifiedAt">, most: number): Bytes {
+export function useBytes(store: FileStore, file: Pick<FileEntry, "path" | "size" | "modifiedAt">, most: number): Bytes {
   const { path, size, modifiedAt } = file;
   const [state, setState] = useState<Bytes>({ bytes: null, big: size > most, failure: null });
   useEffect(() => {
     setState({ bytes: null, big: size > most, failure: null });
     if (size > most) return;
     const control = new AbortController();
-    readBytes(folder, path, most, control.signal).then(
+    readBytes(store, path, most, control.signal).then(
       (bytes) => control.signal.aborted || setState({ bytes, big: bytes === null, failure: null }),
       (failure) =>
         control.signal.aborted ||
@@ -31,6 +32,6 @@ export function useBytes(folder: string, file: Pick<FileEntry, "path" | "size" |
         }),
     );
     return () => control.abort();
-  }, [folder, path, size, modifiedAt, most]);
+  }, [store, path, size, modifiedAt, most]);
   return state;
 }

@@ -1,0 +1,194 @@
+// Walks through the files of a running session: browse, upload, preview, edit, rename, delete, download, by mouse and
+// by keyboard. Against a running platform:
+//   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/files.ts
+// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { begin, walk } from "./stage.ts";
+
+const stage = await begin();
+const { run, page, look, admin, button, heading, dialog } = stage;
+const name = `files-${run}`;
+const tray = page.getByRole("region", { name: "Uploads" });
+const details = (file: string) => page.getByRole("region", { name: `Details of ${file}` });
+const uploads = page.locator("[data-upload]");
+const note = (file: string, text: string) => ({ name: file, mimeType: "text/plain", buffer: Buffer.from(text) });
+const png = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFElEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC",
+  "base64",
+);
+let session = "";
+
+const sent = (n: number) => tray.getByText(`${n} of ${n} files`).waitFor({ timeout: 120_000 });
+async function clear() {
+  await button("Clear finished", tray).click();
+  await tray.waitFor({ state: "detached" });
+}
+
+async function prepare() {
+  await admin.login(stage.email, stage.password);
+  const { createSession } = await admin.ask(
+    "mutation($i: CreateSessionInput!) { createSession(input: $i) { session { id } } }",
+    { i: { name, image: process.env.BERTH_IMAGE ?? "minimal:1", slots: { cpu: "0.1", mem: "128m" } } },
+  );
+  session = createSession.session.id;
+  await page.goto(`/sessions/${session}?tab=files`);
+  await stage.enter(stage);
+  await heading(name);
+  // The tab shows the files as soon as the session runs.
+  await button("Upload files").waitFor({ timeout: 120_000 });
+  await page.getByRole("navigation", { name: "Path in the folder" }).getByText("home").waitFor();
+}
+
+async function send() {
+  await uploads.setInputFiles([
+    note("notes.md", "# Results\n42\n"),
+    { name: "picture.png", mimeType: "image/png", buffer: png },
+    // More than one request's part.
+    { name: "weights.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc(20 << 20, 7) },
+    { name: "page.html", mimeType: "text/html", buffer: Buffer.from("<script>document.title='owned'</script>") },
+  ]);
+  await sent(4);
+  await look("session-files-tray");
+  await clear();
+  await button("weights.bin").waitFor();
+}
+
+async function preview() {
+  await button("notes.md").click();
+  await details("notes.md").getByText("# Results").waitFor();
+  await details("notes.md").getByText("-rw-r--r--").waitFor();
+  await look("session-files");
+  await button("picture.png").click();
+  await details("picture.png").getByRole("img", { name: "picture.png" }).waitFor();
+  await details("picture.png").getByText("8 × 8").waitFor();
+}
+
+async function edit() {
+  await button("notes.md").click();
+  await button("Edit", details("notes.md")).click();
+  const editor = dialog("Edit notes.md");
+  await editor.getByRole("textbox").fill("# Results\n43\n");
+  // Meanwhile a program in the session saves the file.
+  await page.evaluate(
+    async ([id]) =>
+      fetch(`/sessions/${id}/files/content?path=notes.md`, {
+        method: "PUT",
+        headers: { "X-Berth-CSRF": "1" },
+        body: "theirs",
+      }),
+    [session] as const,
+  );
+  await button("Save", editor).click();
+  await editor.getByText("Someone changed the file after you opened it.").waitFor();
+  await button("Overwrite with mine", editor).click();
+  await editor.waitFor({ state: "detached" });
+  await details("notes.md").getByText("43").waitFor();
+}
+
+async function keyboard() {
+  await button("New directory").click();
+  await dialog("New directory").getByLabel("Name").fill("runs");
+  await page.keyboard.press("Enter");
+  await button("runs/").waitFor();
+  await button("notes.md").focus();
+  await page.keyboard.press("F2");
+  await dialog("Rename notes.md").getByLabel("Name").fill("results.md");
+  await page.keyboard.press("Enter");
+  await button("results.md").waitFor();
+  await button("runs/").focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("This directory is empty").waitFor();
+  await look("session-files-empty");
+  await page.goBack();
+  await button("results.md").focus();
+  await page.keyboard.press("Delete");
+  await button("Delete", dialog("Delete one entry?")).click();
+  await button("results.md").waitFor({ state: "detached" });
+}
+
+/** Files and directories that are dropped. */
+async function drop() {
+  const data = await page.evaluateHandle(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(["dropped"], "dropped.txt"));
+    return transfer;
+  });
+  await page.locator(".drop-zone").dispatchEvent("drop", { dataTransfer: data });
+  await sent(1);
+  await clear();
+  await button("dropped.txt").waitFor();
+}
+
+async function download() {
+  const get = async (click: () => Promise<void>) => {
+    const [file] = await Promise.all([page.waitForEvent("download"), click()]);
+    return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
+  };
+  await button("weights.bin").click();
+  const weights = await get(() => button("Download weights.bin", details("weights.bin")).click());
+  assert.equal(weights.name, "weights.bin");
+  assert(weights.bytes.equals(Buffer.alloc(20 << 20, 7)));
+  const zip = await get(() => button("Download as zip").first().click());
+  assert.equal(zip.bytes.subarray(0, 2).toString(), "PK");
+  // A page of a container is saved and never shown with our origin.
+  const opened = await stage.context.request.get(`/sessions/${session}/files/content?path=page.html`);
+  assert.match(opened.headers()["content-disposition"] ?? "", /^attachment/);
+  assert.match(opened.headers()["content-security-policy"] ?? "", /^sandbox/);
+}
+
+/** The rest of the container, and what its user may not do. */
+async function elsewhere() {
+  await page.goto(`/sessions/${session}?tab=files&path=/`);
+  await button("proc/").waitFor();
+  await button("Home directory").waitFor();
+  await look("session-files-root");
+  await page.goto(`/sessions/${session}?tab=files&path=/proc/1/fd`);
+  await page.getByRole("region", { name: "Files" }).waitFor();
+  await page.goto(`/sessions/${session}?tab=files&path=/nowhere`);
+  await page.getByText("not found").waitFor();
+  await button("Home directory").click();
+  await button("weights.bin").waitFor();
+}
+
+async function narrow() {
+  await page.setViewportSize({ width: 360, height: 740 });
+  await button("picture.png").click();
+  await details("picture.png").waitFor();
+  await look("session-files-narrow");
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert(wide <= 360, `the page is ${wide} px wide`);
+  await page.setViewportSize({ width: 1360, height: 860 });
+}
+
+/** When the session ends, the tab says what became of its files. */
+async function end() {
+  await admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
+    i: { id: session, force: true },
+  });
+  await page.getByText("The files of the containers were removed with the session.").waitFor({ timeout: 60_000 });
+  await look("session-files-over");
+}
+
+await walk(
+  stage,
+  [
+    ["a session starts, and its home is shown", prepare],
+    ["files are uploaded", send],
+    ["text and images are previewed", preview],
+    ["a text is edited, and the change of another is not lost unasked", edit],
+    ["by the keyboard alone", keyboard],
+    ["files are dropped", drop],
+    ["files are downloaded", download],
+    ["other directories", elsewhere],
+    ["a narrow page", narrow],
+    ["the session ends", end],
+  ],
+  {
+    expected: /status of 404/,
+    sweep: () =>
+      admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
+        i: { id: session, force: true },
+      }),
+  },
+);
