@@ -10,6 +10,7 @@ import "github.com/berthhq/berth/internal/appstate"
 const (
 	Path          = appstate.Runner
 	BootstrapPath = "/opt/berth/bootstrap"
+	ClusterPath   = "/opt/berth/cluster" // of a session of several kernels; package peer has its files
 )
 
 // Exit codes for a command that was never started, as in shells.

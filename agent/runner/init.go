@@ -12,7 +12,9 @@ import (
 
 // Init is process 1 of a container: it runs the bootstrap script if one is mounted, then the
 // command, forwards signals, reaps orphaned processes and returns the command's exit code, or 128+n
-// if signal n ended it. Without a command it idles until SIGTERM or SIGINT.
+// if signal n ended it. Without a command it idles until SIGTERM or SIGINT. In a session of several
+// kernels it also keeps the SSH server for the others running, and the command starts once all of them
+// have started.
 func Init(command []string) int {
 	holdOutput()
 	in := &initProcess{signals: make(chan os.Signal, 64), children: make(chan os.Signal, 1)}
@@ -20,6 +22,9 @@ func Init(command []string) int {
 	// for several children.
 	signal.Notify(in.children, syscall.SIGCHLD)
 	signal.Notify(in.signals, forwarded...)
+	if peersExpected() {
+		in.peers.start()
+	}
 
 	if _, err := os.Stat(BootstrapPath); err == nil {
 		if code := in.bootstrap(); code != 0 || in.ended {
@@ -28,6 +33,9 @@ func Init(command []string) int {
 	}
 	if len(command) == 0 {
 		return in.idle()
+	}
+	if in.meet(); in.ended {
+		return 128 + int(syscall.SIGTERM)
 	}
 	return in.run(command)
 }
@@ -57,6 +65,7 @@ type initProcess struct {
 	signals  chan os.Signal
 	children chan os.Signal
 	ended    bool // a signal to end was received
+	peers    peers
 }
 
 // bootstrap runs the user's script. A script without an interpreter line runs in the image's shell.
@@ -113,9 +122,11 @@ func (in *initProcess) run(command []string) int {
 			// groups are left.
 			_ = syscall.Kill(-pid, s.(syscall.Signal))
 		case <-in.children:
-			if code, ok := reap(pid); ok {
+			if code, ok := in.reap(pid); ok {
 				return code
 			}
+		case <-in.peers.again:
+			in.peers.start()
 		}
 	}
 }
@@ -129,7 +140,9 @@ func (in *initProcess) idle() int {
 				return 0
 			}
 		case <-in.children:
-			reap(0)
+			in.reap(0)
+		case <-in.peers.again:
+			in.peers.start()
 		}
 	}
 }
@@ -142,7 +155,7 @@ func (in *initProcess) note(s os.Signal) {
 
 // reap waits for all ended children, and returns the exit code of the awaited one if it is among
 // them.
-func reap(awaited int) (code int, ok bool) {
+func (in *initProcess) reap(awaited int) (code int, ok bool) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
@@ -152,6 +165,7 @@ func reap(awaited int) (code int, ok bool) {
 		if err != nil || pid <= 0 {
 			return code, ok
 		}
+		in.peers.noteEnd(pid)
 		if pid != awaited {
 			continue
 		}
