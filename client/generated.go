@@ -1366,6 +1366,14 @@ type ForgetImageInput struct {
 	ID string `json:"id"`
 }
 
+// GPUDirect says whether a kernel has a feature of GPUDirect.
+type GPUDirect struct {
+	Feature   string `json:"feature"`
+	Available bool   `json:"available"`
+	// Why the feature is missing, or what makes it available.
+	Reason string `json:"reason"`
+}
+
 // Give exactly one of domain, project, user and keypair.
 type GrantResourceGroupInput struct {
 	ResourceGroup string `json:"resourceGroup"`
@@ -1668,6 +1676,10 @@ type Kernel struct {
 	Allocations   []Allocation `json:"allocations"`
 	// Latest samples; after the kernel has ended, its last ones.
 	Stats KernelStats `json:"stats"`
+	// Environment variables for programs that run in several containers or on several accelerators. Those that the session itself sets are left out. Empty before the kernel has a machine and after it has ended.
+	Variables map[string]string `json:"variables"`
+	// Whether network cards and storage exchange data with the kernel's GPUs directly. Empty without GPUs.
+	GpuDirect []GPUDirect `json:"gpuDirect"`
 }
 
 // KernelStats includes the requested fields of the GraphQL type KernelStats.
@@ -12984,6 +12996,10 @@ fragment Kernel on Kernel {
 			... Metric
 		}
 	}
+	variables
+	gpuDirect {
+		... GPUDirect
+	}
 }
 fragment Mount on SessionMount {
 	id
@@ -13089,6 +13105,11 @@ fragment Metric on Metric {
 	capacity
 	unit
 	quality
+}
+fragment GPUDirect on GPUDirect {
+	feature
+	available
+	reason
 }
 fragment LimitReached on LimitReached {
 	scope

@@ -52,6 +52,7 @@ type loaderSet struct {
 	usage               *loader[[]stats.UsageEntry]
 	activeUsers         *loader[bool]
 	environments        *loader[*ent.Session]
+	clusters            *loader[clusterOf]
 	mounted             *bySelection[[]*ent.Session]
 	open                *loader[*ent.Vfolder]
 	volumeGrants        *loader[[]*ent.VolumeGrant]
@@ -103,6 +104,7 @@ func (r *Resolver) newLoaders() *loaderSet {
 		stats:          load(r.Stats.Latest),
 		activeUsers:    load(r.loadActiveUsers),
 		environments:   load(r.loadEnvironments),
+		clusters:       load(r.loadClusters),
 		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),

@@ -221,7 +221,7 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 		SetLinks([]report.Link{{A: "cpu", B: "part"}}).SetCounters(report.Counters{"cpu": {"cores": 8}}).SaveX(ctx)
 	k["Agent"] = a.ID
 	draws := []report.CounterUse{{Set: "cpu", Amounts: map[string]int64{"cores": 1}}}
-	k["Device"] = c.Device.Create().SetAgent(a).SetDeviceID("cpu").SetCapacity(resource.Slots{"cpu": 1 << 40}).SetConsumes(draws).SaveX(ctx).ID
+	k["Device"] = c.Device.Create().SetAgent(a).SetDeviceID("cpu").SetPlugin("cuda").SetCapacity(resource.Slots{"cpu": 1 << 40}).SetConsumes(draws).SaveX(ctx).ID
 	k["Device+part"] = c.Device.Create().SetAgent(a).SetDeviceID("part").SetParent("cpu").SaveX(ctx).ID
 	reg := c.Registry.Create().SetName(name).SetHost(name + ".example.org").AddDomainIDs(d.ID).SaveX(ctx)
 	k["Registry"] = reg.ID

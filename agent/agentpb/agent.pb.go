@@ -377,7 +377,7 @@ func (x KernelState_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KernelState_Phase.Descriptor instead.
 func (KernelState_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28, 0}
 }
 
 type Metric_Quality int32
@@ -429,7 +429,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44, 0}
 }
 
 type WatchRequest struct {
@@ -2074,6 +2074,7 @@ type CreateKernelRequest struct {
 	Network         *KernelNetwork `protobuf:"bytes,23,opt,name=network,proto3" json:"network,omitempty"`                                        // of a session with kernels on several agents; absent: the agent has one of its own for it
 	AllowedNetworks []string       `protobuf:"bytes,24,rep,name=allowed_networks,json=allowedNetworks,proto3" json:"allowed_networks,omitempty"` // private networks that the session reaches beside those that the agent allows, as internal/netlist reads them
 	DiskBytes       int64          `protobuf:"varint,25,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`                  // what the container may write on the machine's disk, folders not counted; 0 = the agent's default
+	Cluster         *KernelCluster `protobuf:"bytes,26,opt,name=cluster,proto3" json:"cluster,omitempty"`                                        // absent in a session of one kernel
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2262,6 +2263,119 @@ func (x *CreateKernelRequest) GetDiskBytes() int64 {
 	return 0
 }
 
+func (x *CreateKernelRequest) GetCluster() *KernelCluster {
+	if x != nil {
+		return x.Cluster
+	}
+	return nil
+}
+
+// The kernels of a session that has several. Each reaches the others by SSH, and
+// finds files that list all of them.
+type KernelCluster struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`   // of the session, from which its SSH keys are derived; empty: no SSH between its kernels
+	Members       []*KernelMember        `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"` // by index, this kernel included
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KernelCluster) Reset() {
+	*x = KernelCluster{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KernelCluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KernelCluster) ProtoMessage() {}
+
+func (x *KernelCluster) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KernelCluster.ProtoReflect.Descriptor instead.
+func (*KernelCluster) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *KernelCluster) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *KernelCluster) GetMembers() []*KernelMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+type KernelMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hostname      string                 `protobuf:"bytes,1,opt,name=hostname,proto3" json:"hostname,omitempty"`
+	Slots         uint32                 `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"` // processes that programs start there unless told otherwise
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KernelMember) Reset() {
+	*x = KernelMember{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KernelMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KernelMember) ProtoMessage() {}
+
+func (x *KernelMember) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KernelMember.ProtoReflect.Descriptor instead.
+func (*KernelMember) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *KernelMember) GetHostname() string {
+	if x != nil {
+		return x.Hostname
+	}
+	return ""
+}
+
+func (x *KernelMember) GetSlots() uint32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
 // A network over several agents: a bridge on each of them, which a VXLAN device
 // extends to the others. All kernels of a session get the same but for their own
 // address.
@@ -2278,7 +2392,7 @@ type KernelNetwork struct {
 
 func (x *KernelNetwork) Reset() {
 	*x = KernelNetwork{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2404,7 @@ func (x *KernelNetwork) String() string {
 func (*KernelNetwork) ProtoMessage() {}
 
 func (x *KernelNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2417,7 @@ func (x *KernelNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelNetwork.ProtoReflect.Descriptor instead.
 func (*KernelNetwork) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *KernelNetwork) GetVni() uint32 {
@@ -2352,7 +2466,7 @@ type KernelPeer struct {
 
 func (x *KernelPeer) Reset() {
 	*x = KernelPeer{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2478,7 @@ func (x *KernelPeer) String() string {
 func (*KernelPeer) ProtoMessage() {}
 
 func (x *KernelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2491,7 @@ func (x *KernelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelPeer.ProtoReflect.Descriptor instead.
 func (*KernelPeer) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *KernelPeer) GetHostname() string {
@@ -2413,7 +2527,7 @@ type UpdateMountsRequest struct {
 
 func (x *UpdateMountsRequest) Reset() {
 	*x = UpdateMountsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +2539,7 @@ func (x *UpdateMountsRequest) String() string {
 func (*UpdateMountsRequest) ProtoMessage() {}
 
 func (x *UpdateMountsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +2552,7 @@ func (x *UpdateMountsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMountsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateMountsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UpdateMountsRequest) GetEpoch() int64 {
@@ -2480,7 +2594,7 @@ type MountUpdate struct {
 
 func (x *MountUpdate) Reset() {
 	*x = MountUpdate{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2606,7 @@ func (x *MountUpdate) String() string {
 func (*MountUpdate) ProtoMessage() {}
 
 func (x *MountUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,7 +2619,7 @@ func (x *MountUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountUpdate.ProtoReflect.Descriptor instead.
 func (*MountUpdate) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *MountUpdate) GetTarget() string {
@@ -2537,7 +2651,7 @@ type UpdateMountsResponse struct {
 
 func (x *UpdateMountsResponse) Reset() {
 	*x = UpdateMountsResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2663,7 @@ func (x *UpdateMountsResponse) String() string {
 func (*UpdateMountsResponse) ProtoMessage() {}
 
 func (x *UpdateMountsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2676,7 @@ func (x *UpdateMountsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMountsResponse.ProtoReflect.Descriptor instead.
 func (*UpdateMountsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
 }
 
 type KernelState struct {
@@ -2592,7 +2706,7 @@ type KernelState struct {
 
 func (x *KernelState) Reset() {
 	*x = KernelState{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2604,7 +2718,7 @@ func (x *KernelState) String() string {
 func (*KernelState) ProtoMessage() {}
 
 func (x *KernelState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2617,7 +2731,7 @@ func (x *KernelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelState.ProtoReflect.Descriptor instead.
 func (*KernelState) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *KernelState) GetKernelId() string {
@@ -2738,7 +2852,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +2864,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +2877,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Step) GetName() string {
@@ -2810,7 +2924,7 @@ type GetKernelRequest struct {
 
 func (x *GetKernelRequest) Reset() {
 	*x = GetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2936,7 @@ func (x *GetKernelRequest) String() string {
 func (*GetKernelRequest) ProtoMessage() {}
 
 func (x *GetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2949,7 @@ func (x *GetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKernelRequest.ProtoReflect.Descriptor instead.
 func (*GetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetKernelRequest) GetKernelId() string {
@@ -2857,7 +2971,7 @@ type TerminateKernelRequest struct {
 
 func (x *TerminateKernelRequest) Reset() {
 	*x = TerminateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2869,7 +2983,7 @@ func (x *TerminateKernelRequest) String() string {
 func (*TerminateKernelRequest) ProtoMessage() {}
 
 func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2882,7 +2996,7 @@ func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateKernelRequest.ProtoReflect.Descriptor instead.
 func (*TerminateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TerminateKernelRequest) GetEpoch() int64 {
@@ -2923,7 +3037,7 @@ type ForgetKernelRequest struct {
 
 func (x *ForgetKernelRequest) Reset() {
 	*x = ForgetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2935,7 +3049,7 @@ func (x *ForgetKernelRequest) String() string {
 func (*ForgetKernelRequest) ProtoMessage() {}
 
 func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2948,7 +3062,7 @@ func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelRequest.ProtoReflect.Descriptor instead.
 func (*ForgetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ForgetKernelRequest) GetEpoch() int64 {
@@ -2973,7 +3087,7 @@ type ForgetKernelResponse struct {
 
 func (x *ForgetKernelResponse) Reset() {
 	*x = ForgetKernelResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2985,7 +3099,7 @@ func (x *ForgetKernelResponse) String() string {
 func (*ForgetKernelResponse) ProtoMessage() {}
 
 func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2998,7 +3112,7 @@ func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelResponse.ProtoReflect.Descriptor instead.
 func (*ForgetKernelResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
 }
 
 type LogsRequest struct {
@@ -3013,7 +3127,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3025,7 +3139,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +3152,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -3079,7 +3193,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3091,7 +3205,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3104,7 +3218,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3137,7 +3251,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3149,7 +3263,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3162,7 +3276,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -3264,7 +3378,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3390,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3403,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -3337,7 +3451,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3349,7 +3463,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3362,7 +3476,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -3394,7 +3508,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3520,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3533,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -3503,7 +3617,7 @@ type DialData struct {
 
 func (x *DialData) Reset() {
 	*x = DialData{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3629,7 @@ func (x *DialData) String() string {
 func (*DialData) ProtoMessage() {}
 
 func (x *DialData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3642,7 @@ func (x *DialData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialData.ProtoReflect.Descriptor instead.
 func (*DialData) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DialData) GetTarget() *DialTarget {
@@ -3555,7 +3669,7 @@ type DialTarget struct {
 
 func (x *DialTarget) Reset() {
 	*x = DialTarget{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +3681,7 @@ func (x *DialTarget) String() string {
 func (*DialTarget) ProtoMessage() {}
 
 func (x *DialTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +3694,7 @@ func (x *DialTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialTarget.ProtoReflect.Descriptor instead.
 func (*DialTarget) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DialTarget) GetKernelId() string {
@@ -3608,7 +3722,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3620,7 +3734,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3633,7 +3747,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -3667,7 +3781,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3679,7 +3793,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3692,7 +3806,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -3725,7 +3839,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3737,7 +3851,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3750,7 +3864,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Metric) GetName() string {
@@ -3987,7 +4101,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\asubpath\x18\x03 \x01(\tR\asubpath\x12\x16\n" +
 	"\x06target\x18\x04 \x01(\tR\x06target\x12\x1b\n" +
 	"\tread_only\x18\x05 \x01(\bR\breadOnly\x12\x10\n" +
-	"\x03own\x18\x06 \x01(\bR\x03own\"\x8e\a\n" +
+	"\x03own\x18\x06 \x01(\bR\x03own\"\xc7\a\n" +
 	"\x13CreateKernelRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12\x1d\n" +
@@ -4014,11 +4128,18 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\anetwork\x18\x17 \x01(\v2\x1d.berth.agent.v1.KernelNetworkR\anetwork\x12)\n" +
 	"\x10allowed_networks\x18\x18 \x03(\tR\x0fallowedNetworks\x12\x1d\n" +
 	"\n" +
-	"disk_bytes\x18\x19 \x01(\x03R\tdiskBytes\x1a>\n" +
+	"disk_bytes\x18\x19 \x01(\x03R\tdiskBytes\x127\n" +
+	"\acluster\x18\x1a \x01(\v2\x1d.berth.agent.v1.KernelClusterR\acluster\x1a>\n" +
 	"\x10EnvironmentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\b\x10\tJ\x04\b\x0e\x10\x0fJ\x04\b\x10\x10\x11R\rruntime_classR\vworking_dirR\n" +
-	"pids_limit\"\x97\x01\n" +
+	"pids_limit\"_\n" +
+	"\rKernelCluster\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\fR\x06secret\x126\n" +
+	"\amembers\x18\x02 \x03(\v2\x1c.berth.agent.v1.KernelMemberR\amembers\"@\n" +
+	"\fKernelMember\x12\x1a\n" +
+	"\bhostname\x18\x01 \x01(\tR\bhostname\x12\x14\n" +
+	"\x05slots\x18\x02 \x01(\rR\x05slots\"\x97\x01\n" +
 	"\rKernelNetwork\x12\x10\n" +
 	"\x03vni\x18\x01 \x01(\rR\x03vni\x12\x16\n" +
 	"\x06subnet\x18\x02 \x01(\tR\x06subnet\x12\x18\n" +
@@ -4172,7 +4293,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(SlotType_Kind)(0),             // 0: berth.agent.v1.SlotType.Kind
 	(Device_Health)(0),             // 1: berth.agent.v1.Device.Health
@@ -4202,45 +4323,47 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*Allocation)(nil),             // 25: berth.agent.v1.Allocation
 	(*Mount)(nil),                  // 26: berth.agent.v1.Mount
 	(*CreateKernelRequest)(nil),    // 27: berth.agent.v1.CreateKernelRequest
-	(*KernelNetwork)(nil),          // 28: berth.agent.v1.KernelNetwork
-	(*KernelPeer)(nil),             // 29: berth.agent.v1.KernelPeer
-	(*UpdateMountsRequest)(nil),    // 30: berth.agent.v1.UpdateMountsRequest
-	(*MountUpdate)(nil),            // 31: berth.agent.v1.MountUpdate
-	(*UpdateMountsResponse)(nil),   // 32: berth.agent.v1.UpdateMountsResponse
-	(*KernelState)(nil),            // 33: berth.agent.v1.KernelState
-	(*Step)(nil),                   // 34: berth.agent.v1.Step
-	(*GetKernelRequest)(nil),       // 35: berth.agent.v1.GetKernelRequest
-	(*TerminateKernelRequest)(nil), // 36: berth.agent.v1.TerminateKernelRequest
-	(*ForgetKernelRequest)(nil),    // 37: berth.agent.v1.ForgetKernelRequest
-	(*ForgetKernelResponse)(nil),   // 38: berth.agent.v1.ForgetKernelResponse
-	(*LogsRequest)(nil),            // 39: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 40: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 41: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 42: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 43: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 44: berth.agent.v1.ExecOutput
-	(*DialData)(nil),               // 45: berth.agent.v1.DialData
-	(*DialTarget)(nil),             // 46: berth.agent.v1.DialTarget
-	(*StatsReport)(nil),            // 47: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 48: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 49: berth.agent.v1.Metric
-	nil,                            // 50: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 51: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 52: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 53: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 54: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 55: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*KernelCluster)(nil),          // 28: berth.agent.v1.KernelCluster
+	(*KernelMember)(nil),           // 29: berth.agent.v1.KernelMember
+	(*KernelNetwork)(nil),          // 30: berth.agent.v1.KernelNetwork
+	(*KernelPeer)(nil),             // 31: berth.agent.v1.KernelPeer
+	(*UpdateMountsRequest)(nil),    // 32: berth.agent.v1.UpdateMountsRequest
+	(*MountUpdate)(nil),            // 33: berth.agent.v1.MountUpdate
+	(*UpdateMountsResponse)(nil),   // 34: berth.agent.v1.UpdateMountsResponse
+	(*KernelState)(nil),            // 35: berth.agent.v1.KernelState
+	(*Step)(nil),                   // 36: berth.agent.v1.Step
+	(*GetKernelRequest)(nil),       // 37: berth.agent.v1.GetKernelRequest
+	(*TerminateKernelRequest)(nil), // 38: berth.agent.v1.TerminateKernelRequest
+	(*ForgetKernelRequest)(nil),    // 39: berth.agent.v1.ForgetKernelRequest
+	(*ForgetKernelResponse)(nil),   // 40: berth.agent.v1.ForgetKernelResponse
+	(*LogsRequest)(nil),            // 41: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 42: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 43: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 44: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 45: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 46: berth.agent.v1.ExecOutput
+	(*DialData)(nil),               // 47: berth.agent.v1.DialData
+	(*DialTarget)(nil),             // 48: berth.agent.v1.DialTarget
+	(*StatsReport)(nil),            // 49: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 50: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 51: berth.agent.v1.Metric
+	nil,                            // 52: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 53: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 54: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 55: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 56: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 57: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	11, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
-	33, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	47, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	35, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
+	49, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
 	24, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	9,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
 	10, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
 	13, // 6: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
 	14, // 7: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
-	33, // 8: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
+	35, // 8: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
 	18, // 9: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
 	22, // 10: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
 	15, // 11: berth.agent.v1.Report.counters:type_name -> berth.agent.v1.CounterSet
@@ -4248,61 +4371,63 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	12, // 13: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
 	10, // 14: berth.agent.v1.Report.conditions:type_name -> berth.agent.v1.Condition
 	0,  // 15: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	50, // 16: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	51, // 17: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	52, // 16: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	53, // 17: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	1,  // 18: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
 	16, // 19: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	52, // 20: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	53, // 21: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	54, // 20: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	55, // 21: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	2,  // 22: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	3,  // 23: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
 	19, // 24: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
 	4,  // 25: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
 	25, // 26: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
 	26, // 27: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	54, // 28: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	28, // 29: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
-	29, // 30: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
-	31, // 31: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
-	5,  // 32: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
-	34, // 33: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
-	25, // 34: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	42, // 35: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	43, // 36: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	55, // 37: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	43, // 38: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	46, // 39: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
-	48, // 40: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	49, // 41: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	49, // 42: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	6,  // 43: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	7,  // 44: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	23, // 45: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	27, // 46: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	35, // 47: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
-	36, // 48: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	30, // 49: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	37, // 50: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	20, // 51: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
-	39, // 52: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	41, // 53: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	45, // 54: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
-	8,  // 55: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	24, // 56: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	33, // 57: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	33, // 58: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
-	33, // 59: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	32, // 60: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	38, // 61: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	21, // 62: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
-	40, // 63: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	44, // 64: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	45, // 65: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
-	55, // [55:66] is the sub-list for method output_type
-	44, // [44:55] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	56, // 28: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	30, // 29: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
+	28, // 30: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
+	29, // 31: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
+	31, // 32: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
+	33, // 33: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
+	5,  // 34: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
+	36, // 35: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
+	25, // 36: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
+	44, // 37: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	45, // 38: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	57, // 39: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	45, // 40: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	48, // 41: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
+	50, // 42: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	51, // 43: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	51, // 44: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	6,  // 45: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	7,  // 46: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	23, // 47: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	27, // 48: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	37, // 49: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
+	38, // 50: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	32, // 51: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	39, // 52: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	20, // 53: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	41, // 54: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	43, // 55: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	47, // 56: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
+	8,  // 57: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	24, // 58: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	35, // 59: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	35, // 60: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
+	35, // 61: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	34, // 62: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	40, // 63: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	21, // 64: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	42, // 65: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	46, // 66: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	47, // 67: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
+	57, // [57:68] is the sub-list for method output_type
+	46, // [46:57] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -4318,14 +4443,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[7].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[34].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[36].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[37].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[39].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -4337,7 +4462,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   49,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

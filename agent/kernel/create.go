@@ -208,5 +208,8 @@ func validate(r *agentpb.CreateKernelRequest) error {
 	if _, err := wide(r); err != nil {
 		return err
 	}
+	if err := checkCluster(r); err != nil {
+		return err
+	}
 	return mount.Check(folders(r))
 }

@@ -46,8 +46,8 @@ type stored struct {
 
 	Mounts map[string]mount.Change `json:"mounts,omitempty"`
 
-	// Sealed are the encrypted environment and script, which Request lacks, until the container
-	// exists.
+	// Sealed are the encrypted environment, script and secret of the session, which Request lacks,
+	// until the container exists.
 	Sealed []byte `json:"sealed,omitempty"`
 }
 
@@ -56,12 +56,18 @@ const recordVersion = 1
 // shut returns a copy of the request without its secret values, and these values encrypted.
 func shut(r *agentpb.CreateKernelRequest, keys *seal.Ring) (bare *agentpb.CreateKernelRequest, sealed []byte, err error) {
 	kept := &agentpb.CreateKernelRequest{Environment: r.Environment, BootstrapScript: r.BootstrapScript}
+	if secret := r.GetCluster().GetSecret(); len(secret) > 0 {
+		kept.Cluster = &agentpb.KernelCluster{Secret: secret}
+	}
 	text, err := proto.Marshal(kept)
 	if err != nil || len(text) == 0 {
 		return r, nil, err
 	}
 	bare = proto.Clone(r).(*agentpb.CreateKernelRequest)
 	bare.Environment, bare.BootstrapScript = nil, ""
+	if bare.Cluster != nil {
+		bare.Cluster.Secret = nil
+	}
 	return bare, keys.Seal(seal.KernelSecrets, text), nil
 }
 
@@ -79,6 +85,9 @@ func unshut(r *agentpb.CreateKernelRequest, sealed []byte, keys *seal.Ring) erro
 		return err
 	}
 	r.Environment, r.BootstrapScript = kept.Environment, kept.BootstrapScript
+	if r.Cluster != nil {
+		r.Cluster.Secret = kept.GetCluster().GetSecret()
+	}
 	return nil
 }
 

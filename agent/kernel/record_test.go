@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -11,19 +12,21 @@ import (
 )
 
 func TestRecordsKeepSecretsSealed(t *testing.T) {
+	secret := base64.StdEncoding.EncodeToString([]byte("canary of the session"))
 	keys, err := seal.Load(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	rec := &record{
-		request: &agentpb.CreateKernelRequest{KernelId: "k", Environment: map[string]string{"TOKEN": "canary"}, BootstrapScript: "echo canary"},
-		state:   &agentpb.KernelState{Phase: agentpb.KernelState_CREATING},
+		request: &agentpb.CreateKernelRequest{KernelId: "k", Environment: map[string]string{"TOKEN": "canary"}, BootstrapScript: "echo canary",
+			Cluster: &agentpb.KernelCluster{Secret: []byte("canary of the session"), Members: []*agentpb.KernelMember{{Hostname: "main", Slots: 1}, {Hostname: "sub1", Slots: 1}}}},
+		state: &agentpb.KernelState{Phase: agentpb.KernelState_CREATING},
 	}
 	text, err := rec.marshal(keys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(text), "canary") || strings.Contains(string(text), "TOKEN") {
+	if strings.Contains(string(text), "canary") || strings.Contains(string(text), "TOKEN") || strings.Contains(string(text), secret) {
 		t.Errorf("the record shows the environment or the script: %s", text)
 	}
 	again, err := unmarshalRecord(text, keys)
@@ -46,7 +49,7 @@ func TestRecordsKeepSecretsSealed(t *testing.T) {
 	if text, err = rec.marshal(keys); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(text), "sealed") || strings.Contains(string(text), "canary") {
+	if strings.Contains(string(text), "sealed") || strings.Contains(string(text), "canary") || strings.Contains(string(text), secret) {
 		t.Errorf("the record of a container that runs still has the environment: %s", text)
 	}
 }

@@ -168,6 +168,7 @@ func (k *Kernel) files() mount.Files {
 	return mount.Files{
 		Dir: k.m.dir(k.ID), Runner: k.m.cfg.Runner, Hostname: k.hostname(),
 		Address: k.rec.network.Address, Peers: peers(k.rec.request), Bootstrap: k.rec.request.BootstrapScript,
+		Cluster: cluster(k.rec.request),
 	}
 }
 
@@ -190,7 +191,7 @@ func (k *Kernel) spec(image runtime.Image, netns string) (runtime.Spec, error) {
 			runtime.LabelLaunchEpoch: fmt.Sprint(r.LaunchEpoch),
 		},
 		Args: args, Env: k.environment(image), Cwd: mount.Work, User: image.User,
-		Groups: []uint32{foldergroup.ID}, Owned: []string{k.files().Scratch()}, Layer: k.files().Disk(), ShmBytes: r.ShmBytes, Resources: limits,
+		Groups: []uint32{foldergroup.ID}, Owned: k.files().Owned(), Layer: k.files().Disk(), ShmBytes: r.ShmBytes, Resources: limits,
 		NetNS: netns, CgroupPath: k.CgroupPath(),
 		Log: k.logSpec(),
 	}

@@ -10,6 +10,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/berthhq/berth/agent/runner"
+	"github.com/berthhq/berth/agent/runner/peer"
 )
 
 // Work is the scratch directory of every container, and the working directory of its command.
@@ -24,9 +25,10 @@ type Files struct {
 	Runner    string // on the host
 	Hostname  string
 	Address   netip.Addr
-	Peers     []Peer   // the other kernels of the session
-	Bootstrap string   // script, "" = none
-	Resources []string // lines of the file Resources
+	Peers     []Peer      // the other kernels of the session
+	Bootstrap string      // script, "" = none
+	Resources []string    // lines of the file Resources
+	Cluster   *peer.Files // of a session of several kernels; nil = it has one
 }
 
 // Peer is another container that can be reached by name.
@@ -55,6 +57,7 @@ func (f Files) etc() string {
 const (
 	bootstrap = "bootstrap"
 	resources = "resources"
+	cluster   = "cluster"
 )
 
 // Mounts returns the mounts of the files, which Write creates.
@@ -69,10 +72,38 @@ func (f Files) Mounts() []specs.Mount {
 	if f.Bootstrap != "" {
 		mounts = append(mounts, bind(filepath.Join(f.Dir, bootstrap), runner.BootstrapPath, "ro", "nosuid", "nodev"))
 	}
+	if f.Cluster != nil {
+		mounts = append(mounts, f.clusterMounts()...)
+	}
 	if len(f.Resources) > 0 {
 		mounts = append(mounts, bind(filepath.Join(f.Dir, resources), Resources, "ro", "nosuid", "nodev", "noexec"))
 	}
 	return mounts
+}
+
+// clusterMounts mounts the files of package peer, and two of them where programs look for them.
+func (f Files) clusterMounts() []specs.Mount {
+	dir, options := f.cluster(), []string{"ro", "nosuid", "nodev", "noexec"}
+	mounts := []specs.Mount{
+		bind(dir, peer.Dir, options...),
+		bind(filepath.Join(dir, peer.Hostfile), peer.Job, options...),
+	}
+	if config := f.Cluster.SSHConfig(dir); config != "" {
+		mounts = append(mounts, bind(config, peer.Config, options...))
+	}
+	return mounts
+}
+
+// cluster returns the host directory with the files of package peer.
+func (f Files) cluster() string { return filepath.Join(f.Dir, cluster) }
+
+// Owned returns the directory and files on the host that belong to the container's user.
+func (f Files) Owned() []string {
+	owned := []string{f.Scratch()}
+	if f.Cluster != nil {
+		owned = append(owned, f.Cluster.Keys(f.cluster())...)
+	}
+	return owned
 }
 
 // Write creates the files, replacing those of an earlier attempt.
@@ -91,6 +122,11 @@ func (f Files) Write() error {
 	if f.Bootstrap != "" {
 		if err := os.WriteFile(filepath.Join(f.Dir, bootstrap), []byte(f.Bootstrap), 0o755); err != nil {
 			return err
+		}
+	}
+	if f.Cluster != nil {
+		if err := f.Cluster.Write(f.cluster()); err != nil {
+			return fmt.Errorf("files of the session's kernels: %w", err)
 		}
 	}
 	path := filepath.Join(f.Dir, resources)
@@ -115,7 +151,7 @@ func (f Files) Remove() error {
 	if err := Unmount(f.Folders()); err != nil {
 		return err
 	}
-	for _, name := range []string{"etc", bootstrap, resources, "work"} {
+	for _, name := range []string{"etc", bootstrap, resources, cluster, "work"} {
 		if err := os.RemoveAll(filepath.Join(f.Dir, name)); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import "github.com/berthhq/berth/internal/appstate"
 const (
 	Path          = appstate.Runner
 	BootstrapPath = "/opt/berth/bootstrap"
+	ClusterPath   = "/opt/berth/cluster" // of a session of several kernels; package peer has its files
 )
 
 // The names of process 1 in /proc/PID/comm. A signal that it receives before it is Ready ends it with

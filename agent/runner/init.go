@@ -12,8 +12,9 @@ import (
 
 // Init is process 1 of a container: it runs the bootstrap script if one is mounted, then the
 // command, forwards signals, reaps orphaned processes and returns the command's exit code, or 128+n
-// if signal n ended it. Without a command it idles until SIGTERM or SIGINT. It changes its process
-// name from Name to Ready when it can forward signals.
+// if signal n ended it. Without a command it idles until SIGTERM or SIGINT. In a session of several
+// kernels it also keeps the SSH server for the others running, and the command starts once all of them
+// have started. It changes its process name from Name to Ready when it can forward signals.
 func Init(command []string) int {
 	holdOutput()
 	in := &initProcess{signals: make(chan os.Signal, 64), children: make(chan os.Signal, 1)}
@@ -22,6 +23,9 @@ func Init(command []string) int {
 	signal.Notify(in.children, syscall.SIGCHLD)
 	signal.Notify(in.signals, forwarded...)
 	_ = os.WriteFile("/proc/self/comm", []byte(Ready), 0)
+	if peersExpected() {
+		in.peers.start()
+	}
 
 	if _, err := os.Stat(BootstrapPath); err == nil {
 		if code := in.bootstrap(); code != 0 || in.ended {
@@ -30,6 +34,9 @@ func Init(command []string) int {
 	}
 	if len(command) == 0 {
 		return in.idle()
+	}
+	if in.meet(); in.ended {
+		return 128 + int(syscall.SIGTERM)
 	}
 	return in.run(command)
 }
@@ -59,6 +66,7 @@ type initProcess struct {
 	signals  chan os.Signal
 	children chan os.Signal
 	ended    bool // a signal to end was received
+	peers    peers
 }
 
 // bootstrap runs the user's script. A script without an interpreter line runs in the image's shell.
@@ -115,9 +123,11 @@ func (in *initProcess) run(command []string) int {
 			// groups are left.
 			_ = syscall.Kill(-pid, s.(syscall.Signal))
 		case <-in.children:
-			if code, ok := reap(pid); ok {
+			if code, ok := in.reap(pid); ok {
 				return code
 			}
+		case <-in.peers.again:
+			in.peers.start()
 		}
 	}
 }
@@ -131,7 +141,9 @@ func (in *initProcess) idle() int {
 				return 0
 			}
 		case <-in.children:
-			reap(0)
+			in.reap(0)
+		case <-in.peers.again:
+			in.peers.start()
 		}
 	}
 }
@@ -144,7 +156,7 @@ func (in *initProcess) note(s os.Signal) {
 
 // reap waits for all ended children, and returns the exit code of the awaited one if it is among
 // them.
-func reap(awaited int) (code int, ok bool) {
+func (in *initProcess) reap(awaited int) (code int, ok bool) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
@@ -154,6 +166,7 @@ func reap(awaited int) (code int, ok bool) {
 		if err != nil || pid <= 0 {
 			return code, ok
 		}
+		in.peers.noteEnd(pid)
 		if pid != awaited {
 			continue
 		}

@@ -118,7 +118,7 @@ type Spec struct {
 	Groups   []uint32 // additional groups of a user other than root
 	Mounts   []specs.Mount
 	Folders  []string // destinations of Mounts that Remount can change
-	// Owned are directories on the host whose owner becomes User before the start.
+	// Owned are directories and files on the host whose owner becomes User before the start.
 	Owned []string
 	// Layer is an empty directory on the host for the container's writable layer; "" lets the
 	// runtime choose one.

@@ -16,6 +16,7 @@ const usage = `berth-runner runs inside Berth's containers; the agent starts it.
   berth-runner init [COMMAND [ARG...]]   be process 1: run COMMAND, or idle
   berth-runner shell                     become the image's shell
   berth-runner sshd                      serve SSH on stdin and stdout
+  berth-runner peers                     serve SSH to the other kernels of the session
   berth-runner scp -t|-f [OPTIONS] PATH  be the remote side of scp -O
   berth-runner files                     read and change files, on stdin and stdout
   berth-runner log BYTES:FILES:DIR       write descriptors 3 and 4 to DIR
@@ -30,6 +31,8 @@ func main() {
 		os.Exit(ssh(args))
 	case len(args) == 1 && args[0] == "files":
 		os.Exit(serveFiles())
+	case len(args) == 1 && args[0] == "peers":
+		os.Exit(servePeers())
 	case len(args) == 1 && args[0] == "shell":
 		os.Exit(runner.Shell())
 	case len(args) == 2 && args[0] == "log":

@@ -46,7 +46,7 @@ func inside(t *testing.T, u *cluster.User, session string, want view) (told stri
 		case kind == "": // the end of a file
 		case kind == "node" && !slices.Contains(usualNodes, text):
 			nodes = append(nodes, text)
-		case kind == "env" && !slices.Contains(usualEnv, name) && !strings.HasPrefix(name, "BERTH_"):
+		case kind == "env" && !slices.Contains(usualEnv, name) && !strings.HasPrefix(name, "BERTH_") && !strings.HasPrefix(name, "BACKENDAI_"):
 			env = append(env, text)
 		case kind == "rw":
 			rw = append(rw, text)

@@ -157,8 +157,8 @@ var rows = map[string]row{
 	"rdma-4": {plugin: "rdma", slot: "rdma.nic", ids: buses("19:00.0", "19:00.1", "98:00.0"), sees: func(i int) view {
 		return view{
 			nodes: fmt.Sprintf("infiniband/uverbs%d infiniband/rdma_cm", i),
-			env: fmt.Sprintf("NCCL_IB_HCA==mlx5_%[1]d:1 UCX_NET_DEVICES=mlx5_%[1]d:1 NCCL_SOCKET_IFNAME==eth0 HCCL_SOCKET_IFNAME=eth0",
-				i),
+			env: fmt.Sprintf("NCCL_IB_HCA==mlx5_%[1]d:1 UCX_NET_DEVICES=mlx5_%[1]d:1 UCX_TLS=rc,ud,sm,self "+
+				"NCCL_SOCKET_IFNAME==eth0 HCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0", i),
 		}
 	}},
 	"rngd-8": {plugin: "furiosa", slot: "rngd.device:2pe",

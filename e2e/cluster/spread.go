@@ -39,12 +39,13 @@ type Spread struct {
 	Proxies  []*Process
 	Wires    []*Wire // to each storage proxy
 
-	proxies  int
-	volumes  []Volume
-	stores   *service.Stores
-	registry *registry.Registry
-	door     *Wire
-	stop     context.CancelFunc // of what this process serves: the registry
+	proxies    int
+	volumes    []Volume
+	stores     *service.Stores
+	registry   *registry.Registry
+	registryID string
+	door       *Wire
+	stop       context.CancelFunc // of what this process serves: the registry
 }
 
 // StartSpread starts all of it, and returns when every agent is there with all
@@ -142,8 +143,24 @@ func (s *Spread) openRegistry(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	s.registryID = known.ID
 	_, err = s.admin.ScanRegistry(ctx, known.ID)
 	return err
+}
+
+// Offer adds a starter image to the registry, and skips the test if the image was not built.
+func (s *Spread) Offer(t testing.TB, image string) {
+	t.Helper()
+	layout := filepath.Join(s.images(), image)
+	if _, err := os.Stat(filepath.Join(layout, "index.json")); err != nil {
+		t.Skipf("the image %s is not built: make images IMAGES=%s", image, image)
+	}
+	if _, err := s.registry.Import(t.Context(), layout); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.admin.ScanRegistry(t.Context(), s.registryID); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // joinAgents runs, for each, the command that the platform gives for that.

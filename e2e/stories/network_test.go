@@ -27,7 +27,7 @@ func TestKernelsOverAgents(t *testing.T) {
 	before := interfaces(t)
 	pair, strangers := wide(t, u, group, "2"), wide(t, u, group, "1")
 
-	if out, code := u.Exec(pair.ID, "echo $BERTH_KERNEL_HOST $BERTH_KERNEL_HOSTS $MASTER_ADDR; hostname"); out != "main main,sub1 main\nmain\n" || code != 0 {
+	if out, code := u.Exec(pair.ID, "echo $BERTH_CLUSTER_HOST $BERTH_CLUSTER_HOSTS $MASTER_ADDR; hostname"); out != "main main,sub1 main\nmain\n" || code != 0 {
 		t.Errorf("the first kernel is told %q, %d", out, code)
 	}
 	pair.talk(t)
@@ -84,9 +84,16 @@ type server struct {
 // accelerators than would leave so many.
 func wide(t *testing.T, u *cluster.User, group, accelerators string) spread {
 	t.Helper()
-	in := cluster.Batch("nc -ll -p 8000 -e hostname & nc -ll -p 8001 -e cat /tmp/much & exec sleep 86400")
+	return wideOf(t, u, group, accelerators, "minimal:1", "nc -ll -p 8000 -e hostname & nc -ll -p 8001 -e cat /tmp/much & exec sleep 86400")
+}
+
+// wideOf does so with another image and command.
+func wideOf(t *testing.T, u *cluster.User, group, accelerators, image, script string) spread {
+	t.Helper()
+	in := cluster.Batch(script)
+	in.Image = image
 	in.ResourceGroup, in.Kernels = group, new(2)
-	in.Slots = cluster.Slots("cpu", "0.2", "mem", "128m", "mock.shares", accelerators)
+	in.Slots = cluster.Slots("cpu", "0.2", "mem", "384m", "mock.shares", accelerators)
 	s := spread{Session: u.Run(in)}
 	u.Until(s.ID, "running")
 	for _, k := range u.Show(s.ID).Kernels {
@@ -99,6 +106,7 @@ func wide(t *testing.T, u *cluster.User, group, accelerators string) spread {
 			return strings.TrimSuffix(out, "\n")
 		}})
 	}
+	slices.SortFunc(s.kernels, func(a, b server) int { return strings.Compare(a.hostname, b.hostname) })
 	if len(s.kernels) != 2 || s.kernels[0].agent == s.kernels[1].agent {
 		t.Fatalf("the kernels are %+v", s.kernels)
 	}

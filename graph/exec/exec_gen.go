@@ -41,6 +41,7 @@ import (
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/graph/scalar"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/collective"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
@@ -174,6 +175,8 @@ var waiting = answer.Waiting{
 	{Object: "Image", Field: "minimumSlots"}:                true,
 	{Object: "Image", Field: "permissions"}:                 true,
 	{Object: "Kernel", Field: "stats"}:                      true,
+	{Object: "Kernel", Field: "variables"}:                  true,
+	{Object: "Kernel", Field: "gpuDirect"}:                  true,
 	{Object: "Keypair", Field: "status"}:                    true,
 	{Object: "LoginSession", Field: "current"}:              true,
 	{Object: "ObjectStorage", Field: "permissions"}:         true,
@@ -315,6 +318,8 @@ type ImageResolver interface {
 }
 type KernelResolver interface {
 	Stats(ctx context.Context, obj *ent.Kernel) (*model.KernelStats, error)
+	Variables(ctx context.Context, obj *ent.Kernel) (map[string]string, error)
+	GpuDirect(ctx context.Context, obj *ent.Kernel) ([]*collective.Status, error)
 }
 type KeypairResolver interface {
 	Status(ctx context.Context, obj *ent.Keypair) (auth.CredentialStatus, error)
@@ -3464,6 +3469,25 @@ type Kernel implements Node @allow(to: USER) {
   allocations: [Allocation!]!
   "Latest samples; after the kernel has ended, its last ones."
   stats: KernelStats!
+  "Environment variables for programs that run in several containers or on several accelerators. Those that the session itself sets are left out. Empty before the kernel has a machine and after it has ended."
+  variables: StringMap!
+  "Whether network cards and storage exchange data with the kernel's GPUs directly. Empty without GPUs."
+  gpuDirect: [GPUDirect!]!
+}
+
+enum GPUDirectFeature {
+  "Network cards read and write the memory of GPUs."
+  RDMA
+  "File systems read and write the memory of GPUs."
+  STORAGE
+}
+
+"Whether a kernel has a feature of GPUDirect."
+type GPUDirect @allow(to: USER) {
+  feature: GPUDirectFeature!
+  available: Boolean!
+  "Why the feature is missing, or what makes it available."
+  reason: String!
 }
 
 "An amount of a device that is or was assigned to a kernel."
@@ -5262,6 +5286,18 @@ func (ec *executionContext) childFields_ForgetImagePayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type ForgetImagePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_GPUDirect(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "feature":
+		return ec.fieldContext_GPUDirect_feature(ctx, field)
+	case "available":
+		return ec.fieldContext_GPUDirect_available(ctx, field)
+	case "reason":
+		return ec.fieldContext_GPUDirect_reason(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type GPUDirect", field.Name)
+}
+
 func (ec *executionContext) childFields_GroupGrant(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -5612,6 +5648,10 @@ func (ec *executionContext) childFields_Kernel(ctx context.Context, field graphq
 		return ec.fieldContext_Kernel_allocations(ctx, field)
 	case "stats":
 		return ec.fieldContext_Kernel_stats(ctx, field)
+	case "variables":
+		return ec.fieldContext_Kernel_variables(ctx, field)
+	case "gpuDirect":
+		return ec.fieldContext_Kernel_gpuDirect(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Kernel", field.Name)
 }
@@ -18172,6 +18212,90 @@ func (ec *executionContext) fieldContext_ForgetImagePayload_id(_ context.Context
 	return graphql.NewScalarFieldContext("ForgetImagePayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _GPUDirect_feature(ctx context.Context, field graphql.CollectedField, obj *collective.Status) (ret graphql.Marshaler) {
+	ret = ec.marshalNGPUDirectFeature2githubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐFeature(answer.Quiet, field.Selections, obj.Feature)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GPUDirect_feature(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Feature, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v collective.Feature) graphql.Marshaler {
+			return ec.marshalNGPUDirectFeature2githubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐFeature(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GPUDirect_feature(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GPUDirect", field, false, false, errors.New("field of type GPUDirectFeature does not have child fields"))
+}
+
+func (ec *executionContext) _GPUDirect_available(ctx context.Context, field graphql.CollectedField, obj *collective.Status) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Available)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GPUDirect_available(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Available, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GPUDirect_available(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GPUDirect", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _GPUDirect_reason(ctx context.Context, field graphql.CollectedField, obj *collective.Status) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Reason)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GPUDirect_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GPUDirect_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GPUDirect", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _GroupGrant_id(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
 	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
 	if ret != graphql.Null {
@@ -21278,6 +21402,63 @@ func (ec *executionContext) fieldContext_Kernel_stats(_ context.Context, field g
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_KernelStats(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Kernel_variables(ctx context.Context, field graphql.CollectedField, obj *ent.Kernel) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kernel_variables(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Kernel().Variables(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v map[string]string) graphql.Marshaler {
+			return ec.marshalNStringMap2map(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Kernel_variables(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Kernel", field, true, true, errors.New("field of type StringMap does not have child fields"))
+}
+
+func (ec *executionContext) _Kernel_gpuDirect(ctx context.Context, field graphql.CollectedField, obj *ent.Kernel) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kernel_gpuDirect(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Kernel().GpuDirect(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*collective.Status) graphql.Marshaler {
+			return ec.marshalNGPUDirect2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐStatusᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Kernel_gpuDirect(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Kernel",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_GPUDirect(ctx, field)
 		},
 	}
 	return fc, nil
@@ -58080,6 +58261,29 @@ func (ec *executionContext) _ForgetImagePayload(ctx context.Context, sel ast.Sel
 	return out.Done(ctx)
 }
 
+var gPUDirectImplementors = []string{"GPUDirect"}
+
+func (ec *executionContext) _GPUDirect(ctx context.Context, sel ast.SelectionSet, obj *collective.Status) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, gPUDirectImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("GPUDirect"))
+		case "feature":
+			out.SetNonNull(i, ec._GPUDirect_feature(ctx, field, obj))
+		case "available":
+			out.SetNonNull(i, ec._GPUDirect_available(ctx, field, obj))
+		case "reason":
+			out.SetNonNull(i, ec._GPUDirect_reason(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var groupGrantImplementors = []string{"GroupGrant", "Node"}
 
 func (ec *executionContext) _GroupGrant(ctx context.Context, sel ast.SelectionSet, obj *ent.GroupGrant) graphql.Marshaler {
@@ -58672,6 +58876,16 @@ func (ec *executionContext) _Kernel(ctx context.Context, sel ast.SelectionSet, o
 			field := field
 			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
 				return ec._Kernel_stats(ctx, field, obj)
+			})
+		case "variables":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Kernel_variables(ctx, field, obj)
+			})
+		case "gpuDirect":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Kernel_gpuDirect(ctx, field, obj)
 			})
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -66154,6 +66368,49 @@ func (ec *executionContext) marshalNForgetImagePayload2ᚖgithubᚗcomᚋberthhq
 		return graphql.Null
 	}
 	return ec._ForgetImagePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNGPUDirect2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []*collective.Status) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNGPUDirect2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐStatus(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNGPUDirect2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐStatus(ctx context.Context, sel ast.SelectionSet, v *collective.Status) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._GPUDirect(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNGPUDirectFeature2githubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐFeature(ctx context.Context, v any) (collective.Feature, error) {
+	tmp, err := scalar.UnmarshalString(v)
+	res := collective.Feature(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNGPUDirectFeature2githubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐFeature(ctx context.Context, sel ast.SelectionSet, v collective.Feature) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNGrantResourceGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐGrantResourceGroupInput(ctx context.Context, v any) (group.GrantResourceGroupInput, error) {

@@ -3,8 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -234,7 +232,7 @@ func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error)
 	r = &agentpb.CreateKernelRequest{
 		Epoch: s.epoch, KernelId: k.ID.String(), SessionId: s.sess.ID.String(), LaunchEpoch: k.LaunchEpoch,
 		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
-		Environment: s.environment(k, x.Environment), Command: s.sess.Command, BootstrapScript: x.BootstrapScript,
+		Environment: environment(s.sess, k, x.Environment), Command: s.sess.Command, BootstrapScript: x.BootstrapScript,
 		ShmBytes: s.sess.ShmBytes, DiskBytes: s.sess.DiskBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
 		Allocations: holds(k), AllowedNetworks: s.sess.Edges.ResourceGroup.AllowedNetworks,
 	}
@@ -250,6 +248,7 @@ func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error)
 		})
 	}
 	runAs(r, s.sess.Edges.Owner)
+	r.Cluster = cluster(s.sess, x.Peers)
 	r.Network, err = s.network(k)
 	return r, err
 }
@@ -265,27 +264,6 @@ func holds(k *ent.Kernel) (held []*agentpb.Allocation) {
 	}
 	return held
 }
-
-// environment is what was asked for, and which of how many kernels this is. Where
-// there are several, it is also what programs over several machines look for.
-func (s step) environment(k *ent.Kernel, wanted map[string]string) map[string]string {
-	env := map[string]string{
-		"BERTH_KERNELS": fmt.Sprint(len(s.sess.Edges.Kernels)), "BERTH_KERNEL_INDEX": fmt.Sprint(k.Index),
-	}
-	if len(s.sess.Edges.Kernels) > 1 {
-		hosts := make([]string, len(s.sess.Edges.Kernels))
-		for _, o := range s.sess.Edges.Kernels {
-			hosts[o.Index] = o.Hostname
-		}
-		env["BERTH_KERNEL_HOST"], env["BERTH_KERNEL_HOSTS"] = k.Hostname, strings.Join(hosts, ",")
-		env["MASTER_ADDR"], env["MASTER_PORT"] = hosts[0], masterPort
-	}
-	maps.Copy(env, wanted)
-	return env
-}
-
-// masterPort is where torchrun has the first process listen unless told otherwise.
-const masterPort = "29500"
 
 // runAs makes the container's user the one that its owner is given. A group
 // that is not given is the one of the same number, as for a user of their own.

@@ -19,10 +19,12 @@ type secrets struct {
 	BootstrapScript string            `json:"bootstrapScript,omitempty"`
 	// Apps are the environments of the apps, by name.
 	Apps map[string]map[string]string `json:"apps,omitempty"`
+	// Peers is what the SSH keys between the kernels of a session are derived from.
+	Peers []byte `json:"peers,omitempty"`
 }
 
 func (x secrets) empty() bool {
-	return len(x.Environment) == 0 && x.BootstrapScript == "" && len(x.Apps) == 0
+	return len(x.Environment) == 0 && x.BootstrapScript == "" && len(x.Apps) == 0 && len(x.Peers) == 0
 }
 
 // seal returns the sealed form, nil of nothing, and the names of the variables with
@@ -47,7 +49,7 @@ func (s *Service) open(row *ent.Session) (secrets, error) { return open(s.Keys, 
 
 func open(keys *seal.Ring, row *ent.Session) (x secrets, err error) {
 	if len(row.SecretsSealed) == 0 {
-		return secrets{row.Environment, row.BootstrapScript, environments(row.Apps)}, nil
+		return secrets{Environment: row.Environment, BootstrapScript: row.BootstrapScript, Apps: environments(row.Apps)}, nil
 	}
 	text, err := keys.Open(seal.SessionSecrets, row.SecretsSealed)
 	if err != nil {
@@ -111,7 +113,7 @@ func (s *Service) sealSome(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("read sessions: %w", err)
 	}
 	for i, row := range rows {
-		sealed, names, err := s.seal(secrets{row.Environment, row.BootstrapScript, environments(row.Apps)})
+		sealed, names, err := s.seal(secrets{Environment: row.Environment, BootstrapScript: row.BootstrapScript, Apps: environments(row.Apps)})
 		if err != nil {
 			return i, err
 		}

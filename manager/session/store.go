@@ -310,7 +310,7 @@ func (s database) newSession(spec *sessionSpec) (newSession, error) {
 	if s.Keys == nil {
 		return row, nil
 	}
-	sealed, names, err := s.seal(secrets{spec.environment, spec.bootstrap, environments(spec.apps)})
+	sealed, names, err := s.seal(secrets{spec.environment, spec.bootstrap, environments(spec.apps), newPeerSecret(spec.kernels)})
 	row.SecretsSealed, row.Environment, row.BootstrapScript = sealed, names, ""
 	row.Apps = withoutValues(spec.apps)
 	return row, err

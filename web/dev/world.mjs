@@ -307,6 +307,15 @@ export function launch(input, owner = me, quick = false) {
       terminatedAt: null,
       agent: null,
       allocations: [],
+      variables: { BERTH_CLUSTER_HOST: "main", BERTH_CLUSTER_HOSTS: "main", BERTH_CLUSTER_SIZE: "1" },
+      gpuDirect: [
+        {
+          __typename: "GPUDirect",
+          feature: "RDMA",
+          available: false,
+          reason: "the session has no RDMA card; request rdma.nic or rdma.shared",
+        },
+      ],
       session: s,
     },
   ];

@@ -34,6 +34,13 @@ func accountOf(env []string) account {
 // working directory of the process.
 func Home() string { return accountOf(os.Environ()).home }
 
+// LoginHome returns the home directory of the user in /etc/passwd, where programs look that ignore
+// $HOME, such as OpenSSH's client.
+func LoginHome() string {
+	_, home := passwd("/etc/passwd", os.Getuid())
+	return home
+}
+
 // passwd returns a user's name and home. A user who is not listed has the number as their name and
 // the root directory as their home.
 func passwd(path string, uid int) (name, home string) {

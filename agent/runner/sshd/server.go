@@ -1,11 +1,13 @@
 // Package sshd is the SSH server inside a container. The runner serves it on its stdin and stdout,
 // as the container's user and in the container's namespaces, so a client gets exactly what a
-// process of the container has: its files, its network, its limits. Clients are not authenticated,
-// because only the platform can open the stream; the gateway authenticates people. It requires
-// nothing from the image: files and forwards work without a shell and without a libc.
+// process of the container has: its files, its network, its limits. Clients of that stream are not
+// authenticated, because only the platform can open it; the gateway authenticates people. Clients that
+// come over the network of a session log in with its key. It requires nothing from the image: files
+// and forwards work without a shell and without a libc.
 package sshd
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -35,6 +37,10 @@ type Config struct {
 	HostKey ssh.Signer // nil generates one, for a client that authenticates the stream instead
 	Runner  string     // path of the berth-runner program, which provides scp
 	Env     []string   // of every process, nil for the environment of this process
+	// Client is the only key with which clients can log in, as any user. nil does not ask for a login.
+	Client ssh.PublicKey
+	// LoginTime limits the time until a client has logged in, of streams with deadlines; 0 = no limit.
+	LoginTime time.Duration
 }
 
 // Serve serves one connection until it or the context ends. Commands without a terminal can
@@ -52,8 +58,18 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
 	}
 	defer stream.Close()
 	defer context.AfterFunc(ctx, func() { stream.Close() })()
-	server, channels, requests, err := ssh.NewServerConn(netConn(stream), serverConfig(cfg.HostKey))
+	conn := netConn(stream)
+	if cfg.LoginTime > 0 {
+		if err := conn.SetDeadline(time.Now().Add(cfg.LoginTime)); err != nil {
+			return fmt.Errorf("SSH handshake: %w", err)
+		}
+	}
+	server, channels, requests, err := ssh.NewServerConn(conn, serverConfig(cfg))
 	if err != nil {
+		return fmt.Errorf("SSH handshake: %w", err)
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		server.Close()
 		return fmt.Errorf("SSH handshake: %w", err)
 	}
 	c := &connection{
@@ -71,12 +87,21 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
 	return nil
 }
 
-// serverConfig prefers the cipher that costs least: the stream is encrypted below SSH as well.
-func serverConfig(key ssh.Signer) *ssh.ServerConfig {
-	c := &ssh.ServerConfig{NoClientAuth: true, ServerVersion: "SSH-2.0-Berth"}
+// serverConfig prefers the cipher that costs least: the stream of the platform is encrypted below SSH
+// as well, and the network of a session is its own.
+func serverConfig(cfg Config) *ssh.ServerConfig {
+	c := &ssh.ServerConfig{NoClientAuth: cfg.Client == nil, ServerVersion: "SSH-2.0-Berth"}
+	if cfg.Client != nil {
+		c.PublicKeyCallback = func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			if !bytes.Equal(key.Marshal(), cfg.Client.Marshal()) {
+				return nil, errors.New("this is not the key of the session")
+			}
+			return nil, nil
+		}
+	}
 	c.KeyExchanges = []string{ssh.KeyExchangeCurve25519, ssh.KeyExchangeMLKEM768X25519, ssh.KeyExchangeECDHP256}
 	c.Ciphers = []string{ssh.CipherAES128GCM, ssh.CipherAES256GCM, ssh.CipherAES128CTR, ssh.CipherAES256CTR}
-	c.AddHostKey(key)
+	c.AddHostKey(cfg.HostKey)
 	return c
 }
 

@@ -176,6 +176,11 @@ type scratch struct {
 	gone bool
 }
 
+// scratchParents are the directories for private files and sockets, in order of preference. The first
+// is in memory and belongs to the container alone. The others can be folders that other containers
+// have as well, whose processes run as the same user.
+var scratchParents = []string{"/dev/shm", "/tmp", "/run"}
+
 // dir returns the directory. Only the container's user can read it.
 func (d *scratch) dir() (string, error) {
 	d.mu.Lock()
@@ -187,7 +192,7 @@ func (d *scratch) dir() (string, error) {
 		return d.path, nil
 	}
 	var err error
-	for _, parent := range []string{os.TempDir(), "/dev/shm", "/run"} {
+	for _, parent := range scratchParents {
 		var path string
 		if path, err = os.MkdirTemp(parent, "ssh-"); err == nil { // mode 0700
 			d.path = path

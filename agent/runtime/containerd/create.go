@@ -113,6 +113,9 @@ func (c *container) complete(ctx context.Context, s runtime.Spec, spec *oci.Spec
 	if err := layer(s, root); err != nil {
 		return fmt.Errorf("writable layer of %s: %w", s.ID, err)
 	}
+	if s.Identity != nil {
+		c.runtime.account(ctx, root, spec.Process.User, s.Cwd)
+	}
 	pid, err := c.newTask(ctx, s, root)
 	if err != nil {
 		return fmt.Errorf("create task of %s: %w", s.ID, err)

@@ -122,7 +122,7 @@ func (c *container) own(verb []string) []string {
 	if verb[0] != "each" {
 		return verb
 	}
-	index, _ := strconv.Atoi(c.env["BERTH_KERNEL_INDEX"])
+	index, _ := strconv.Atoi(c.env["BERTH_CLUSTER_IDX"])
 	if index+1 >= len(verb) {
 		return []string{"run"}
 	}

@@ -16,13 +16,22 @@ import (
 )
 
 func showCommand(a *cli.App) *cobra.Command {
-	return onDetail(a, &cobra.Command{
+	var variables bool
+	cmd := &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Show everything about a session",
 		Args:  cli.Args(1, 1),
-	}, func(_ context.Context, _ *client.Client, d *client.SessionDetail) error {
+	}
+	cmd.Flags().BoolVar(&variables, "variables", false, "also the variables for programs over several containers or accelerators")
+	return onDetail(a, cmd, func(_ context.Context, _ *client.Client, d *client.SessionDetail) error {
 		p := a.Printer()
-		return p.Print(d, func() error { return describeSession(a, p, d) })
+		return p.Print(d, func() error {
+			if err := describeSession(a, p, d); err != nil || !variables {
+				return err
+			}
+			fmt.Fprintln(a.Out)
+			return p.Write(variableTable(d.Kernels))
+		})
 	})
 }
 
@@ -69,6 +78,7 @@ func describeSession(a *cli.App, p output.Printer, d *client.SessionDetail) erro
 	for _, k := range slices.Sorted(maps.Keys(d.Environment)) {
 		s.Fact("Environment", k+"="+d.Environment[k])
 	}
+	gpuDirect(s, d.Kernels)
 	for _, m := range d.Mounts {
 		s.Fact("Mount", mountText(m, d.History))
 	}
@@ -87,6 +97,56 @@ func describeSession(a *cli.App, p output.Printer, d *client.SessionDetail) erro
 	}
 	fmt.Fprintln(a.Out)
 	return p.Write(historyTable(a, d.History))
+}
+
+// gpuDirect shows whether GPUDirect works. Kernels that say the same share a line.
+func gpuDirect(s cli.Sheet, kernels []client.Kernel) {
+	var texts []string
+	names := map[string][]string{}
+	for _, k := range kernels {
+		for _, g := range k.GpuDirect {
+			what := map[string]string{"RDMA": "RDMA", "STORAGE": "Storage"}[g.Feature]
+			answer := "no"
+			if g.Available {
+				answer = "yes"
+			}
+			text := fmt.Sprintf("%s %s: %s", what, answer, g.Reason)
+			if names[text] == nil {
+				texts = append(texts, text)
+			}
+			names[text] = append(names[text], k.Hostname)
+		}
+	}
+	for _, text := range texts {
+		if len(names[text]) < len(kernels) {
+			text += " (" + strings.Join(names[text], ", ") + ")"
+		}
+		s.Fact("GPUDirect", text)
+	}
+}
+
+// variableTable lists the variables of kernels. One that is the same in all of them has one row.
+func variableTable(kernels []client.Kernel) *output.Table {
+	t := output.NewTable("VARIABLE", "VALUE", "CONTAINER")
+	values := map[string]map[string][]string{} // name, value, kernels
+	for _, k := range kernels {
+		for name, value := range k.Variables {
+			if values[name] == nil {
+				values[name] = map[string][]string{}
+			}
+			values[name][value] = append(values[name][value], k.Hostname)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		for _, value := range slices.Sorted(maps.Keys(values[name])) {
+			where := values[name][value]
+			if len(where) == len(kernels) {
+				where = []string{"all"}
+			}
+			t.Row(name, value, strings.Join(where, ", "))
+		}
+	}
+	return t
 }
 
 // diskText is what the containers may write, and what each has written.

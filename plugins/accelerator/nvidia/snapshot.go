@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -64,6 +65,14 @@ func (m *machine) render(s *pb.DeviceSnapshot, found []*gpu) {
 	s.Links = links(found)
 }
 
+// direct records whether the driver's modules let network cards (dma-buf, which only the open ones
+// have) and file systems reach the memory of GPUs.
+// Source: GPUDirect RDMA and GPUDirect Storage documentation of NVIDIA.
+func (m *machine) direct(d *pb.Device) {
+	d.Attributes["dma_buf"] = strconv.FormatBool(strings.Contains(driver.Text(m.Proc("driver/nvidia/version")), "Open Kernel Module"))
+	d.Attributes["gpudirect_storage"] = strconv.FormatBool(driver.Exists(m.Sys("module/nvidia_fs")))
+}
+
 func (m *machine) device(g *gpu) *pb.Device {
 	d := &pb.Device{
 		Id: g.id, Model: g.model, Serial: g.serial, PciAddress: g.pci,
@@ -75,6 +84,7 @@ func (m *machine) device(g *gpu) *pb.Device {
 	if f, ok := m.PCIAt(g.pci); ok {
 		f.Place(d)
 	}
+	m.direct(d)
 	if g.major > 0 {
 		d.Attributes["compute_capability"] = fmt.Sprintf("%d.%d", g.major, g.lesser)
 		d.Attributes["training"] = strconv.FormatBool(g.major >= 8)  // Ampere

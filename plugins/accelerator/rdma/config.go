@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/berthhq/berth/plugins/accelerator"
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
@@ -17,8 +16,7 @@ const (
 
 // config is the plugin's section of the agent's configuration.
 type config struct {
-	Shared    int    `json:"shared"`    // number of containers that can share a card with rdma.shared; 0 = not offered
-	Interface string `json:"interface"` // in the container; programs use it to find each other
+	Shared int `json:"shared"` // number of containers that can share a card with rdma.shared; 0 = not offered
 }
 
 const maxShared = 1024
@@ -27,23 +25,17 @@ const schema = `{
   "type": "object",
   "additionalProperties": false,
   "properties": {
-    "shared": {"type": "integer", "minimum": 0, "maximum": 1024, "default": 64, "description": "How many containers may share a card, under rdma.shared; 0 = none may"},
-    "interface": {"type": "string", "default": "eth0", "description": "The container's network interface over which communication libraries find each other"}
+    "shared": {"type": "integer", "minimum": 0, "maximum": 1024, "default": 64, "description": "How many containers may share a card, under rdma.shared; 0 = none may"}
   }
 }`
 
-var interfaceForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`)
-
 func parse(raw []byte) (config, error) {
-	c := config{Shared: 64, Interface: "eth0"}
+	c := config{Shared: 64}
 	if err := accelerator.DecodeConfig(raw, &c); err != nil {
 		return c, err
 	}
 	if c.Shared < 0 || c.Shared > maxShared {
 		return c, fmt.Errorf("config_json: shared: %d is not between 0 and %d", c.Shared, maxShared)
-	}
-	if !interfaceForm.MatchString(c.Interface) {
-		return c, fmt.Errorf("config_json: interface: %.40q is no name of an interface", c.Interface)
 	}
 	return c, nil
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// Edit implements driver.Machine. It provides the cards' files, lifts the limit on locked memory,
-// and sets the variables of communication libraries: NCCL and RCCL (NCCL_…), HCCL, UCX.
+// Edit implements driver.Machine. It provides the cards' files and lifts the limit on locked memory.
+// The variables of communication libraries depend on other devices and on the session; the manager
+// sets them from the attributes of the cards.
 func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareResponse, error) {
 	grants := slices.Clone(r.Grants)
 	slices.SortFunc(grants, func(a, b accelerator.Grant) int {
@@ -35,13 +36,6 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	if cm, err := m.Node("infiniband/rdma_cm"); err == nil {
 		e.DeviceNodes = append(e.DeviceNodes, cm)
 	}
-	list := strings.Join(ports, ",")
-	e.Env = map[string]string{
-		"NCCL_IB_HCA":        "=" + list, // "=" means exactly these
-		"NCCL_SOCKET_IFNAME": "=" + m.Interface,
-		"HCCL_SOCKET_IFNAME": m.Interface,
-		"UCX_NET_DEVICES":    list,
-	}
-	out.ResourceData = map[string]string{"RDMA_DEVICES": list}
+	out.ResourceData = map[string]string{"RDMA_DEVICES": strings.Join(ports, ",")}
 	return out, nil
 }

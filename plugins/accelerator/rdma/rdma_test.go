@@ -41,16 +41,15 @@ func TestCardsHaveTheirPlace(t *testing.T) {
 }
 
 func TestWhatAContainerGets(t *testing.T) {
-	m := open(t, `{"interface": "net1"}`)
+	m := open(t, "")
 	out := drivertest.Edit(t, m, drivertest.Request(t, bench.Scan(t, m),
 		&pb.Allocation{Slot: whole, DeviceId: "0000:98:00.0", Amount: "1"}, &pb.Allocation{Slot: shared, DeviceId: "0000:19:00.0", Amount: "1"}))
 	nodes := drivertest.Nodes(out)
 	if want := []string{"/dev/infiniband/uverbs0", "/dev/infiniband/uverbs2", "/dev/infiniband/rdma_cm"}; !slices.Equal(nodes, want) {
 		t.Errorf("files are %q, want %q", nodes, want)
 	}
-	want := "map[HCCL_SOCKET_IFNAME:net1 NCCL_IB_HCA:=mlx5_0:1,mlx5_2:1 NCCL_SOCKET_IFNAME:=net1 UCX_NET_DEVICES:mlx5_0:1,mlx5_2:1]"
-	if got := fmt.Sprint(out.Edits.Env); got != want {
-		t.Errorf("environment is %s, want %s", got, want)
+	if len(out.Edits.Env) > 0 || out.ResourceData["RDMA_DEVICES"] != "mlx5_0:1,mlx5_2:1" {
+		t.Errorf("environment is %v, resources are %v", out.Edits.Env, out.ResourceData)
 	}
 	if l := out.Edits.Rlimits; len(l) != 1 || l[0].Name != "memlock" || l[0].Soft != ^uint64(0) {
 		t.Errorf("limits are %v", l)
@@ -67,5 +66,27 @@ func TestBytesAreCounted(t *testing.T) {
 }
 
 func TestBadSettings(t *testing.T) {
-	bench.Refuses(t, map[string]string{`{"shared": -1}`: "shared", `{"shared": 1025}`: "1024", `{"interface": "a b"}`: "interface", `{"x": 1}`: "x"})
+	bench.Refuses(t, map[string]string{`{"shared": -1}`: "shared", `{"shared": 1025}`: "1024", `{"x": 1}`: "x"})
+}
+
+// The manager decides with these attributes what communication libraries are told.
+func TestWhatLibrariesNeed(t *testing.T) {
+	machine := fixturetest.Start(t, "rdma-4")
+	card := "sys/devices/pci0000:97/0000:98:00.0/infiniband/mlx5_2/ports/1/"
+	for file, text := range map[string]string{
+		"link_layer":        "Ethernet\n",
+		"gid_attrs/types/0": "IB/RoCE v1\n", "gids/0": "fe80:0000:0000:0000:ba3f:d2ff:fe12:3412\n",
+		"gid_attrs/types/1": "RoCE v2\n", "gids/1": "fe80:0000:0000:0000:ba3f:d2ff:fe12:3412\n",
+		"gid_attrs/types/2": "IB/RoCE v1\n", "gids/2": "0000:0000:0000:0000:0000:ffff:0a01:0203\n",
+		"gid_attrs/types/3": "RoCE v2\n", "gids/3": "0000:0000:0000:0000:0000:ffff:0a01:0203\n",
+	} {
+		drivertest.Spoil(t, machine, card+file, text)
+	}
+	devices := bench.Scan(t, bench.Open(t, machine.Roots(), "")).Devices
+	if at := devices[2].Attributes; at["gid_index"] != "3" || at["peer_memory"] != "nvidia_peermem" {
+		t.Errorf("the RoCE card has %v", at)
+	}
+	if at := devices[0].Attributes; at["gid_index"] != "" || at["link_layer"] != "InfiniBand" {
+		t.Errorf("the InfiniBand card has %v", at)
+	}
 }

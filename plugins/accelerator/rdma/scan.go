@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,6 +81,9 @@ func (m *machine) card(name string, at driver.PCI, node string) *pb.Device {
 		Health: pb.Health_HEALTH_HEALTHY, Allocatable: true, Capacity: map[string]string{whole: "1"},
 		Attributes: map[string]string{"name": name, "node": node},
 	}
+	if module := m.peer(); module != "" {
+		d.Attributes["peer_memory"] = module
+	}
 	if m.Shared > 0 {
 		d.Capacity[shared] = strconv.Itoa(m.Shared)
 	}
@@ -106,6 +110,9 @@ func (m *machine) card(name string, at driver.PCI, node string) *pb.Device {
 		}
 	}
 	d.Attributes["active_ports"] = strings.Join(active, ",")
+	if index := m.gid(name, active); index != "" && d.Attributes["link_layer"] == "Ethernet" {
+		d.Attributes["gid_index"] = index
+	}
 	if len(active) == 0 {
 		d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, driver.Clean("no port is active: "+strings.Join(states, ", "), 200)
 		driver.Reject(d, "%s", d.HealthMessage)
@@ -116,6 +123,27 @@ func (m *machine) card(name string, at driver.PCI, node string) *pb.Device {
 		driver.Reject(d, "%v", err)
 	}
 	return d
+}
+
+// gid returns the index of the first GID of a card's first active port that is an IPv4 address of
+// RoCE 2, which is the one that communication libraries are told to use. InfiniBand has one GID.
+// Source: Linux, Documentation/ABI/testing/sysfs-class-infiniband.
+func (m *machine) gid(name string, active []string) string {
+	if len(active) == 0 {
+		return ""
+	}
+	types := m.class(name, "ports", active[0], "gid_attrs", "types")
+	var indices []int
+	for _, index := range driver.Names(types) {
+		if n, err := strconv.Atoi(index); err == nil && driver.Text(types, index) == "RoCE v2" &&
+			strings.HasPrefix(driver.Text(m.class(name, "ports", active[0], "gids", index)), "0000:0000:0000:0000:0000:ffff:") {
+			indices = append(indices, n)
+		}
+	}
+	if len(indices) == 0 {
+		return ""
+	}
+	return strconv.Itoa(slices.Min(indices))
 }
 
 func (m *machine) class(name string, elem ...string) string {

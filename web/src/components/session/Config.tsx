@@ -4,6 +4,7 @@ import { slotName } from "../../slots";
 import { word } from "../../words";
 import { amount, bySlot, bytes, duration, quote, when } from "../format";
 import { Copy } from "../Note";
+import { Container } from "./Container";
 import { Mounts } from "./Mounts";
 import type { SessionDetail } from "./session";
 
@@ -120,21 +121,7 @@ export function Config({ session }: { session: SessionDetail }) {
         ))}
       </dl>
       {session.kernels.map((k) => (
-        <div key={k.id}>
-          <h3>
-            {t("Container {{name}}", { name: k.hostname || String(k.index) })}{" "}
-            <span className="dim">{k.agent ? t("on {{machine}}", { machine: k.agent.name }) : null}</span>
-          </h3>
-          <ul style={{ margin: "4px 0 0", paddingLeft: 18 }}>
-            {k.allocations.map((a) => (
-              <li key={a.id} className={a.freedAt ? "dim" : ""}>
-                {slotName(a.slot)} {amount(a.slot, a.amount)}
-                {a.device ? ` ${t("of")} ${a.device.deviceId} ${a.device.model}` : null}
-                {a.freedAt ? ` (${t("released")} ${when(a.freedAt)})` : null}
-              </li>
-            ))}
-          </ul>
-        </div>
+        <Container key={k.id} kernel={k} />
       ))}
     </div>
   );

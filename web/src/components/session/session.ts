@@ -16,6 +16,7 @@ const SessionParts = graphql(
       id role index hostname status statusMessage exitCode
       agent { id name cordonReason drainDeadline drainAction }
       allocations { id slot amount freedAt device { id deviceId model } }
+      variables gpuDirect { feature available reason }
     }
     history { id at phase fromStatus toStatus result attempt code message steps { name startedAt endedAt ok message } }
     pending { ...PendingParts }

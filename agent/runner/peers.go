@@ -1,0 +1,89 @@
+package runner
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// Times of the server for the other kernels.
+const (
+	peersAgain = time.Second      // until the next start of a server that has ended
+	peersWait  = 60 * time.Second // how long a command waits for the other kernels
+)
+
+// peers is the process that serves SSH to the other kernels of the session.
+type peers struct {
+	pid   int
+	met   chan struct{}    // closed once all kernels have met, or the server has ended; nil in a session of one kernel
+	again <-chan time.Time // when to start the server again
+}
+
+// peersExpected reports whether the session has several kernels with SSH between them.
+func peersExpected() bool {
+	_, err := os.Stat(ClusterPath + "/ssh_config")
+	return err == nil
+}
+
+// start starts the server. Its third descriptor is a pipe into which it writes when all kernels have
+// met.
+func (p *peers) start() {
+	p.again = nil
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+		complain(1, "SSH between the containers of the session: %v", err)
+		p.again = time.After(peersAgain)
+		return
+	}
+	pid, err := syscall.ForkExec(Path, []string{Path, "peers"}, &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{0, 1, 2, uintptr(pipe[1])},
+		Sys:   &syscall.SysProcAttr{Setsid: true}, // signals for the command do not end it
+	})
+	syscall.Close(pipe[1])
+	if err != nil {
+		syscall.Close(pipe[0])
+		complain(1, "SSH between the containers of the session: %v", err)
+		p.again = time.After(peersAgain)
+		return
+	}
+	p.pid = pid
+	met := make(chan struct{})
+	p.met = met
+	go func() { // ends with the server
+		f := os.NewFile(uintptr(pipe[0]), "met")
+		defer f.Close()
+		var b [1]byte
+		_, _ = f.Read(b[:])
+		close(met)
+	}()
+}
+
+// noteEnd plans the next start if the ended process is the server.
+func (p *peers) noteEnd(pid int) {
+	if pid == p.pid {
+		p.pid, p.again = 0, time.After(peersAgain)
+	}
+}
+
+// meet waits until the other kernels of the session have started, so that the command reaches them.
+// After peersWait, the command starts without them.
+func (in *initProcess) meet() {
+	if in.peers.met == nil {
+		return
+	}
+	late := time.After(peersWait)
+	for !in.ended {
+		select {
+		case <-in.peers.met:
+			return
+		case <-late:
+			complain(0, "not all containers of the session have started within %s; the command starts now", peersWait)
+			return
+		case s := <-in.signals:
+			in.note(s)
+		case <-in.children:
+			in.reap(0)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package sshd
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The sockets of clients' agents are in memory that belongs to the container alone, whatever TMPDIR
+// says: a folder there can be shared with a sibling, whose processes run as the same user.
+func TestSocketsAreNotInFolders(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	d := &scratch{}
+	defer d.remove()
+	path, err := d.dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(path, "/dev/shm/") {
+		t.Errorf("sockets are in %s", path)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("the directory has mode %v, %v", st.Mode(), err)
+	}
+}

@@ -1,0 +1,82 @@
+package session
+
+import (
+	"crypto/rand"
+	"maps"
+	"strings"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/collective"
+	"github.com/berthhq/berth/internal/resource"
+)
+
+// peerSecretSize is the number of bytes from which the SSH keys between the kernels of a
+// session are derived.
+const peerSecretSize = 32
+
+// newPeerSecret returns the secret of a new session, nil if it has one kernel.
+func newPeerSecret(kernels int) []byte {
+	if kernels < 2 {
+		return nil
+	}
+	secret := make([]byte, peerSecretSize)
+	_, _ = rand.Read(secret) // never fails
+	return secret
+}
+
+// cluster is what each kernel of a session is told about all of them, nil if there is one.
+func cluster(sess *ent.Session, secret []byte) *agentpb.KernelCluster {
+	if len(sess.Edges.Kernels) < 2 {
+		return nil
+	}
+	c := &agentpb.KernelCluster{Secret: secret, Members: make([]*agentpb.KernelMember, len(sess.Edges.Kernels))}
+	for _, k := range sess.Edges.Kernels {
+		c.Members[k.Index] = &agentpb.KernelMember{Hostname: k.Hostname, Slots: uint32(Collective(sess, k).Slots())}
+	}
+	return c
+}
+
+// environment is what programs look for that run in several kernels or over several
+// accelerators, replaced by what was asked for.
+func environment(sess *ent.Session, k *ent.Kernel, wanted map[string]string) map[string]string {
+	env := collective.Variables(Collective(sess, k))
+	maps.Copy(env, wanted)
+	return env
+}
+
+// Variables returns the variables that a kernel has beside those that were asked for. The
+// session's kernels are loaded, and the kernel's allocations with their devices.
+func Variables(sess *ent.Session, k *ent.Kernel) map[string]string {
+	env := collective.Variables(Collective(sess, k))
+	for name := range sess.Environment { // values may be sealed, names are not
+		delete(env, name)
+	}
+	return env
+}
+
+// Collective describes a kernel for package collective. The same must be loaded as for
+// Variables.
+func Collective(sess *ent.Session, k *ent.Kernel) collective.Kernel {
+	c := collective.Kernel{Hosts: make([]string, len(sess.Edges.Kernels)), Index: k.Index}
+	for _, o := range sess.Edges.Kernels {
+		c.Hosts[o.Index] = o.Hostname
+	}
+	seen := map[string]bool{}
+	for _, a := range k.Edges.Allocations {
+		if a.FreedAt != nil || a.Edges.Device == nil {
+			continue
+		}
+		d := a.Edges.Device
+		if a.Slot == resource.CPU {
+			c.MilliCPU += a.Amount
+		}
+		if d.Plugin != "" && !seen[d.DeviceID] { // without CPU and memory
+			seen[d.DeviceID] = true
+			c.Devices = append(c.Devices, collective.Device{
+				ID: strings.TrimPrefix(d.DeviceID, d.Plugin+":"), Plugin: d.Plugin, PCIERoot: d.PcieRoot, NUMANode: d.NumaNode, Attributes: d.Attributes,
+			})
+		}
+	}
+	return c
+}
