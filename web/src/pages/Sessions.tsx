@@ -3,6 +3,7 @@ import { useDebouncedCallback, useDebouncedValue, useDisclosure } from "@mantine
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { graphql, type VariablesOf } from "../api/graphql";
+import { useSessionApps } from "../components/app/useSessionApps";
 import { Empty, FailureNote } from "../components/Note";
 import { IdleParts } from "../components/session/Idle";
 import { SessionTable } from "../components/session/SessionTable";
@@ -72,6 +73,8 @@ export function Sessions() {
   const { data, failure, refetch } = useLiveQuery({ query: SessionsQuery, variables: { first, where } });
   const rows = (data?.sessions.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
 
+  const apps = useSessionApps(rows.filter((r) => r.status === "running").map((r) => r.id));
+
   // Pushes change the rows shown; only a session that comes or goes asks for the list again.
   const again = useDebouncedCallback(refetch, { delay: 300, maxWait: 300 });
   const known = new Map(rows.map((r) => [r.id, r.status]));
@@ -129,7 +132,7 @@ export function Sessions() {
       </div>
       <FailureNote failure={failure} what={t("The sessions could not be loaded")} />
       {rows.length > 0 ? (
-        <SessionTable rows={rows} picked={picked} onPick={setPicked} owners={Boolean(search.all)} />
+        <SessionTable rows={rows} picked={picked} onPick={setPicked} owners={Boolean(search.all)} apps={apps} />
       ) : null}
       {data && rows.length === 0 ? (
         <div className="panel">

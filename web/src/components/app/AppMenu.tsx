@@ -58,6 +58,11 @@ function Items({ session, onOpen }: { session: string; onOpen: (app: App) => voi
           onClick={() => onOpen(app)}
         >
           {app.title}
+          {app.reason ? (
+            <div className={app.status === "FAILED" ? "bad" : "dim"} style={{ maxWidth: 320, whiteSpace: "normal" }}>
+              {app.reason}
+            </div>
+          ) : null}
         </Menu.Item>
       ))}
       <Menu.Divider />

@@ -60,6 +60,7 @@ function NoGateway({ session }: { session: Props["session"] }) {
         lines={[
           [t("Log in once"), `berth login ${location.origin}`],
           [t("Open a shell"), `berth session exec -it ${session.id}`],
+          [t("Copy files"), `berth cp -r ./data ${session.id}:`],
           [t("Forward a port"), `berth session forward ${session.id} 8000`],
         ]}
       />
@@ -95,6 +96,7 @@ function Ways({ endpoint, session }: { endpoint: Endpoint; session: Props["sessi
             [t("Upload"), lines.upload],
             [t("Download"), lines.download],
             [t("Mirror a local directory (the image needs rsync)"), lines.mirror],
+            [t("Without an SSH key"), `berth cp -r ./data ${session.id}:`],
           ]}
         />
         <p className="dim">{t("Only files in folders are kept when the session ends.")}</p>

@@ -2,7 +2,8 @@ import { Checkbox } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
-import { AppMenu } from "../app/AppMenu";
+import { AppButtons } from "../app/AppButtons";
+import type { App } from "../app/app";
 import { duration, slotsLine, when } from "../format";
 import { Status } from "../Status";
 import { IdleBadge, type IdleState } from "./Idle";
@@ -29,9 +30,11 @@ interface Props {
   picked: ReadonlySet<string>;
   onPick: (picked: Set<string>) => void;
   owners: boolean;
+  /** By session; of those that are known. */
+  apps?: ReadonlyMap<string, readonly App[]>;
 }
 
-export function SessionTable({ rows, picked, onPick, owners }: Props) {
+export function SessionTable({ rows, picked, onPick, owners, apps }: Props) {
   const now = useNow(rows.some((r) => !ended(r.status)));
   const open = rows.filter((r) => !ended(r.status));
   function toggle(id: string) {
@@ -84,7 +87,7 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
                 <Status status={r.status} exitCode={r.exitCode} result={r.result} />{" "}
                 {ended(r.status) ? null : <IdleBadge idle={r.idle} now={now} />}
               </td>
-              <td>{r.status === "running" ? <AppMenu session={r} /> : null}</td>
+              <td>{r.status === "running" ? <AppButtons session={r} apps={apps?.get(r.id) ?? []} /> : null}</td>
               <td className="clip">{r.image.name}</td>
               <td className="nowrap">{slotsLine(r.slots)}</td>
               {owners ? <td className="clip">{r.owner?.email}</td> : null}

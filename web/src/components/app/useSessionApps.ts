@@ -1,0 +1,37 @@
+import { useMemo } from "react";
+import { graphql } from "../../api/graphql";
+import { useLiveQuery } from "../../hooks/useLiveQuery";
+import { type App, AppFields } from "./app";
+import { useRefresh } from "./useRefresh";
+
+const AppsOfSessions = graphql(
+  `
+  query AppsOfSessions($first: Int!, $ids: [ID!]) {
+    sessions(first: $first, where: { idIn: $ids }) { edges { node { id apps { ...AppFields } } } }
+  }
+`,
+  [AppFields],
+);
+
+/** Each one asks a container. */
+const most = 20;
+
+/** The apps of the first sessions of a list, by session. They are read again while one starts. */
+export function useSessionApps(ids: readonly string[]): ReadonlyMap<string, readonly App[]> {
+  const key = ids.slice(0, most).join(" ");
+  const asked = useMemo(() => (key ? key.split(" ") : []), [key]);
+  const { data, refetch } = useLiveQuery({
+    query: AppsOfSessions,
+    variables: { first: most, ids: asked },
+    pause: asked.length === 0,
+  });
+  const apps = useMemo(
+    () => new Map((data?.sessions.edges ?? []).flatMap((e) => (e?.node ? [[e.node.id, e.node.apps] as const] : []))),
+    [data],
+  );
+  useRefresh(
+    refetch,
+    [...apps.values()].some((list) => list.some((a) => a.status === "STARTING")),
+  );
+  return apps;
+}
