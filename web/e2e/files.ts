@@ -3,7 +3,9 @@
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/files.ts
 // E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { begin, walk } from "./stage.ts";
 
 const stage = await begin();
@@ -12,7 +14,8 @@ const name = `files-${run}`;
 const tray = page.getByRole("region", { name: "Uploads" });
 const details = (file: string) => page.getByRole("region", { name: `Details of ${file}` });
 const uploads = page.locator("[data-upload]");
-const note = (file: string, text: string) => ({ name: file, mimeType: "text/plain", buffer: Buffer.from(text) });
+const source = mkdtempSync(join(tmpdir(), "berth-files-"));
+const weights = Buffer.alloc(20 << 20, 7);
 const png = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFElEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC",
   "base64",
@@ -29,7 +32,14 @@ async function prepare() {
   await admin.login(stage.email, stage.password);
   const { createSession } = await admin.ask(
     "mutation($i: CreateSessionInput!) { createSession(input: $i) { session { id } } }",
-    { i: { name, image: process.env.BERTH_IMAGE ?? "minimal:1", slots: { cpu: "0.1", mem: "128m" } } },
+    {
+      i: {
+        name,
+        image: process.env.BERTH_IMAGE ?? "minimal:1",
+        slots: { cpu: "0.1", mem: "128m" },
+        apps: [{ name: "broken", port: 8123, command: ["/bin/false"] }],
+      },
+    },
   );
   session = createSession.session.id;
   await page.goto(`/sessions/${session}?tab=files`);
@@ -41,13 +51,14 @@ async function prepare() {
 }
 
 async function send() {
-  await uploads.setInputFiles([
-    note("notes.md", "# Results\n42\n"),
-    { name: "picture.png", mimeType: "image/png", buffer: png },
-    // More than one request's part.
-    { name: "weights.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc(20 << 20, 7) },
-    { name: "page.html", mimeType: "text/html", buffer: Buffer.from("<script>document.title='owned'</script>") },
-  ]);
+  const files: Record<string, string | Buffer> = {
+    "notes.md": "# Results\n42\n",
+    "picture.png": png,
+    "weights.bin": weights, // more than one request's part
+    "page.html": "<script>document.title='owned'</script>",
+  };
+  for (const [file, content] of Object.entries(files)) writeFileSync(join(source, file), content);
+  await uploads.setInputFiles(Object.keys(files).map((file) => join(source, file)));
   await sent(4);
   await look("session-files-tray");
   await clear();
@@ -126,9 +137,9 @@ async function download() {
     return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
   };
   await button("weights.bin").click();
-  const weights = await get(() => button("Download weights.bin", details("weights.bin")).click());
-  assert.equal(weights.name, "weights.bin");
-  assert(weights.bytes.equals(Buffer.alloc(20 << 20, 7)));
+  const got = await get(() => button("Download weights.bin", details("weights.bin")).click());
+  assert.equal(got.name, "weights.bin");
+  assert(got.bytes.equals(weights));
   const zip = await get(() => button("Download as zip").first().click());
   assert.equal(zip.bytes.subarray(0, 2).toString(), "PK");
   // A page of a container is saved and never shown with our origin.
@@ -156,13 +167,33 @@ async function narrow() {
   await button("picture.png").click();
   await details("picture.png").waitFor();
   await look("session-files-narrow");
+  await stage.shoot(page, "session-files-360");
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   assert(wide <= 360, `the page is ${wide} px wide`);
   await page.setViewportSize({ width: 1360, height: 860 });
 }
 
+/** The list of sessions says that an app failed, and why. */
+async function list() {
+  await admin.ask("mutation($i: AppActionInput!) { restartApp(input: $i) { app { status } } }", {
+    i: { session, app: "broken" },
+  });
+  await page.goto("/sessions");
+  const failed = page.getByRole("link", { name: new RegExp(`^broken failed ?: .+ \\(${name}\\)`, "i") });
+  await failed.waitFor({ timeout: 60_000 });
+  await look("session-list-apps");
+  await failed.click();
+  await page.getByRole("tab", { name: "Apps", selected: true }).waitFor();
+  await button("Connect").click();
+  await dialog(`Connect to ${name}`).waitFor();
+  await look("session-connect");
+  await page.keyboard.press("Escape");
+}
+
 /** When the session ends, the tab says what became of its files. */
 async function end() {
+  await page.goto(`/sessions/${session}?tab=files`);
+  await button("weights.bin").waitFor();
   await admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
     i: { id: session, force: true },
   });
@@ -182,13 +213,16 @@ await walk(
     ["files are downloaded", download],
     ["other directories", elsewhere],
     ["a narrow page", narrow],
+    ["the list of sessions shows apps", list],
     ["the session ends", end],
   ],
   {
     expected: /status of 404/,
-    sweep: () =>
-      admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
+    sweep: () => {
+      rmSync(source, { recursive: true, force: true });
+      return admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
         i: { id: session, force: true },
-      }),
+      });
+    },
   },
 );

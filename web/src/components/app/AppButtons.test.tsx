@@ -19,7 +19,9 @@ it("has a button for each app that runs or starts, and says why one failed", asy
     />,
     { answers: { openApp: { url: "https://lab.apps.test/" } } },
   );
-  const failed = await screen.findByRole("link", { name: "BOARD of train failed: it does not listen on port 6006" });
+  const failed = await screen.findByRole("link", {
+    name: /^BOARD Failed ?: it does not listen on port 6006 \(train\)$/i,
+  });
   expect(failed.getAttribute("href")).toContain("/sessions/s1");
   expect(screen.queryByText("OFF")).toBeNull();
   await user.click(screen.getByRole("button", { name: "Open LAB of train" }));

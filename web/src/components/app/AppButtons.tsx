@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core";
+import { Button, VisuallyHidden } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { t } from "../../i18n";
 import { AppMenu } from "./AppMenu";
@@ -32,13 +32,11 @@ export function AppButtons({ session, apps }: Props) {
             params={{ id: session.id }}
             search={{ tab: "apps" }}
             title={app.reason}
-            aria-label={t("{{app}} of {{name}} failed: {{reason}}", {
-              app: app.title,
-              name: session.name,
-              reason: app.reason,
-            })}
           >
             {app.title} <AppStatus status={app.status} />
+            <VisuallyHidden>
+              : {app.reason} ({session.name})
+            </VisuallyHidden>
           </Link>
         ) : (
           <Button
