@@ -8,7 +8,8 @@ import (
 
 // Times of the server for the other kernels.
 const (
-	peersAgain = time.Second      // until the next start of a server that has ended
+	peersAgain = time.Second      // until the next start of a server that has ended; doubles each time
+	peersCalm  = time.Minute      // longest time until the next start, and how long a server runs to start over with peersAgain
 	peersWait  = 60 * time.Second // how long a command waits for the other kernels
 )
 
@@ -17,6 +18,8 @@ type peers struct {
 	pid   int
 	met   chan struct{}    // closed once all kernels have met, or the server has ended; nil in a session of one kernel
 	again <-chan time.Time // when to start the server again
+	pause time.Duration    // until then, the last time
+	began time.Time
 }
 
 // peersExpected reports whether the session has several kernels with SSH between them.
@@ -28,11 +31,11 @@ func peersExpected() bool {
 // start starts the server. Its third descriptor is a pipe into which it writes when all kernels have
 // met.
 func (p *peers) start() {
-	p.again = nil
+	p.again, p.began = nil, time.Now()
 	var pipe [2]int
 	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
 		complain(1, "SSH between the containers of the session: %v", err)
-		p.again = time.After(peersAgain)
+		p.later()
 		return
 	}
 	pid, err := syscall.ForkExec(Path, []string{Path, "peers"}, &syscall.ProcAttr{
@@ -44,7 +47,7 @@ func (p *peers) start() {
 	if err != nil {
 		syscall.Close(pipe[0])
 		complain(1, "SSH between the containers of the session: %v", err)
-		p.again = time.After(peersAgain)
+		p.later()
 		return
 	}
 	p.pid = pid
@@ -62,8 +65,19 @@ func (p *peers) start() {
 // noteEnd plans the next start if the ended process is the server.
 func (p *peers) noteEnd(pid int) {
 	if pid == p.pid {
-		p.pid, p.again = 0, time.After(peersAgain)
+		p.pid = 0
+		p.later()
 	}
+}
+
+// later plans the next start. A server that cannot start, because its port is in use, say, must not
+// fill the log.
+func (p *peers) later() {
+	p.pause = min(max(2*p.pause, peersAgain), peersCalm)
+	if time.Since(p.began) >= peersCalm {
+		p.pause = peersAgain
+	}
+	p.again = time.After(p.pause)
 }
 
 // meet waits until the other kernels of the session have started, so that the command reaches them.

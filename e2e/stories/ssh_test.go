@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
@@ -121,4 +122,30 @@ exec mpirun -n 2 --map-by node sh -c 'echo rank $OMPI_COMM_WORLD_RANK on $(hostn
 	s := u.Run(in)
 	u.Until(s.ID, "terminated")
 	says(t, u.Shell().Must("session", "logs", s.ID), "rank 0 on main", "rank 1 on sub1")
+}
+
+// The containers of a user with a number of their own run as that number, which the image does not
+// know. OpenSSH's client and mpirun work there as well.
+func TestSSHWithANumber(t *testing.T) {
+	operator := operator(t)
+	platform.Offer(t, "mpi")
+	group := group(t, operator, "number", []string{"node-3"})
+	u := platform.User(t)
+	t.Cleanup(func() { endAll(t, u) })
+	if _, err := platform.Admin(t).UpdateUser(t.Context(), client.UpdateUserInput{ID: u.ID, ContainerUID: new(4321)}); err != nil {
+		t.Fatal(err)
+	}
+	in := cluster.Interactive()
+	in.Image, in.ResourceGroup, in.Kernels = mpiImage, group, new(2)
+	in.Slots = cluster.Slots("cpu", "1", "mem", "256m")
+	s := u.Run(in)
+	u.Until(s.ID, "running")
+	cluster.Eventually(t, "main reaches sub1", func() bool {
+		out, code := u.Exec(s.ID, "id -u && ssh sub1 'whoami; hostname' </dev/null")
+		return code == 0 && out == "4321\nuser4321\nsub1\n"
+	})
+	out, code := u.Exec(s.ID, "mpirun -n 2 --map-by node hostname | sort")
+	if out != "main\nsub1\n" || code != 0 {
+		t.Errorf("mpirun prints %q, %d", out, code)
+	}
 }
