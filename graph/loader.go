@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
+	msession "github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/stats"
 )
 
@@ -52,6 +53,9 @@ type loaderSet struct {
 	usage               *loader[[]stats.UsageEntry]
 	activeUsers         *loader[bool]
 	environments        *loader[*ent.Session]
+	requests            *loader[*msession.CreateSessionInput]
+	templates           *loader[*msession.CreateSessionInput]
+	arrays              *loader[msession.ArrayCounts]
 	mounted             *bySelection[[]*ent.Session]
 	open                *loader[*ent.Vfolder]
 	volumeGrants        *loader[[]*ent.VolumeGrant]
@@ -103,6 +107,9 @@ func (r *Resolver) newLoaders() *loaderSet {
 		stats:          load(r.Stats.Latest),
 		activeUsers:    load(r.loadActiveUsers),
 		environments:   load(r.loadEnvironments),
+		requests:       load(r.Sessions.Requests),
+		templates:      load(r.Templates.Requests),
+		arrays:         load(r.Sessions.ArrayCounts),
 		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),

@@ -280,6 +280,10 @@ func (s step) environment(k *ent.Kernel, wanted map[string]string) map[string]st
 		env["BERTH_KERNEL_HOST"], env["BERTH_KERNEL_HOSTS"] = k.Hostname, strings.Join(hosts, ",")
 		env["MASTER_ADDR"], env["MASTER_PORT"] = hosts[0], masterPort
 	}
+	if a := s.sess.Edges.Array; a != nil && s.sess.ArrayIndex != nil {
+		env["BERTH_ARRAY_ID"], env["BERTH_ARRAY_SIZE"] = a.ID.String(), fmt.Sprint(a.Size)
+		env["BERTH_ARRAY_INDEX"] = fmt.Sprint(*s.sess.ArrayIndex)
+	}
 	maps.Copy(env, wanted)
 	return env
 }
