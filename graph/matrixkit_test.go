@@ -276,7 +276,7 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 		SetDeviceID(k["Device"]).SetDomainID(d.ID).SetProjectID(p.ID).SetOwnerID(u.ID).SaveX(ctx).ID
 	k["SessionMount"] = c.SessionMount.Create().SetTarget("/home/work/data").SetSession(s).SetVfolder(f).SaveX(ctx).ID
 	k["SessionDependency"] = c.SessionDependency.Create().SetName(name).SetSession(s).SetNeeded(s).SaveX(ctx).ID
-	c.SessionDependency.Create().SetName(name).SetSession(s).SetNeededArrayID(k["SessionArray"]).ExecX(ctx)
+	k["SessionDependency+array"] = c.SessionDependency.Create().SetName(name).SetSession(s).SetNeededArrayID(k["SessionArray"]).SaveX(ctx).ID
 	s.Update().AddAgentIDs(k["Agent"]).ExecX(ctx)
 	k["SessionEvent"] = c.SessionEvent.Create().SetPhase("schedule").SetResult(sessionevent.ResultInfo).SetSession(s).
 		SetSteps([]report.Step{{Name: "one", StartedAt: time.Now(), EndedAt: time.Now()}}).SaveX(ctx).ID
