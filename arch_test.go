@@ -73,6 +73,7 @@ var rules = []rule{
 	{"manager/objectstorage", downhill("manager/objectstorage", "manager/vfolder", "manager/task"), "services import siblings only downhill"},
 	{"manager/overlay", downhill(), "services import siblings only downhill"},
 	{"manager/session", downhill("manager/session", "manager/leader", "manager/policy", "manager/overlay", "manager/vfolder"), "services import siblings only downhill"},
+	{"manager/template", downhill("manager/template", "manager/session"), "services import siblings only downhill"},
 	{"manager/scheduler", downhill("manager/scheduler", "manager/leader", "manager/session", "manager/policy", "manager/stats", "manager/overlay"), "services import siblings only downhill"},
 	{"manager/occupancy", downhill("manager/occupancy", "manager/leader"), "services import siblings only downhill"},
 	{"manager/recovery", downhill("manager/recovery"), "services import siblings only downhill"},

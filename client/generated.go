@@ -386,6 +386,15 @@ type AppInput struct {
 	Environment map[string]string `json:"environment,omitzero"`
 }
 
+// AppRequest is an app of a request.
+type AppRequest struct {
+	Name        string            `json:"name"`
+	Title       *string           `json:"title"`
+	Port        int               `json:"port"`
+	Command     []string          `json:"command"`
+	Environment map[string]string `json:"environment"`
+}
+
 // AppShare is who else can open an app of a session.
 type AppShare struct {
 	ID       string `json:"id"`
@@ -454,6 +463,12 @@ type BindIdleCheckerInput struct {
 	Domain        string `json:"domain,omitempty"`
 	Project       string `json:"project,omitempty"`
 	ResourceGroup string `json:"resourceGroup,omitempty"`
+}
+
+type CancelSessionArrayInput struct {
+	ID string `json:"id"`
+	// Skip the grace period.
+	Force bool `json:"force,omitempty"`
 }
 
 type CancelTaskInput struct {
@@ -718,6 +733,14 @@ type CreateSSHKeyInput struct {
 	Name string `json:"name"`
 }
 
+type CreateSessionArrayInput struct {
+	// The request of every member. It must be of a batch session. Members are named after it, with a hyphen and the index.
+	Session CreateSessionInput `json:"session"`
+	// Indexes from 0 to 999999: a list of numbers and ranges with an optional step, such as 1,3,7 or 1-100 or 1-10:2. With
+	// %8 at the end, at most 8 members run at the same time; the others wait.
+	Indexes string `json:"indexes"`
+}
+
 type CreateSessionGroupInput struct {
 	// 1 to 64 characters; unique among the viewer's groups.
 	Name      string `json:"name"`
@@ -731,12 +754,18 @@ type CreateSessionGroupInput struct {
 type CreateSessionInput struct {
 	// 1 to 64 characters; default: a generated name. Unique among the live sessions of a user.
 	Name string `json:"name,omitempty"`
-	// Full reference, or name:tag if only one registry has it.
-	Image string `json:"image"`
+	// A session to clone: fields that are not given are those of its request. Slots and environment variables that are given
+	// are added to it or replace those of the same name; an amount of 0 removes a slot. The viewer must be able to enter the
+	// session. Not taken over: the name, and a start time that has passed.
+	From string `json:"from,omitempty"`
+	// A template to start from, in the same way. Not together with from.
+	Template string `json:"template,omitempty"`
+	// Full reference, or name:tag if only one registry has it. Required without from and template.
+	Image string `json:"image,omitempty"`
 	// Default: batch if there is a command, otherwise interactive.
 	Type string `json:"type,omitempty"`
-	// Slots of each kernel.
-	Slots Slots `json:"slots"`
+	// Slots of each kernel. Required without from and template.
+	Slots Slots `json:"slots,omitzero"`
 	// 1 to 29 containers that start together or not at all; default 1. They run on one agent if it has room for all of
 	// them, otherwise on several. They reach each other by name: main, sub1, sub2 and so on.
 	Kernels *int `json:"kernels,omitempty"`
@@ -756,7 +785,7 @@ type CreateSessionInput struct {
 	Priority *int `json:"priority,omitempty"`
 	// Only for batch sessions: the session does not start before this time. At most a year from now.
 	StartsAt *time.Time `json:"startsAt,omitempty"`
-	// Sessions that must succeed before this one starts, at most 32. If one fails, this one is cancelled.
+	// Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled.
 	DependsOn []string `json:"dependsOn,omitzero"`
 	// Agents to run on, at most 32. The session must have access to all of them.
 	Agents []string `json:"agents,omitzero"`
@@ -772,10 +801,23 @@ type CreateSessionInput struct {
 	ShmBytes *int64 `json:"shmBytes,omitempty"`
 	// Bytes that each container can write to the disk of its machine, not counting folders; at least 64 MiB. Default: 20 GiB, or less if a policy allows less.
 	DiskBytes *int64 `json:"diskBytes,omitempty"`
+	// At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit.
+	Tags []string `json:"tags,omitzero"`
 	// A second request with the same key returns the session of the first request.
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 	// Apps beside those of the image and the catalogue, at most 32. They replace others of the same name.
 	Apps []AppInput `json:"apps,omitzero"`
+}
+
+type CreateSessionTemplateInput struct {
+	// 1 to 64 characters; unique among the templates of the user or project.
+	Name string `json:"name"`
+	// At most 1000 characters.
+	Description string `json:"description,omitempty"`
+	// Share it with this project. Only admins of the project can do that. Default: it belongs to the viewer.
+	Project string `json:"project,omitempty"`
+	// What sessions are started with. Required: image and slots. Not allowed: idempotencyKey and template.
+	Request CreateSessionInput `json:"request"`
 }
 
 type CreateUploadInput struct {
@@ -864,6 +906,10 @@ type DeleteSessionGroupInput struct {
 	ID string `json:"id"`
 }
 
+type DeleteSessionTemplateInput struct {
+	ID string `json:"id"`
+}
+
 type DeleteVfolderInput struct {
 	ID string `json:"id"`
 }
@@ -872,14 +918,16 @@ type DeleteVfolderInput struct {
 // viewer cannot see it.
 type Dependency struct {
 	ID string `json:"id"`
-	// The name of the needed session when the dependency was created.
+	// The name of the needed session or array when the dependency was created.
 	Name string `json:"name"`
-	// True if the needed session has succeeded.
+	// True if the needed session or array has succeeded.
 	Satisfied bool `json:"satisfied"`
 	// The session that waits.
 	Session *SessionRef `json:"session"`
-	// The session that must succeed; null if it was removed or the viewer cannot see it.
+	// The session that must succeed; null if it is an array, was removed or the viewer cannot see it.
 	Needed *SessionRef `json:"needed"`
+	// The array whose members must all succeed; null if it is a session, was removed or the viewer cannot see it.
+	NeededArray *Ref `json:"neededArray"`
 }
 
 // By the id of the attachment.
@@ -1806,6 +1854,14 @@ type MountInput struct {
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
+// MountRequest is a folder that a request mounts.
+type MountRequest struct {
+	Vfolder  string  `json:"vfolder"`
+	Target   *string `json:"target"`
+	Subpath  *string `json:"subpath"`
+	ReadOnly *bool   `json:"readOnly"`
+}
+
 // to is the full new path, not the target directory.
 type MoveFileItem struct {
 	From string `json:"from"`
@@ -2269,6 +2325,15 @@ type RenameSessionInput struct {
 	Name string `json:"name"`
 }
 
+// RequestedSession is a session with its request, which is nil if the viewer cannot enter it.
+type RequestedSession struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	// The request, as createSession would take it again. Null if the viewer cannot enter the session.
+	Request *SessionRequest `json:"request"`
+}
+
 type ResetTOTPInput struct {
 	User string `json:"user"`
 }
@@ -2286,6 +2351,10 @@ type RestartPluginInput struct {
 	Plugin string `json:"plugin"`
 }
 
+type RestartSessionInput struct {
+	ID string `json:"id"`
+}
+
 // name: another name for the folder, if its old name is in use by now.
 type RestoreVfolderInput struct {
 	ID   string `json:"id"`
@@ -2300,6 +2369,10 @@ type Retention struct {
 	SweptAt *time.Time `json:"sweptAt"`
 	// Number of rows removed so far.
 	Removed int64 `json:"removed"`
+}
+
+type RetrySessionArrayInput struct {
+	ID string `json:"id"`
 }
 
 type RetryTaskInput struct {
@@ -2423,11 +2496,47 @@ type Session struct {
 	CreatedAt     time.Time  `json:"createdAt"`
 	StartedAt     *time.Time `json:"startedAt"`
 	TerminatedAt  *time.Time `json:"terminatedAt"`
+	// Labels of the session, in the order in which they were given.
+	Tags []string `json:"tags"`
+	// The index of the session in its array.
+	ArrayIndex *int `json:"arrayIndex"`
 	// Null if the viewer cannot see it; the same is true of the three fields below.
 	Owner         *UserRef `json:"owner"`
 	Project       *Ref     `json:"project"`
 	ResourceGroup *Ref     `json:"resourceGroup"`
 	Image         ImageRef `json:"image"`
+}
+
+// SessionArray is a number of batch sessions with the same request and an index each.
+type SessionArray struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// The indexes, such as 1-10:2,20.
+	Indexes string `json:"indexes"`
+	// Number of indexes.
+	Size int `json:"size"`
+	// How many members run at the same time at most; null: no limit of their own.
+	MaxRunning *int      `json:"maxRunning"`
+	CreatedAt  time.Time `json:"createdAt"`
+	// Null if the viewer cannot see it; the same is true of the two fields below.
+	Owner   *UserRef `json:"owner"`
+	Project *Ref     `json:"project"`
+	// The members by state: of each index the latest session.
+	Counts SessionArrayCounts `json:"counts"`
+}
+
+// SessionArrayCounts is how many members of an array are in which state.
+type SessionArrayCounts struct {
+	// Waiting for resources, or held back by the limit of the array.
+	Pending   int `json:"pending"`
+	Starting  int `json:"starting"`
+	Running   int `json:"running"`
+	Ending    int `json:"ending"`
+	Succeeded int `json:"succeeded"`
+	// Ended without success, otherwise than by a user.
+	Failed int `json:"failed"`
+	// Ended by a user before they succeeded, or cancelled.
+	Cancelled int `json:"cancelled"`
 }
 
 // SessionContainers is a session with its containers.
@@ -2479,6 +2588,12 @@ type SessionDetail struct {
 	DependsOn []Dependency `json:"dependsOn"`
 	// Sessions that start only after it has succeeded.
 	Dependents []Dependency `json:"dependents"`
+	// The session that this one was started again from, with restartSession or as a retry of an array.
+	RestartOf *SessionRef `json:"restartOf"`
+	// The sessions that were started again from this one, in any order.
+	Restarts []SessionRef `json:"restarts"`
+	// The array of which the session is a member.
+	Array *Ref `json:"array"`
 }
 
 func (v *SessionDetail) UnmarshalJSON(b []byte) error {
@@ -2537,6 +2652,10 @@ type __premarshalSessionDetail struct {
 
 	TerminatedAt *time.Time `json:"terminatedAt"`
 
+	Tags []string `json:"tags"`
+
+	ArrayIndex *int `json:"arrayIndex"`
+
 	Owner *UserRef `json:"owner"`
 
 	Project *Ref `json:"project"`
@@ -2585,6 +2704,12 @@ type __premarshalSessionDetail struct {
 	DependsOn []Dependency `json:"dependsOn"`
 
 	Dependents []Dependency `json:"dependents"`
+
+	RestartOf *SessionRef `json:"restartOf"`
+
+	Restarts []SessionRef `json:"restarts"`
+
+	Array *Ref `json:"array"`
 }
 
 func (v *SessionDetail) MarshalJSON() ([]byte, error) {
@@ -2619,6 +2744,9 @@ func (v *SessionDetail) __premarshalJSON() (*__premarshalSessionDetail, error) {
 	retval.StrictAgents = v.StrictAgents
 	retval.DependsOn = v.DependsOn
 	retval.Dependents = v.Dependents
+	retval.RestartOf = v.RestartOf
+	retval.Restarts = v.Restarts
+	retval.Array = v.Array
 	retval.ID = v.Session.ID
 	retval.Version = v.Session.Version
 	retval.Name = v.Session.Name
@@ -2634,6 +2762,8 @@ func (v *SessionDetail) __premarshalJSON() (*__premarshalSessionDetail, error) {
 	retval.CreatedAt = v.Session.CreatedAt
 	retval.StartedAt = v.Session.StartedAt
 	retval.TerminatedAt = v.Session.TerminatedAt
+	retval.Tags = v.Session.Tags
+	retval.ArrayIndex = v.Session.ArrayIndex
 	retval.Owner = v.Session.Owner
 	retval.Project = v.Session.Project
 	retval.ResourceGroup = v.Session.ResourceGroup
@@ -2706,6 +2836,35 @@ type SessionRef struct {
 	Status string `json:"status"`
 }
 
+// SessionRequest is what a session was asked to be, or what a template asks for.
+type SessionRequest struct {
+	Name            *string           `json:"name"`
+	Image           string            `json:"image"`
+	Type            *string           `json:"type"`
+	Slots           Slots             `json:"slots"`
+	Kernels         *int              `json:"kernels"`
+	Command         []string          `json:"command"`
+	BootstrapScript *string           `json:"bootstrapScript"`
+	Environment     map[string]string `json:"environment"`
+	Apps            []AppRequest      `json:"apps"`
+	Mounts          []MountRequest    `json:"mounts"`
+	AutoMount       *bool             `json:"autoMount"`
+	Project         *string           `json:"project"`
+	ResourceGroup   *string           `json:"resourceGroup"`
+	Priority        *int              `json:"priority"`
+	StartsAt        *time.Time        `json:"startsAt"`
+	// Of the request of a session: what has not succeeded yet.
+	DependsOn    []string `json:"dependsOn"`
+	Agents       []string `json:"agents"`
+	StrictAgents *bool    `json:"strictAgents"`
+	Lifetime     *int     `json:"lifetime"`
+	Preemptible  *bool    `json:"preemptible"`
+	SessionGroup *string  `json:"sessionGroup"`
+	ShmBytes     *int64   `json:"shmBytes"`
+	DiskBytes    *int64   `json:"diskBytes"`
+	Tags         []string `json:"tags"`
+}
+
 // SessionState is the part of a session that changes while it runs.
 type SessionState struct {
 	ID string `json:"id"`
@@ -2745,6 +2904,24 @@ type SessionStatePendingPendingReport struct {
 	Summary string `json:"summary"`
 }
 
+// SessionTemplate is a saved request for sessions.
+type SessionTemplate struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	CreatedAt   time.Time `json:"createdAt"`
+	// Changes with every change of the template.
+	UpdatedAt time.Time `json:"updatedAt"`
+	// The user that it belongs to; null if it belongs to a project or the viewer cannot see the user.
+	Owner *UserRef `json:"owner"`
+	// The project that it is shared with; null if it belongs to a user or the viewer cannot see the project.
+	Project *Ref `json:"project"`
+	// What the viewer can do with it.
+	Permissions []string `json:"permissions"`
+	// The request. The values of environment variables and the script are empty for viewers who cannot use the template.
+	Request SessionRequest `json:"request"`
+}
+
 type SetMembershipInput struct {
 	Project string `json:"project"`
 	User    string `json:"user"`
@@ -2778,6 +2955,12 @@ type SetRetentionInput struct {
 type SetSessionIdleExemptInput struct {
 	ID     string `json:"id"`
 	Exempt bool   `json:"exempt"`
+}
+
+// All tags of the session from now on.
+type SetSessionTagsInput struct {
+	ID   string   `json:"id"`
+	Tags []string `json:"tags"`
 }
 
 // Give exactly one of domain, project and user. Without a group, the weight applies in every group.
@@ -3246,6 +3429,18 @@ type UpdateRoleInput struct {
 	Allows      []RolePermissionInput `json:"allows,omitzero"`
 }
 
+type UpdateSessionTemplateInput struct {
+	ID          string  `json:"id"`
+	Name        *string `json:"name,omitempty"`
+	Description *string `json:"description,omitempty"`
+	// Replaces the whole request.
+	Request *CreateSessionInput `json:"request,omitempty"`
+	// Share the template with this project, to which it belongs from then on.
+	Project string `json:"project,omitempty"`
+	// If given, the change is refused if the template has changed since this time of updatedAt.
+	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
+}
+
 // Changes only the given fields. Users can change their own fullName and allowedAddresses, nothing else. clearContainer
 // removes the three container IDs. When a user stops being active, their access tokens, keypairs and SSH keys are
 // revoked; with keepCredentials they are only suspended until the user is active again.
@@ -3631,6 +3826,11 @@ type __bindIdleCheckerInput struct {
 	Input BindIdleCheckerInput `json:"input"`
 }
 
+// __cancelSessionArrayInput is used internally by genqlient
+type __cancelSessionArrayInput struct {
+	Input CancelSessionArrayInput `json:"input"`
+}
+
 // __cancelTaskInput is used internally by genqlient
 type __cancelTaskInput struct {
 	Input CancelTaskInput `json:"input"`
@@ -3736,6 +3936,11 @@ type __createSSHKeyInput struct {
 	Input CreateSSHKeyInput `json:"input"`
 }
 
+// __createSessionArrayInput is used internally by genqlient
+type __createSessionArrayInput struct {
+	Input CreateSessionArrayInput `json:"input"`
+}
+
 // __createSessionGroupInput is used internally by genqlient
 type __createSessionGroupInput struct {
 	Input CreateSessionGroupInput `json:"input"`
@@ -3744,6 +3949,11 @@ type __createSessionGroupInput struct {
 // __createSessionInput is used internally by genqlient
 type __createSessionInput struct {
 	Input CreateSessionInput `json:"input"`
+}
+
+// __createSessionTemplateInput is used internally by genqlient
+type __createSessionTemplateInput struct {
+	Input CreateSessionTemplateInput `json:"input"`
 }
 
 // __createUploadInput is used internally by genqlient
@@ -3824,6 +4034,11 @@ type __deleteSSHKeyInput struct {
 // __deleteSessionGroupInput is used internally by genqlient
 type __deleteSessionGroupInput struct {
 	Input DeleteSessionGroupInput `json:"input"`
+}
+
+// __deleteSessionTemplateInput is used internally by genqlient
+type __deleteSessionTemplateInput struct {
+	Input DeleteSessionTemplateInput `json:"input"`
 }
 
 // __deleteVfolderInput is used internally by genqlient
@@ -4137,6 +4352,13 @@ type __querySearchFilesInput struct {
 	After string `json:"after,omitempty"`
 }
 
+// __querySessionArraysInput is used internally by genqlient
+type __querySessionArraysInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
+}
+
 // __querySessionContainersInput is used internally by genqlient
 type __querySessionContainersInput struct {
 	First *int   `json:"first,omitempty"`
@@ -4161,6 +4383,18 @@ type __querySessionGroupsInput struct {
 // __querySessionInput is used internally by genqlient
 type __querySessionInput struct {
 	ID string `json:"id"`
+}
+
+// __querySessionRequestInput is used internally by genqlient
+type __querySessionRequestInput struct {
+	ID string `json:"id"`
+}
+
+// __querySessionTemplatesInput is used internally by genqlient
+type __querySessionTemplatesInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
 }
 
 // __querySessionsInput is used internally by genqlient
@@ -4302,9 +4536,19 @@ type __restartPluginInput struct {
 	Input RestartPluginInput `json:"input"`
 }
 
+// __restartSessionInput is used internally by genqlient
+type __restartSessionInput struct {
+	Input RestartSessionInput `json:"input"`
+}
+
 // __restoreVfolderInput is used internally by genqlient
 type __restoreVfolderInput struct {
 	Input RestoreVfolderInput `json:"input"`
+}
+
+// __retrySessionArrayInput is used internally by genqlient
+type __retrySessionArrayInput struct {
+	Input RetrySessionArrayInput `json:"input"`
 }
 
 // __retryTaskInput is used internally by genqlient
@@ -4375,6 +4619,11 @@ type __setRetentionInput struct {
 // __setSessionIdleExemptInput is used internally by genqlient
 type __setSessionIdleExemptInput struct {
 	Input SetSessionIdleExemptInput `json:"input"`
+}
+
+// __setSessionTagsInput is used internally by genqlient
+type __setSessionTagsInput struct {
+	Input SetSessionTagsInput `json:"input"`
 }
 
 // __setShareWeightInput is used internally by genqlient
@@ -4502,6 +4751,11 @@ type __updateRoleInput struct {
 	Input UpdateRoleInput `json:"input"`
 }
 
+// __updateSessionTemplateInput is used internally by genqlient
+type __updateSessionTemplateInput struct {
+	Input UpdateSessionTemplateInput `json:"input"`
+}
+
 // __updateUserInput is used internally by genqlient
 type __updateUserInput struct {
 	Input UpdateUserInput `json:"input"`
@@ -4570,6 +4824,19 @@ type bindIdleCheckerPayload struct {
 // bindIdleCheckerResponse is returned by bindIdleChecker on success.
 type bindIdleCheckerResponse struct {
 	Payload bindIdleCheckerPayload `json:"payload"`
+}
+
+// cancelSessionArrayPayload includes the requested fields of the GraphQL type SessionArrayPayload.
+type cancelSessionArrayPayload struct {
+	Array SessionArray `json:"array"`
+	// Number of sessions that were created or ended.
+	Sessions int `json:"sessions"`
+}
+
+// cancelSessionArrayResponse is returned by cancelSessionArray on success.
+type cancelSessionArrayResponse struct {
+	// Ends all members that have not ended.
+	Payload cancelSessionArrayPayload `json:"payload"`
 }
 
 // cancelTaskPayload includes the requested fields of the GraphQL type TaskPayload.
@@ -4766,6 +5033,19 @@ type createSSHKeyResponse struct {
 	Payload NewSSHKey `json:"payload"`
 }
 
+// createSessionArrayPayload includes the requested fields of the GraphQL type SessionArrayPayload.
+type createSessionArrayPayload struct {
+	Array SessionArray `json:"array"`
+	// Number of sessions that were created or ended.
+	Sessions int `json:"sessions"`
+}
+
+// createSessionArrayResponse is returned by createSessionArray on success.
+type createSessionArrayResponse struct {
+	// Creates all members of an array, or none. They count for the limits of policies like as many requests.
+	Payload createSessionArrayPayload `json:"payload"`
+}
+
 // createSessionGroupPayload includes the requested fields of the GraphQL type SessionGroupPayload.
 type createSessionGroupPayload struct {
 	SessionGroup SessionGroup `json:"sessionGroup"`
@@ -4784,6 +5064,16 @@ type createSessionPayload struct {
 // createSessionResponse is returned by createSession on success.
 type createSessionResponse struct {
 	Payload createSessionPayload `json:"payload"`
+}
+
+// createSessionTemplatePayload includes the requested fields of the GraphQL type SessionTemplatePayload.
+type createSessionTemplatePayload struct {
+	Template SessionTemplate `json:"template"`
+}
+
+// createSessionTemplateResponse is returned by createSessionTemplate on success.
+type createSessionTemplateResponse struct {
+	Payload createSessionTemplatePayload `json:"payload"`
 }
 
 // createUploadCreateUploadCreateUploadPayload includes the requested fields of the GraphQL type CreateUploadPayload.
@@ -4958,6 +5248,16 @@ type deleteSessionGroupPayloadDeleteSessionGroupPayload struct {
 type deleteSessionGroupResponse struct {
 	// The group's sessions continue, and those that wait are placed independently.
 	Payload deleteSessionGroupPayloadDeleteSessionGroupPayload `json:"payload"`
+}
+
+// deleteSessionTemplatePayloadDeleteSessionTemplatePayload includes the requested fields of the GraphQL type DeleteSessionTemplatePayload.
+type deleteSessionTemplatePayloadDeleteSessionTemplatePayload struct {
+	ID string `json:"id"`
+}
+
+// deleteSessionTemplateResponse is returned by deleteSessionTemplate on success.
+type deleteSessionTemplateResponse struct {
+	Payload deleteSessionTemplatePayloadDeleteSessionTemplatePayload `json:"payload"`
 }
 
 // deleteVfolderResponse is returned by deleteVfolder on success.
@@ -5858,6 +6158,37 @@ type queryServerServer struct {
 	Version string `json:"version"`
 }
 
+// querySessionArraysResponse is returned by querySessionArrays on success.
+type querySessionArraysResponse struct {
+	SessionArrays querySessionArraysSessionArraysSessionArrayConnection `json:"sessionArrays"`
+}
+
+// querySessionArraysSessionArraysSessionArrayConnection includes the requested fields of the GraphQL type SessionArrayConnection.
+type querySessionArraysSessionArraysSessionArrayConnection struct {
+	Edges    []*querySessionArraysSessionArraysSessionArrayConnectionEdgesSessionArrayEdge `json:"edges"`
+	PageInfo pageInfo                                                                      `json:"pageInfo"`
+}
+
+// GetEdges returns querySessionArraysSessionArraysSessionArrayConnection.Edges, and is useful for accessing the field via an interface.
+func (v *querySessionArraysSessionArraysSessionArrayConnection) GetEdges() []*querySessionArraysSessionArraysSessionArrayConnectionEdgesSessionArrayEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns querySessionArraysSessionArraysSessionArrayConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *querySessionArraysSessionArraysSessionArrayConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// querySessionArraysSessionArraysSessionArrayConnectionEdgesSessionArrayEdge includes the requested fields of the GraphQL type SessionArrayEdge.
+type querySessionArraysSessionArraysSessionArrayConnectionEdgesSessionArrayEdge struct {
+	Node *SessionArray `json:"node"`
+}
+
+// GetNode returns querySessionArraysSessionArraysSessionArrayConnectionEdgesSessionArrayEdge.Node, and is useful for accessing the field via an interface.
+func (v *querySessionArraysSessionArraysSessionArrayConnectionEdgesSessionArrayEdge) GetNode() *SessionArray {
+	return v.Node
+}
+
 // querySessionContainersResponse is returned by querySessionContainers on success.
 type querySessionContainersResponse struct {
 	Sessions querySessionContainersSessionsSessionConnection `json:"sessions"`
@@ -5923,9 +6254,45 @@ func (v *querySessionGroupsSessionGroupsSessionGroupConnectionEdgesSessionGroupE
 	return v.Node
 }
 
+// querySessionRequestResponse is returned by querySessionRequest on success.
+type querySessionRequestResponse struct {
+	Node *RequestedSession `json:"node"`
+}
+
 // querySessionResponse is returned by querySession on success.
 type querySessionResponse struct {
 	Node *SessionDetail `json:"node"`
+}
+
+// querySessionTemplatesResponse is returned by querySessionTemplates on success.
+type querySessionTemplatesResponse struct {
+	SessionTemplates querySessionTemplatesSessionTemplatesSessionTemplateConnection `json:"sessionTemplates"`
+}
+
+// querySessionTemplatesSessionTemplatesSessionTemplateConnection includes the requested fields of the GraphQL type SessionTemplateConnection.
+type querySessionTemplatesSessionTemplatesSessionTemplateConnection struct {
+	Edges    []*querySessionTemplatesSessionTemplatesSessionTemplateConnectionEdgesSessionTemplateEdge `json:"edges"`
+	PageInfo pageInfo                                                                                  `json:"pageInfo"`
+}
+
+// GetEdges returns querySessionTemplatesSessionTemplatesSessionTemplateConnection.Edges, and is useful for accessing the field via an interface.
+func (v *querySessionTemplatesSessionTemplatesSessionTemplateConnection) GetEdges() []*querySessionTemplatesSessionTemplatesSessionTemplateConnectionEdgesSessionTemplateEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns querySessionTemplatesSessionTemplatesSessionTemplateConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *querySessionTemplatesSessionTemplatesSessionTemplateConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// querySessionTemplatesSessionTemplatesSessionTemplateConnectionEdgesSessionTemplateEdge includes the requested fields of the GraphQL type SessionTemplateEdge.
+type querySessionTemplatesSessionTemplatesSessionTemplateConnectionEdgesSessionTemplateEdge struct {
+	Node *SessionTemplate `json:"node"`
+}
+
+// GetNode returns querySessionTemplatesSessionTemplatesSessionTemplateConnectionEdgesSessionTemplateEdge.Node, and is useful for accessing the field via an interface.
+func (v *querySessionTemplatesSessionTemplatesSessionTemplateConnectionEdgesSessionTemplateEdge) GetNode() *SessionTemplate {
+	return v.Node
 }
 
 // querySessionsResponse is returned by querySessions on success.
@@ -6269,6 +6636,18 @@ type restartPluginResponse struct {
 	Payload restartPluginPayloadAgentPayload `json:"payload"`
 }
 
+// restartSessionPayload includes the requested fields of the GraphQL type SessionPayload.
+type restartSessionPayload struct {
+	Session Session `json:"session"`
+}
+
+// restartSessionResponse is returned by restartSession on success.
+type restartSessionResponse struct {
+	// Starts a session of the viewer again: a new session with the same request, name and place in its array. A session that
+	// has not ended is ended first; the new one waits for that.
+	Payload restartSessionPayload `json:"payload"`
+}
+
 // restoreVfolderPayload includes the requested fields of the GraphQL type VfolderPayload.
 type restoreVfolderPayload struct {
 	Vfolder Folder `json:"vfolder"`
@@ -6277,6 +6656,19 @@ type restoreVfolderPayload struct {
 // restoreVfolderResponse is returned by restoreVfolder on success.
 type restoreVfolderResponse struct {
 	Payload restoreVfolderPayload `json:"payload"`
+}
+
+// retrySessionArrayPayload includes the requested fields of the GraphQL type SessionArrayPayload.
+type retrySessionArrayPayload struct {
+	Array SessionArray `json:"array"`
+	// Number of sessions that were created or ended.
+	Sessions int `json:"sessions"`
+}
+
+// retrySessionArrayResponse is returned by retrySessionArray on success.
+type retrySessionArrayResponse struct {
+	// Starts the members again that ended without success. Only the owner can do that.
+	Payload retrySessionArrayPayload `json:"payload"`
 }
 
 // retryTaskPayload includes the requested fields of the GraphQL type TaskPayload.
@@ -6540,6 +6932,16 @@ type setSessionIdleExemptResponse struct {
 	Payload setSessionIdleExemptPayloadSessionPayload `json:"payload"`
 }
 
+// setSessionTagsPayloadSessionPayload includes the requested fields of the GraphQL type SessionPayload.
+type setSessionTagsPayloadSessionPayload struct {
+	Session Session `json:"session"`
+}
+
+// setSessionTagsResponse is returned by setSessionTags on success.
+type setSessionTagsResponse struct {
+	Payload setSessionTagsPayloadSessionPayload `json:"payload"`
+}
+
 // setShareWeightPayload includes the requested fields of the GraphQL type ShareWeightPayload.
 type setShareWeightPayload struct {
 	ShareWeight ShareWeight `json:"shareWeight"`
@@ -6799,6 +7201,16 @@ type updateRolePayload struct {
 type updateRoleResponse struct {
 	// Changes a role. The change applies at once to everyone who has it.
 	Payload updateRolePayload `json:"payload"`
+}
+
+// updateSessionTemplatePayload includes the requested fields of the GraphQL type SessionTemplatePayload.
+type updateSessionTemplatePayload struct {
+	Template SessionTemplate `json:"template"`
+}
+
+// updateSessionTemplateResponse is returned by updateSessionTemplate on success.
+type updateSessionTemplateResponse struct {
+	Payload updateSessionTemplatePayload `json:"payload"`
 }
 
 // updateUserPayload includes the requested fields of the GraphQL type UserPayload.
@@ -7156,6 +7568,71 @@ func bindIdleChecker(
 	}
 
 	data_ = &bindIdleCheckerResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by cancelSessionArray.
+const cancelSessionArray_Operation = `
+mutation CancelSessionArray ($input: CancelSessionArrayInput!) {
+	payload: cancelSessionArray(input: $input) {
+		array {
+			... SessionArray
+		}
+		sessions
+	}
+}
+fragment SessionArray on SessionArray {
+	id
+	name
+	indexes
+	size
+	maxRunning
+	createdAt
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	counts {
+		... SessionArrayCounts
+	}
+}
+fragment SessionArrayCounts on SessionArrayCounts {
+	pending
+	starting
+	running
+	ending
+	succeeded
+	failed
+	cancelled
+}
+`
+
+func cancelSessionArray(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CancelSessionArrayInput,
+) (data_ *cancelSessionArrayResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CancelSessionArray",
+		Query:  cancelSessionArray_Operation,
+		Variables: &__cancelSessionArrayInput{
+			Input: input,
+		},
+	}
+
+	data_ = &cancelSessionArrayResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -8478,6 +8955,8 @@ fragment Session on Session {
 	createdAt
 	startedAt
 	terminatedAt
+	tags
+	arrayIndex
 	owner {
 		id
 		email
@@ -8515,6 +8994,71 @@ func createSession(
 	}
 
 	data_ = &createSessionResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by createSessionArray.
+const createSessionArray_Operation = `
+mutation CreateSessionArray ($input: CreateSessionArrayInput!) {
+	payload: createSessionArray(input: $input) {
+		array {
+			... SessionArray
+		}
+		sessions
+	}
+}
+fragment SessionArray on SessionArray {
+	id
+	name
+	indexes
+	size
+	maxRunning
+	createdAt
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	counts {
+		... SessionArrayCounts
+	}
+}
+fragment SessionArrayCounts on SessionArrayCounts {
+	pending
+	starting
+	running
+	ending
+	succeeded
+	failed
+	cancelled
+}
+`
+
+func createSessionArray(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateSessionArrayInput,
+) (data_ *createSessionArrayResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateSessionArray",
+		Query:  createSessionArray_Operation,
+		Variables: &__createSessionArrayInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createSessionArrayResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -8569,6 +9113,104 @@ func createSessionGroup(
 	}
 
 	data_ = &createSessionGroupResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by createSessionTemplate.
+const createSessionTemplate_Operation = `
+mutation CreateSessionTemplate ($input: CreateSessionTemplateInput!) {
+	payload: createSessionTemplate(input: $input) {
+		template {
+			... SessionTemplate
+		}
+	}
+}
+fragment SessionTemplate on SessionTemplate {
+	id
+	name
+	description
+	createdAt
+	updatedAt
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	permissions
+	request {
+		... SessionRequest
+	}
+}
+fragment SessionRequest on SessionRequest {
+	name
+	image
+	type
+	slots
+	kernels
+	command
+	bootstrapScript
+	environment
+	apps {
+		... AppRequest
+	}
+	mounts {
+		... MountRequest
+	}
+	autoMount
+	project
+	resourceGroup
+	priority
+	startsAt
+	dependsOn
+	agents
+	strictAgents
+	lifetime
+	preemptible
+	sessionGroup
+	shmBytes
+	diskBytes
+	tags
+}
+fragment AppRequest on AppRequest {
+	name
+	title
+	port
+	command
+	environment
+}
+fragment MountRequest on MountRequest {
+	vfolder
+	target
+	subpath
+	readOnly
+}
+`
+
+func createSessionTemplate(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateSessionTemplateInput,
+) (data_ *createSessionTemplateResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateSessionTemplate",
+		Query:  createSessionTemplate_Operation,
+		Variables: &__createSessionTemplateInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createSessionTemplateResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -9229,6 +9871,40 @@ func deleteSessionGroup(
 	}
 
 	data_ = &deleteSessionGroupResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteSessionTemplate.
+const deleteSessionTemplate_Operation = `
+mutation DeleteSessionTemplate ($input: DeleteSessionTemplateInput!) {
+	payload: deleteSessionTemplate(input: $input) {
+		id
+	}
+}
+`
+
+func deleteSessionTemplate(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteSessionTemplateInput,
+) (data_ *deleteSessionTemplateResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteSessionTemplate",
+		Query:  deleteSessionTemplate_Operation,
+		Variables: &__deleteSessionTemplateInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteSessionTemplateResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -12938,6 +13614,16 @@ fragment SessionDetail on Session {
 	dependents {
 		... Dependency
 	}
+	restartOf {
+		... SessionRef
+	}
+	restarts {
+		... SessionRef
+	}
+	array {
+		id
+		name
+	}
 }
 fragment Session on Session {
 	id
@@ -12955,6 +13641,8 @@ fragment Session on Session {
 	createdAt
 	startedAt
 	terminatedAt
+	tags
+	arrayIndex
 	owner {
 		id
 		email
@@ -13078,6 +13766,15 @@ fragment Dependency on SessionDependency {
 	needed {
 		... SessionRef
 	}
+	neededArray {
+		id
+		name
+	}
+}
+fragment SessionRef on Session {
+	id
+	name
+	status
 }
 fragment ImageRef on Image {
 	id
@@ -13128,11 +13825,6 @@ fragment QueueOrder on PendingOrder {
 		... Standing
 	}
 }
-fragment SessionRef on Session {
-	id
-	name
-	status
-}
 fragment Standing on PendingStanding {
 	scope
 	usage
@@ -13155,6 +13847,83 @@ func querySession(
 	}
 
 	data_ = &querySessionResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by querySessionArrays.
+const querySessionArrays_Operation = `
+query SessionArrays ($first: Int, $after: Cursor, $where: SessionArrayWhereInput) {
+	sessionArrays(first: $first, after: $after, where: $where, orderBy: [{field:CREATED_AT,direction:DESC}]) {
+		edges {
+			node {
+				... SessionArray
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment SessionArray on SessionArray {
+	id
+	name
+	indexes
+	size
+	maxRunning
+	createdAt
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	counts {
+		... SessionArrayCounts
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment SessionArrayCounts on SessionArrayCounts {
+	pending
+	starting
+	running
+	ending
+	succeeded
+	failed
+	cancelled
+}
+`
+
+func querySessionArrays(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *querySessionArraysResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SessionArrays",
+		Query:  querySessionArrays_Operation,
+		Variables: &__querySessionArraysInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &querySessionArraysResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -13282,6 +14051,8 @@ fragment Session on Session {
 	createdAt
 	startedAt
 	terminatedAt
+	tags
+	arrayIndex
 	owner {
 		id
 		email
@@ -13405,6 +14176,202 @@ func querySessionGroups(
 	return data_, err_
 }
 
+// The query executed by querySessionRequest.
+const querySessionRequest_Operation = `
+query SessionRequest ($id: ID!) {
+	node(id: $id) {
+		... RequestedSession
+	}
+}
+fragment RequestedSession on Session {
+	id
+	name
+	status
+	request {
+		... SessionRequest
+	}
+}
+fragment SessionRequest on SessionRequest {
+	name
+	image
+	type
+	slots
+	kernels
+	command
+	bootstrapScript
+	environment
+	apps {
+		... AppRequest
+	}
+	mounts {
+		... MountRequest
+	}
+	autoMount
+	project
+	resourceGroup
+	priority
+	startsAt
+	dependsOn
+	agents
+	strictAgents
+	lifetime
+	preemptible
+	sessionGroup
+	shmBytes
+	diskBytes
+	tags
+}
+fragment AppRequest on AppRequest {
+	name
+	title
+	port
+	command
+	environment
+}
+fragment MountRequest on MountRequest {
+	vfolder
+	target
+	subpath
+	readOnly
+}
+`
+
+func querySessionRequest(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *querySessionRequestResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SessionRequest",
+		Query:  querySessionRequest_Operation,
+		Variables: &__querySessionRequestInput{
+			ID: id,
+		},
+	}
+
+	data_ = &querySessionRequestResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by querySessionTemplates.
+const querySessionTemplates_Operation = `
+query SessionTemplates ($first: Int, $after: Cursor, $where: SessionTemplateWhereInput) {
+	sessionTemplates(first: $first, after: $after, where: $where, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... SessionTemplate
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment SessionTemplate on SessionTemplate {
+	id
+	name
+	description
+	createdAt
+	updatedAt
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	permissions
+	request {
+		... SessionRequest
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment SessionRequest on SessionRequest {
+	name
+	image
+	type
+	slots
+	kernels
+	command
+	bootstrapScript
+	environment
+	apps {
+		... AppRequest
+	}
+	mounts {
+		... MountRequest
+	}
+	autoMount
+	project
+	resourceGroup
+	priority
+	startsAt
+	dependsOn
+	agents
+	strictAgents
+	lifetime
+	preemptible
+	sessionGroup
+	shmBytes
+	diskBytes
+	tags
+}
+fragment AppRequest on AppRequest {
+	name
+	title
+	port
+	command
+	environment
+}
+fragment MountRequest on MountRequest {
+	vfolder
+	target
+	subpath
+	readOnly
+}
+`
+
+func querySessionTemplates(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *querySessionTemplatesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SessionTemplates",
+		Query:  querySessionTemplates_Operation,
+		Variables: &__querySessionTemplatesInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &querySessionTemplatesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by querySessions.
 const querySessions_Operation = `
 query Sessions ($first: Int, $after: Cursor, $where: SessionWhereInput) {
@@ -13435,6 +14402,8 @@ fragment Session on Session {
 	createdAt
 	startedAt
 	terminatedAt
+	tags
+	arrayIndex
 	owner {
 		id
 		email
@@ -15075,6 +16044,8 @@ fragment Session on Session {
 	createdAt
 	startedAt
 	terminatedAt
+	tags
+	arrayIndex
 	owner {
 		id
 		email
@@ -15415,6 +16386,81 @@ func restartPlugin(
 	return data_, err_
 }
 
+// The mutation executed by restartSession.
+const restartSession_Operation = `
+mutation RestartSession ($input: RestartSessionInput!) {
+	payload: restartSession(input: $input) {
+		session {
+			... Session
+		}
+	}
+}
+fragment Session on Session {
+	id
+	version
+	name
+	type
+	status
+	result
+	exitCode
+	priority
+	slots
+	command
+	terminationReason
+	statusMessage
+	createdAt
+	startedAt
+	terminatedAt
+	tags
+	arrayIndex
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	resourceGroup {
+		id
+		name
+	}
+	image {
+		... ImageRef
+	}
+}
+fragment ImageRef on Image {
+	id
+	reference
+	name
+}
+`
+
+func restartSession(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RestartSessionInput,
+) (data_ *restartSessionResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RestartSession",
+		Query:  restartSession_Operation,
+		Variables: &__restartSessionInput{
+			Input: input,
+		},
+	}
+
+	data_ = &restartSessionResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by restoreVfolder.
 const restoreVfolder_Operation = `
 mutation RestoreVfolder ($input: RestoreVfolderInput!) {
@@ -15474,6 +16520,71 @@ func restoreVfolder(
 	}
 
 	data_ = &restoreVfolderResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by retrySessionArray.
+const retrySessionArray_Operation = `
+mutation RetrySessionArray ($input: RetrySessionArrayInput!) {
+	payload: retrySessionArray(input: $input) {
+		array {
+			... SessionArray
+		}
+		sessions
+	}
+}
+fragment SessionArray on SessionArray {
+	id
+	name
+	indexes
+	size
+	maxRunning
+	createdAt
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	counts {
+		... SessionArrayCounts
+	}
+}
+fragment SessionArrayCounts on SessionArrayCounts {
+	pending
+	starting
+	running
+	ending
+	succeeded
+	failed
+	cancelled
+}
+`
+
+func retrySessionArray(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RetrySessionArrayInput,
+) (data_ *retrySessionArrayResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RetrySessionArray",
+		Query:  retrySessionArray_Operation,
+		Variables: &__retrySessionArrayInput{
+			Input: input,
+		},
+	}
+
+	data_ = &retrySessionArrayResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -16231,6 +17342,81 @@ func setSessionIdleExempt(
 	return data_, err_
 }
 
+// The mutation executed by setSessionTags.
+const setSessionTags_Operation = `
+mutation SetSessionTags ($input: SetSessionTagsInput!) {
+	payload: setSessionTags(input: $input) {
+		session {
+			... Session
+		}
+	}
+}
+fragment Session on Session {
+	id
+	version
+	name
+	type
+	status
+	result
+	exitCode
+	priority
+	slots
+	command
+	terminationReason
+	statusMessage
+	createdAt
+	startedAt
+	terminatedAt
+	tags
+	arrayIndex
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	resourceGroup {
+		id
+		name
+	}
+	image {
+		... ImageRef
+	}
+}
+fragment ImageRef on Image {
+	id
+	reference
+	name
+}
+`
+
+func setSessionTags(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SetSessionTagsInput,
+) (data_ *setSessionTagsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetSessionTags",
+		Query:  setSessionTags_Operation,
+		Variables: &__setSessionTagsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &setSessionTagsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by setShareWeight.
 const setShareWeight_Operation = `
 mutation SetShareWeight ($input: SetShareWeightInput!) {
@@ -16573,6 +17759,8 @@ fragment Session on Session {
 	createdAt
 	startedAt
 	terminatedAt
+	tags
+	arrayIndex
 	owner {
 		id
 		email
@@ -17359,6 +18547,8 @@ fragment Session on Session {
 	createdAt
 	startedAt
 	terminatedAt
+	tags
+	arrayIndex
 	owner {
 		id
 		email
@@ -17891,6 +19081,104 @@ func updateRole(
 	}
 
 	data_ = &updateRoleResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by updateSessionTemplate.
+const updateSessionTemplate_Operation = `
+mutation UpdateSessionTemplate ($input: UpdateSessionTemplateInput!) {
+	payload: updateSessionTemplate(input: $input) {
+		template {
+			... SessionTemplate
+		}
+	}
+}
+fragment SessionTemplate on SessionTemplate {
+	id
+	name
+	description
+	createdAt
+	updatedAt
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	permissions
+	request {
+		... SessionRequest
+	}
+}
+fragment SessionRequest on SessionRequest {
+	name
+	image
+	type
+	slots
+	kernels
+	command
+	bootstrapScript
+	environment
+	apps {
+		... AppRequest
+	}
+	mounts {
+		... MountRequest
+	}
+	autoMount
+	project
+	resourceGroup
+	priority
+	startsAt
+	dependsOn
+	agents
+	strictAgents
+	lifetime
+	preemptible
+	sessionGroup
+	shmBytes
+	diskBytes
+	tags
+}
+fragment AppRequest on AppRequest {
+	name
+	title
+	port
+	command
+	environment
+}
+fragment MountRequest on MountRequest {
+	vfolder
+	target
+	subpath
+	readOnly
+}
+`
+
+func updateSessionTemplate(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateSessionTemplateInput,
+) (data_ *updateSessionTemplateResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateSessionTemplate",
+		Query:  updateSessionTemplate_Operation,
+		Variables: &__updateSessionTemplateInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateSessionTemplateResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -38,7 +38,10 @@ type SessionFilter struct {
 	Owner    string // id
 	Project  string // id
 	Statuses []string
-	Live     bool // not ended
+	Live     bool // not ended; with a name, also not replaced by a restart
+	Tag      string
+	Array    string // id of the array whose members are selected
+	Alone    bool   // only sessions that are not members of an array
 	Limit    int
 }
 
@@ -53,6 +56,14 @@ func (f SessionFilter) where() Where {
 	}
 	if f.Live {
 		where["statusNotIn"] = ended
+		if f.Name != "" {
+			where["replaced"] = false
+		}
+	}
+	put(where, "tag", f.Tag)
+	put(where, "arrayID", f.Array)
+	if f.Alone {
+		where["arrayIDIsNil"] = true
 	}
 	return where
 }
@@ -118,6 +129,18 @@ func (c *Client) TerminateSession(ctx context.Context, id string, force bool) (*
 // RenameSession renames a session.
 func (c *Client) RenameSession(ctx context.Context, id, name string) (*Session, error) {
 	out, err := renameSession(ctx, c, RenameSessionInput{ID: id, Name: name})
+	return &out.Payload.Session, err
+}
+
+// SetSessionTags replaces the tags of a session.
+func (c *Client) SetSessionTags(ctx context.Context, id string, tags []string) (*Session, error) {
+	out, err := setSessionTags(ctx, c, SetSessionTagsInput{ID: id, Tags: tags})
+	return &out.Payload.Session, err
+}
+
+// RestartSession starts a session again: a new session with the same request and name.
+func (c *Client) RestartSession(ctx context.Context, id string) (*Session, error) {
+	out, err := restartSession(ctx, c, RestartSessionInput{ID: id})
 	return &out.Payload.Session, err
 }
 

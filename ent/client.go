@@ -53,11 +53,13 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -154,6 +156,8 @@ type Client struct {
 	SSHKey *SSHKeyClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
+	// SessionArray is the client for interacting with the SessionArray builders.
+	SessionArray *SessionArrayClient
 	// SessionDependency is the client for interacting with the SessionDependency builders.
 	SessionDependency *SessionDependencyClient
 	// SessionEvent is the client for interacting with the SessionEvent builders.
@@ -164,6 +168,8 @@ type Client struct {
 	SessionMount *SessionMountClient
 	// SessionNetwork is the client for interacting with the SessionNetwork builders.
 	SessionNetwork *SessionNetworkClient
+	// SessionTemplate is the client for interacting with the SessionTemplate builders.
+	SessionTemplate *SessionTemplateClient
 	// ShareWeight is the client for interacting with the ShareWeight builders.
 	ShareWeight *ShareWeightClient
 	// SlotType is the client for interacting with the SlotType builders.
@@ -233,11 +239,13 @@ func (c *Client) init() {
 	c.RoleGrant = NewRoleGrantClient(c.config)
 	c.SSHKey = NewSSHKeyClient(c.config)
 	c.Session = NewSessionClient(c.config)
+	c.SessionArray = NewSessionArrayClient(c.config)
 	c.SessionDependency = NewSessionDependencyClient(c.config)
 	c.SessionEvent = NewSessionEventClient(c.config)
 	c.SessionGroup = NewSessionGroupClient(c.config)
 	c.SessionMount = NewSessionMountClient(c.config)
 	c.SessionNetwork = NewSessionNetworkClient(c.config)
+	c.SessionTemplate = NewSessionTemplateClient(c.config)
 	c.ShareWeight = NewShareWeightClient(c.config)
 	c.SlotType = NewSlotTypeClient(c.config)
 	c.StorageProxy = NewStorageProxyClient(c.config)
@@ -378,11 +386,13 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		RoleGrant:         NewRoleGrantClient(cfg),
 		SSHKey:            NewSSHKeyClient(cfg),
 		Session:           NewSessionClient(cfg),
+		SessionArray:      NewSessionArrayClient(cfg),
 		SessionDependency: NewSessionDependencyClient(cfg),
 		SessionEvent:      NewSessionEventClient(cfg),
 		SessionGroup:      NewSessionGroupClient(cfg),
 		SessionMount:      NewSessionMountClient(cfg),
 		SessionNetwork:    NewSessionNetworkClient(cfg),
+		SessionTemplate:   NewSessionTemplateClient(cfg),
 		ShareWeight:       NewShareWeightClient(cfg),
 		SlotType:          NewSlotTypeClient(cfg),
 		StorageProxy:      NewStorageProxyClient(cfg),
@@ -450,11 +460,13 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		RoleGrant:         NewRoleGrantClient(cfg),
 		SSHKey:            NewSSHKeyClient(cfg),
 		Session:           NewSessionClient(cfg),
+		SessionArray:      NewSessionArrayClient(cfg),
 		SessionDependency: NewSessionDependencyClient(cfg),
 		SessionEvent:      NewSessionEventClient(cfg),
 		SessionGroup:      NewSessionGroupClient(cfg),
 		SessionMount:      NewSessionMountClient(cfg),
 		SessionNetwork:    NewSessionNetworkClient(cfg),
+		SessionTemplate:   NewSessionTemplateClient(cfg),
 		ShareWeight:       NewShareWeightClient(cfg),
 		SlotType:          NewSlotTypeClient(cfg),
 		StorageProxy:      NewStorageProxyClient(cfg),
@@ -501,9 +513,10 @@ func (c *Client) Use(hooks ...Hook) {
 		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
 		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
 		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
-		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
+		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -520,9 +533,10 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
 		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
 		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
-		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
+		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -607,6 +621,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SSHKey.mutate(ctx, m)
 	case *SessionMutation:
 		return c.Session.mutate(ctx, m)
+	case *SessionArrayMutation:
+		return c.SessionArray.mutate(ctx, m)
 	case *SessionDependencyMutation:
 		return c.SessionDependency.mutate(ctx, m)
 	case *SessionEventMutation:
@@ -617,6 +633,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SessionMount.mutate(ctx, m)
 	case *SessionNetworkMutation:
 		return c.SessionNetwork.mutate(ctx, m)
+	case *SessionTemplateMutation:
+		return c.SessionTemplate.mutate(ctx, m)
 	case *ShareWeightMutation:
 		return c.ShareWeight.mutate(ctx, m)
 	case *SlotTypeMutation:
@@ -6988,6 +7006,54 @@ func (c *SessionClient) QuerySessionGroup(_m *Session) *SessionGroupQuery {
 	return query
 }
 
+// QueryArray queries the array edge of a Session.
+func (c *SessionClient) QueryArray(_m *Session) *SessionArrayQuery {
+	query := (&SessionArrayClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(sessionarray.Table, sessionarray.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, session.ArrayTable, session.ArrayColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryRestartOf queries the restart_of edge of a Session.
+func (c *SessionClient) QueryRestartOf(_m *Session) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, session.RestartOfTable, session.RestartOfColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryRestarts queries the restarts edge of a Session.
+func (c *SessionClient) QueryRestarts(_m *Session) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.RestartsTable, session.RestartsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryDependsOn queries the depends_on edge of a Session.
 func (c *SessionClient) QueryDependsOn(_m *Session) *SessionDependencyQuery {
 	query := (&SessionDependencyClient{config: c.config}).Query()
@@ -7043,6 +7109,220 @@ func (c *SessionClient) mutate(ctx context.Context, m *SessionMutation) (Value, 
 		return (&SessionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Session mutation op: %q", m.Op())
+	}
+}
+
+// SessionArrayClient is a client for the SessionArray schema.
+type SessionArrayClient struct {
+	config
+}
+
+// NewSessionArrayClient returns a client for the SessionArray from the given config.
+func NewSessionArrayClient(c config) *SessionArrayClient {
+	return &SessionArrayClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sessionarray.Hooks(f(g(h())))`.
+func (c *SessionArrayClient) Use(hooks ...Hook) {
+	c.hooks.SessionArray = append(c.hooks.SessionArray, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sessionarray.Intercept(f(g(h())))`.
+func (c *SessionArrayClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SessionArray = append(c.inters.SessionArray, interceptors...)
+}
+
+// Create returns a builder for creating a SessionArray entity.
+func (c *SessionArrayClient) Create() *SessionArrayCreate {
+	mutation := newSessionArrayMutation(c.config, OpCreate)
+	return &SessionArrayCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SessionArray entities.
+func (c *SessionArrayClient) CreateBulk(builders ...*SessionArrayCreate) *SessionArrayCreateBulk {
+	return &SessionArrayCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SessionArrayClient) MapCreateBulk(slice any, setFunc func(*SessionArrayCreate, int)) *SessionArrayCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SessionArrayCreateBulk{err: fmt.Errorf("calling to SessionArrayClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SessionArrayCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SessionArrayCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SessionArray.
+func (c *SessionArrayClient) Update() *SessionArrayUpdate {
+	mutation := newSessionArrayMutation(c.config, OpUpdate)
+	return &SessionArrayUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SessionArrayClient) UpdateOne(_m *SessionArray) *SessionArrayUpdateOne {
+	mutation := newSessionArrayMutation(c.config, OpUpdateOne, withSessionArray(_m))
+	return &SessionArrayUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SessionArrayClient) UpdateOneID(id uuid.UUID) *SessionArrayUpdateOne {
+	mutation := newSessionArrayMutation(c.config, OpUpdateOne, withSessionArrayID(id))
+	return &SessionArrayUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SessionArray.
+func (c *SessionArrayClient) Delete() *SessionArrayDelete {
+	mutation := newSessionArrayMutation(c.config, OpDelete)
+	return &SessionArrayDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SessionArrayClient) DeleteOne(_m *SessionArray) *SessionArrayDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SessionArrayClient) DeleteOneID(id uuid.UUID) *SessionArrayDeleteOne {
+	builder := c.Delete().Where(sessionarray.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SessionArrayDeleteOne{builder}
+}
+
+// Query returns a query builder for SessionArray.
+func (c *SessionArrayClient) Query() *SessionArrayQuery {
+	return &SessionArrayQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSessionArray},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SessionArray entity by its id.
+func (c *SessionArrayClient) Get(ctx context.Context, id uuid.UUID) (*SessionArray, error) {
+	return c.Query().Where(sessionarray.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SessionArrayClient) GetX(ctx context.Context, id uuid.UUID) *SessionArray {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a SessionArray.
+func (c *SessionArrayClient) QueryDomain(_m *SessionArray) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessionarray.Table, sessionarray.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, sessionarray.DomainTable, sessionarray.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a SessionArray.
+func (c *SessionArrayClient) QueryProject(_m *SessionArray) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessionarray.Table, sessionarray.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, sessionarray.ProjectTable, sessionarray.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryOwner queries the owner edge of a SessionArray.
+func (c *SessionArrayClient) QueryOwner(_m *SessionArray) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessionarray.Table, sessionarray.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, sessionarray.OwnerTable, sessionarray.OwnerColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QuerySessions queries the sessions edge of a SessionArray.
+func (c *SessionArrayClient) QuerySessions(_m *SessionArray) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessionarray.Table, sessionarray.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, sessionarray.SessionsTable, sessionarray.SessionsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDependents queries the dependents edge of a SessionArray.
+func (c *SessionArrayClient) QueryDependents(_m *SessionArray) *SessionDependencyQuery {
+	query := (&SessionDependencyClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessionarray.Table, sessionarray.FieldID, id),
+			sqlgraph.To(sessiondependency.Table, sessiondependency.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, sessionarray.DependentsTable, sessionarray.DependentsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *SessionArrayClient) Hooks() []Hook {
+	return c.hooks.SessionArray
+}
+
+// Interceptors returns the client interceptors.
+func (c *SessionArrayClient) Interceptors() []Interceptor {
+	inters := c.inters.SessionArray
+	return append(inters[:len(inters):len(inters)], sessionarray.Interceptors[:]...)
+}
+
+func (c *SessionArrayClient) mutate(ctx context.Context, m *SessionArrayMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SessionArrayCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SessionArrayUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SessionArrayUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SessionArrayDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SessionArray mutation op: %q", m.Op())
 	}
 }
 
@@ -7179,6 +7459,22 @@ func (c *SessionDependencyClient) QueryNeeded(_m *SessionDependency) *SessionQue
 			sqlgraph.From(sessiondependency.Table, sessiondependency.FieldID, id),
 			sqlgraph.To(session.Table, session.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, true, sessiondependency.NeededTable, sessiondependency.NeededColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryNeededArray queries the needed_array edge of a SessionDependency.
+func (c *SessionDependencyClient) QueryNeededArray(_m *SessionDependency) *SessionArrayQuery {
+	query := (&SessionArrayClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiondependency.Table, sessiondependency.FieldID, id),
+			sqlgraph.To(sessionarray.Table, sessionarray.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, sessiondependency.NeededArrayTable, sessiondependency.NeededArrayColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -7872,6 +8168,188 @@ func (c *SessionNetworkClient) mutate(ctx context.Context, m *SessionNetworkMuta
 		return (&SessionNetworkDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown SessionNetwork mutation op: %q", m.Op())
+	}
+}
+
+// SessionTemplateClient is a client for the SessionTemplate schema.
+type SessionTemplateClient struct {
+	config
+}
+
+// NewSessionTemplateClient returns a client for the SessionTemplate from the given config.
+func NewSessionTemplateClient(c config) *SessionTemplateClient {
+	return &SessionTemplateClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sessiontemplate.Hooks(f(g(h())))`.
+func (c *SessionTemplateClient) Use(hooks ...Hook) {
+	c.hooks.SessionTemplate = append(c.hooks.SessionTemplate, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sessiontemplate.Intercept(f(g(h())))`.
+func (c *SessionTemplateClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SessionTemplate = append(c.inters.SessionTemplate, interceptors...)
+}
+
+// Create returns a builder for creating a SessionTemplate entity.
+func (c *SessionTemplateClient) Create() *SessionTemplateCreate {
+	mutation := newSessionTemplateMutation(c.config, OpCreate)
+	return &SessionTemplateCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SessionTemplate entities.
+func (c *SessionTemplateClient) CreateBulk(builders ...*SessionTemplateCreate) *SessionTemplateCreateBulk {
+	return &SessionTemplateCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SessionTemplateClient) MapCreateBulk(slice any, setFunc func(*SessionTemplateCreate, int)) *SessionTemplateCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SessionTemplateCreateBulk{err: fmt.Errorf("calling to SessionTemplateClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SessionTemplateCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SessionTemplateCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SessionTemplate.
+func (c *SessionTemplateClient) Update() *SessionTemplateUpdate {
+	mutation := newSessionTemplateMutation(c.config, OpUpdate)
+	return &SessionTemplateUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SessionTemplateClient) UpdateOne(_m *SessionTemplate) *SessionTemplateUpdateOne {
+	mutation := newSessionTemplateMutation(c.config, OpUpdateOne, withSessionTemplate(_m))
+	return &SessionTemplateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SessionTemplateClient) UpdateOneID(id uuid.UUID) *SessionTemplateUpdateOne {
+	mutation := newSessionTemplateMutation(c.config, OpUpdateOne, withSessionTemplateID(id))
+	return &SessionTemplateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SessionTemplate.
+func (c *SessionTemplateClient) Delete() *SessionTemplateDelete {
+	mutation := newSessionTemplateMutation(c.config, OpDelete)
+	return &SessionTemplateDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SessionTemplateClient) DeleteOne(_m *SessionTemplate) *SessionTemplateDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SessionTemplateClient) DeleteOneID(id uuid.UUID) *SessionTemplateDeleteOne {
+	builder := c.Delete().Where(sessiontemplate.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SessionTemplateDeleteOne{builder}
+}
+
+// Query returns a query builder for SessionTemplate.
+func (c *SessionTemplateClient) Query() *SessionTemplateQuery {
+	return &SessionTemplateQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSessionTemplate},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SessionTemplate entity by its id.
+func (c *SessionTemplateClient) Get(ctx context.Context, id uuid.UUID) (*SessionTemplate, error) {
+	return c.Query().Where(sessiontemplate.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SessionTemplateClient) GetX(ctx context.Context, id uuid.UUID) *SessionTemplate {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a SessionTemplate.
+func (c *SessionTemplateClient) QueryDomain(_m *SessionTemplate) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiontemplate.Table, sessiontemplate.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, sessiontemplate.DomainTable, sessiontemplate.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryOwner queries the owner edge of a SessionTemplate.
+func (c *SessionTemplateClient) QueryOwner(_m *SessionTemplate) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiontemplate.Table, sessiontemplate.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, sessiontemplate.OwnerTable, sessiontemplate.OwnerColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a SessionTemplate.
+func (c *SessionTemplateClient) QueryProject(_m *SessionTemplate) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiontemplate.Table, sessiontemplate.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, sessiontemplate.ProjectTable, sessiontemplate.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *SessionTemplateClient) Hooks() []Hook {
+	return c.hooks.SessionTemplate
+}
+
+// Interceptors returns the client interceptors.
+func (c *SessionTemplateClient) Interceptors() []Interceptor {
+	inters := c.inters.SessionTemplate
+	return append(inters[:len(inters):len(inters)], sessiontemplate.Interceptors[:]...)
+}
+
+func (c *SessionTemplateClient) mutate(ctx context.Context, m *SessionTemplateMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SessionTemplateCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SessionTemplateUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SessionTemplateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SessionTemplateDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SessionTemplate mutation op: %q", m.Op())
 	}
 }
 
@@ -9720,9 +10198,10 @@ type (
 		JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
 		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
-		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
-		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
+		SSHKey, Session, SessionArray, SessionDependency, SessionEvent, SessionGroup,
+		SessionMount, SessionNetwork, SessionTemplate, ShareWeight, SlotType,
+		StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket, Volume,
+		VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppShare, AuditEntry,
@@ -9731,9 +10210,10 @@ type (
 		JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
 		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
-		SSHKey, Session, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
-		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
+		SSHKey, Session, SessionArray, SessionDependency, SessionEvent, SessionGroup,
+		SessionMount, SessionNetwork, SessionTemplate, ShareWeight, SlotType,
+		StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket, Volume,
+		VolumeGrant []ent.Interceptor
 	}
 )
 

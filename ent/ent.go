@@ -49,11 +49,13 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -163,11 +165,13 @@ func checkColumn(t, c string) error {
 			rolegrant.Table:         rolegrant.ValidColumn,
 			sshkey.Table:            sshkey.ValidColumn,
 			session.Table:           session.ValidColumn,
+			sessionarray.Table:      sessionarray.ValidColumn,
 			sessiondependency.Table: sessiondependency.ValidColumn,
 			sessionevent.Table:      sessionevent.ValidColumn,
 			sessiongroup.Table:      sessiongroup.ValidColumn,
 			sessionmount.Table:      sessionmount.ValidColumn,
 			sessionnetwork.Table:    sessionnetwork.ValidColumn,
+			sessiontemplate.Table:   sessiontemplate.ValidColumn,
 			shareweight.Table:       shareweight.ValidColumn,
 			slottype.Table:          slottype.ValidColumn,
 			storageproxy.Table:      storageproxy.ValidColumn,

@@ -45,10 +45,12 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -5670,6 +5672,49 @@ func (_q *SessionQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 				fieldSeen[session.FieldSessionGroupID] = struct{}{}
 			}
 
+		case "array":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionArrayClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, sessionarrayImplementors)...); err != nil {
+				return err
+			}
+			_q.withArray = query
+			if _, ok := fieldSeen[session.FieldArrayID]; !ok {
+				selectedFields = append(selectedFields, session.FieldArrayID)
+				fieldSeen[session.FieldArrayID] = struct{}{}
+			}
+
+		case "restartOf":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, sessionImplementors)...); err != nil {
+				return err
+			}
+			_q.withRestartOf = query
+			if _, ok := fieldSeen[session.FieldRestartOfID]; !ok {
+				selectedFields = append(selectedFields, session.FieldRestartOfID)
+				fieldSeen[session.FieldRestartOfID] = struct{}{}
+			}
+
+		case "restarts":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, sessionImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedRestarts(alias, func(wq *SessionQuery) {
+				*wq = *query
+			})
+
 		case "dependsOn":
 			var (
 				alias = field.Alias
@@ -5805,6 +5850,31 @@ func (_q *SessionQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 				selectedFields = append(selectedFields, session.FieldIdleExempt)
 				fieldSeen[session.FieldIdleExempt] = struct{}{}
 			}
+		case "tags":
+			if _, ok := fieldSeen[session.FieldTags]; !ok {
+				selectedFields = append(selectedFields, session.FieldTags)
+				fieldSeen[session.FieldTags] = struct{}{}
+			}
+		case "replaced":
+			if _, ok := fieldSeen[session.FieldReplaced]; !ok {
+				selectedFields = append(selectedFields, session.FieldReplaced)
+				fieldSeen[session.FieldReplaced] = struct{}{}
+			}
+		case "restartOfID":
+			if _, ok := fieldSeen[session.FieldRestartOfID]; !ok {
+				selectedFields = append(selectedFields, session.FieldRestartOfID)
+				fieldSeen[session.FieldRestartOfID] = struct{}{}
+			}
+		case "arrayID":
+			if _, ok := fieldSeen[session.FieldArrayID]; !ok {
+				selectedFields = append(selectedFields, session.FieldArrayID)
+				fieldSeen[session.FieldArrayID] = struct{}{}
+			}
+		case "arrayIndex":
+			if _, ok := fieldSeen[session.FieldArrayIndex]; !ok {
+				selectedFields = append(selectedFields, session.FieldArrayIndex)
+				fieldSeen[session.FieldArrayIndex] = struct{}{}
+			}
 		case "idle":
 			if _, ok := fieldSeen[session.FieldIdle]; !ok {
 				selectedFields = append(selectedFields, session.FieldIdle)
@@ -5920,6 +5990,283 @@ func newSessionPaginateArgs(rv map[string]any) *sessionPaginateArgs {
 }
 
 // CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *SessionArrayQuery) CollectFields(ctx context.Context, satisfies ...string) (*SessionArrayQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *SessionArrayQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(sessionarray.Columns))
+		selectedFields = []string{sessionarray.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[sessionarray.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldDomainID)
+				fieldSeen[sessionarray.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[sessionarray.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldProjectID)
+				fieldSeen[sessionarray.FieldProjectID] = struct{}{}
+			}
+
+		case "owner":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withOwner = query
+			if _, ok := fieldSeen[sessionarray.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldOwnerID)
+				fieldSeen[sessionarray.FieldOwnerID] = struct{}{}
+			}
+
+		case "sessions":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionClient{config: _q.config}).Query()
+			)
+			args := newSessionPaginateArgs(fieldArgs(ctx, new(SessionWhereInput), path...))
+			if err := validateFirstLast(args.first, args.last); err != nil {
+				return fmt.Errorf("validate first and last in path %q: %w", path, err)
+			}
+			pager, err := newSessionPager(args.opts, args.last != nil)
+			if err != nil {
+				return fmt.Errorf("create new pager in path %q: %w", path, err)
+			}
+			if query, err = pager.applyFilter(query); err != nil {
+				return err
+			}
+			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
+			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
+				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
+				if hasPagination || ignoredEdges {
+					query := query.Clone()
+					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*SessionArray) error {
+						ids := make([]driver.Value, len(nodes))
+						for i := range nodes {
+							ids[i] = nodes[i].ID
+						}
+						var v []struct {
+							NodeID uuid.UUID `sql:"array_id"`
+							Count  int       `sql:"count"`
+						}
+						query.Where(func(s *sql.Selector) {
+							s.Where(sql.InValues(s.C(sessionarray.SessionsColumn), ids...))
+						})
+						if err := query.GroupBy(sessionarray.SessionsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
+							return err
+						}
+						m := make(map[uuid.UUID]int, len(v))
+						for i := range v {
+							m[v[i].NodeID] = v[i].Count
+						}
+						for i := range nodes {
+							n := m[nodes[i].ID]
+							if nodes[i].Edges.totalCount[3] == nil {
+								nodes[i].Edges.totalCount[3] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[3][alias] = n
+						}
+						return nil
+					})
+				} else {
+					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*SessionArray) error {
+						for i := range nodes {
+							n := len(nodes[i].Edges.Sessions)
+							if nodes[i].Edges.totalCount[3] == nil {
+								nodes[i].Edges.totalCount[3] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[3][alias] = n
+						}
+						return nil
+					})
+				}
+			}
+			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
+				continue
+			}
+			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
+				return err
+			}
+			path = append(path, edgesField, nodeField)
+			if field := collectedField(ctx, path...); field != nil {
+				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, sessionImplementors)...); err != nil {
+					return err
+				}
+			}
+			if limit := paginateLimit(args.first, args.last); limit > 0 {
+				if oneNode {
+					pager.applyOrder(query.Limit(limit))
+				} else {
+					modify := entgql.LimitPerRow(sessionarray.SessionsColumn, limit, pager.orderExpr(query))
+					query.modifiers = append(query.modifiers, modify)
+				}
+			} else {
+				query = pager.applyOrder(query)
+			}
+			_q.WithNamedSessions(alias, func(wq *SessionQuery) {
+				*wq = *query
+			})
+
+		case "dependents":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionDependencyClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, sessiondependencyImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedDependents(alias, func(wq *SessionDependencyQuery) {
+				*wq = *query
+			})
+		case "createdAt":
+			if _, ok := fieldSeen[sessionarray.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldCreatedAt)
+				fieldSeen[sessionarray.FieldCreatedAt] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[sessionarray.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldDomainID)
+				fieldSeen[sessionarray.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[sessionarray.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldProjectID)
+				fieldSeen[sessionarray.FieldProjectID] = struct{}{}
+			}
+		case "ownerID":
+			if _, ok := fieldSeen[sessionarray.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldOwnerID)
+				fieldSeen[sessionarray.FieldOwnerID] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[sessionarray.FieldName]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldName)
+				fieldSeen[sessionarray.FieldName] = struct{}{}
+			}
+		case "indexes":
+			if _, ok := fieldSeen[sessionarray.FieldIndexes]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldIndexes)
+				fieldSeen[sessionarray.FieldIndexes] = struct{}{}
+			}
+		case "size":
+			if _, ok := fieldSeen[sessionarray.FieldSize]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldSize)
+				fieldSeen[sessionarray.FieldSize] = struct{}{}
+			}
+		case "maxRunning":
+			if _, ok := fieldSeen[sessionarray.FieldMaxRunning]; !ok {
+				selectedFields = append(selectedFields, sessionarray.FieldMaxRunning)
+				fieldSeen[sessionarray.FieldMaxRunning] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type sessionarrayPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []SessionArrayPaginateOption
+}
+
+func newSessionArrayPaginateArgs(rv map[string]any) *sessionarrayPaginateArgs {
+	args := &sessionarrayPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*SessionArrayOrder:
+			args.opts = append(args.opts, WithSessionArrayOrder(v))
+		case []any:
+			var orders []*SessionArrayOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &SessionArrayOrder{Field: &SessionArrayOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithSessionArrayOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*SessionArrayWhereInput); ok {
+		args.opts = append(args.opts, WithSessionArrayFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
 func (_q *SessionDependencyQuery) CollectFields(ctx context.Context, satisfies ...string) (*SessionDependencyQuery, error) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil {
@@ -5969,6 +6316,21 @@ func (_q *SessionDependencyQuery) collectField(ctx context.Context, oneNode bool
 			if _, ok := fieldSeen[sessiondependency.FieldNeededID]; !ok {
 				selectedFields = append(selectedFields, sessiondependency.FieldNeededID)
 				fieldSeen[sessiondependency.FieldNeededID] = struct{}{}
+			}
+
+		case "neededArray":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionArrayClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, sessionarrayImplementors)...); err != nil {
+				return err
+			}
+			_q.withNeededArray = query
+			if _, ok := fieldSeen[sessiondependency.FieldNeededArrayID]; !ok {
+				selectedFields = append(selectedFields, sessiondependency.FieldNeededArrayID)
+				fieldSeen[sessiondependency.FieldNeededArrayID] = struct{}{}
 			}
 		case "name":
 			if _, ok := fieldSeen[sessiondependency.FieldName]; !ok {
@@ -6486,6 +6848,176 @@ func newSessionMountPaginateArgs(rv map[string]any) *sessionmountPaginateArgs {
 	}
 	if v := rv[beforeField]; v != nil {
 		args.before = v.(*Cursor)
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *SessionTemplateQuery) CollectFields(ctx context.Context, satisfies ...string) (*SessionTemplateQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *SessionTemplateQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(sessiontemplate.Columns))
+		selectedFields = []string{sessiontemplate.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[sessiontemplate.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldDomainID)
+				fieldSeen[sessiontemplate.FieldDomainID] = struct{}{}
+			}
+
+		case "owner":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withOwner = query
+			if _, ok := fieldSeen[sessiontemplate.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldOwnerID)
+				fieldSeen[sessiontemplate.FieldOwnerID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[sessiontemplate.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldProjectID)
+				fieldSeen[sessiontemplate.FieldProjectID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[sessiontemplate.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldCreatedAt)
+				fieldSeen[sessiontemplate.FieldCreatedAt] = struct{}{}
+			}
+		case "updatedAt":
+			if _, ok := fieldSeen[sessiontemplate.FieldUpdatedAt]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldUpdatedAt)
+				fieldSeen[sessiontemplate.FieldUpdatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[sessiontemplate.FieldName]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldName)
+				fieldSeen[sessiontemplate.FieldName] = struct{}{}
+			}
+		case "description":
+			if _, ok := fieldSeen[sessiontemplate.FieldDescription]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldDescription)
+				fieldSeen[sessiontemplate.FieldDescription] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[sessiontemplate.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldDomainID)
+				fieldSeen[sessiontemplate.FieldDomainID] = struct{}{}
+			}
+		case "ownerID":
+			if _, ok := fieldSeen[sessiontemplate.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldOwnerID)
+				fieldSeen[sessiontemplate.FieldOwnerID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[sessiontemplate.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, sessiontemplate.FieldProjectID)
+				fieldSeen[sessiontemplate.FieldProjectID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type sessiontemplatePaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []SessionTemplatePaginateOption
+}
+
+func newSessionTemplatePaginateArgs(rv map[string]any) *sessiontemplatePaginateArgs {
+	args := &sessiontemplatePaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*SessionTemplateOrder:
+			args.opts = append(args.opts, WithSessionTemplateOrder(v))
+		case []any:
+			var orders []*SessionTemplateOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &SessionTemplateOrder{Field: &SessionTemplateOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithSessionTemplateOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*SessionTemplateWhereInput); ok {
+		args.opts = append(args.opts, WithSessionTemplateFilter(v.Filter))
 	}
 	return args
 }

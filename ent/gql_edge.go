@@ -635,6 +635,34 @@ func (_m *Session) SessionGroup(ctx context.Context) (*SessionGroup, error) {
 	return result, MaskNotFound(err)
 }
 
+func (_m *Session) Array(ctx context.Context) (*SessionArray, error) {
+	result, err := _m.Edges.ArrayOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryArray().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *Session) RestartOf(ctx context.Context) (*Session, error) {
+	result, err := _m.Edges.RestartOfOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryRestartOf().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *Session) Restarts(ctx context.Context) (result []*Session, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedRestarts(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.RestartsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryRestarts().All(ctx)
+	}
+	return result, err
+}
+
 func (_m *Session) DependsOn(ctx context.Context) (result []*SessionDependency, err error) {
 	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
 		result, err = _m.NamedDependsOn(graphql.GetFieldContext(ctx).Field.Alias)
@@ -659,6 +687,63 @@ func (_m *Session) Dependents(ctx context.Context) (result []*SessionDependency,
 	return result, err
 }
 
+func (_m *SessionArray) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *SessionArray) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *SessionArray) Owner(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.OwnerOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryOwner().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *SessionArray) Sessions(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*SessionOrder, where *SessionWhereInput,
+) (*SessionConnection, error) {
+	opts := []SessionPaginateOption{
+		WithSessionOrder(orderBy),
+		WithSessionFilter(where.Filter),
+	}
+	alias := graphql.GetFieldContext(ctx).Field.Alias
+	totalCount, hasTotalCount := _m.Edges.totalCount[3][alias]
+	if nodes, err := _m.NamedSessions(alias); err == nil || hasTotalCount {
+		pager, err := newSessionPager(opts, last != nil)
+		if err != nil {
+			return nil, err
+		}
+		conn := &SessionConnection{Edges: []*SessionEdge{}, TotalCount: totalCount}
+		conn.build(nodes, pager, after, first, before, last)
+		return conn, nil
+	}
+	return _m.QuerySessions().Paginate(ctx, after, first, before, last, opts...)
+}
+
+func (_m *SessionArray) Dependents(ctx context.Context) (result []*SessionDependency, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedDependents(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.DependentsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDependents().All(ctx)
+	}
+	return result, err
+}
+
 func (_m *SessionDependency) Session(ctx context.Context) (*Session, error) {
 	result, err := _m.Edges.SessionOrErr()
 	if IsNotLoaded(err) {
@@ -671,6 +756,14 @@ func (_m *SessionDependency) Needed(ctx context.Context) (*Session, error) {
 	result, err := _m.Edges.NeededOrErr()
 	if IsNotLoaded(err) {
 		result, err = _m.QueryNeeded().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *SessionDependency) NeededArray(ctx context.Context) (*SessionArray, error) {
+	result, err := _m.Edges.NeededArrayOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryNeededArray().Only(ctx)
 	}
 	return result, MaskNotFound(err)
 }
@@ -726,6 +819,30 @@ func (_m *SessionMount) Vfolder(ctx context.Context) (*Vfolder, error) {
 		result, err = _m.QueryVfolder().Only(ctx)
 	}
 	return result, err
+}
+
+func (_m *SessionTemplate) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *SessionTemplate) Owner(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.OwnerOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryOwner().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *SessionTemplate) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
 }
 
 func (_m *ShareWeight) ResourceGroup(ctx context.Context) (*ResourceGroup, error) {

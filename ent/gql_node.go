@@ -43,10 +43,12 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -246,6 +248,11 @@ var sessionImplementors = []string{"Session", "Node"}
 // IsNode implements the Node interface check for GQLGen.
 func (*Session) IsNode() {}
 
+var sessionarrayImplementors = []string{"SessionArray", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*SessionArray) IsNode() {}
+
 var sessiondependencyImplementors = []string{"SessionDependency", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
@@ -265,6 +272,11 @@ var sessionmountImplementors = []string{"SessionMount", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*SessionMount) IsNode() {}
+
+var sessiontemplateImplementors = []string{"SessionTemplate", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*SessionTemplate) IsNode() {}
 
 var shareweightImplementors = []string{"ShareWeight", "Node"}
 
@@ -693,6 +705,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
+	case sessionarray.Table:
+		query := c.SessionArray.Query().
+			Where(sessionarray.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, sessionarrayImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
 	case sessiondependency.Table:
 		query := c.SessionDependency.Query().
 			Where(sessiondependency.ID(id))
@@ -725,6 +746,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(sessionmount.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, sessionmountImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case sessiontemplate.Table:
+		query := c.SessionTemplate.Query().
+			Where(sessiontemplate.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, sessiontemplateImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1459,6 +1489,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
+	case sessionarray.Table:
+		query := c.SessionArray.Query().
+			Where(sessionarray.IDIn(ids...))
+		query, err := query.CollectFields(ctx, sessionarrayImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
 	case sessiondependency.Table:
 		query := c.SessionDependency.Query().
 			Where(sessiondependency.IDIn(ids...))
@@ -1511,6 +1557,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.SessionMount.Query().
 			Where(sessionmount.IDIn(ids...))
 		query, err := query.CollectFields(ctx, sessionmountImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case sessiontemplate.Table:
+		query := c.SessionTemplate.Query().
+			Where(sessiontemplate.IDIn(ids...))
+		query, err := query.CollectFields(ctx, sessiontemplateImplementors...)
 		if err != nil {
 			return nil, err
 		}

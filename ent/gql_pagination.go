@@ -49,10 +49,12 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -11490,6 +11492,356 @@ func (_m *Session) ToEdge(order *SessionOrder) *SessionEdge {
 	}
 }
 
+// SessionArrayEdge is the edge representation of SessionArray.
+type SessionArrayEdge struct {
+	Node   *SessionArray `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// SessionArrayConnection is the connection containing edges to SessionArray.
+type SessionArrayConnection struct {
+	Edges      []*SessionArrayEdge `json:"edges"`
+	PageInfo   PageInfo            `json:"pageInfo"`
+	TotalCount int                 `json:"totalCount"`
+}
+
+func (c *SessionArrayConnection) build(nodes []*SessionArray, pager *sessionarrayPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *SessionArray
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *SessionArray {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *SessionArray {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*SessionArrayEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &SessionArrayEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// SessionArrayPaginateOption enables pagination customization.
+type SessionArrayPaginateOption func(*sessionarrayPager) error
+
+// WithSessionArrayOrder configures pagination ordering.
+func WithSessionArrayOrder(order []*SessionArrayOrder) SessionArrayPaginateOption {
+	return func(pager *sessionarrayPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithSessionArrayFilter configures pagination filter.
+func WithSessionArrayFilter(filter func(*SessionArrayQuery) (*SessionArrayQuery, error)) SessionArrayPaginateOption {
+	return func(pager *sessionarrayPager) error {
+		if filter == nil {
+			return errors.New("SessionArrayQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type sessionarrayPager struct {
+	reverse bool
+	order   []*SessionArrayOrder
+	filter  func(*SessionArrayQuery) (*SessionArrayQuery, error)
+}
+
+func newSessionArrayPager(opts []SessionArrayPaginateOption, reverse bool) (*sessionarrayPager, error) {
+	pager := &sessionarrayPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *sessionarrayPager) applyFilter(query *SessionArrayQuery) (*SessionArrayQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *sessionarrayPager) toCursor(_m *SessionArray) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *sessionarrayPager) applyCursors(query *SessionArrayQuery, after, before *Cursor) (*SessionArrayQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultSessionArrayOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *sessionarrayPager) applyOrder(query *SessionArrayQuery) *SessionArrayQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultSessionArrayOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultSessionArrayOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *sessionarrayPager) orderExpr(query *SessionArrayQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultSessionArrayOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to SessionArray.
+func (_m *SessionArrayQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...SessionArrayPaginateOption,
+) (*SessionArrayConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newSessionArrayPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &SessionArrayConnection{Edges: []*SessionArrayEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// SessionArrayOrderFieldCreatedAt orders SessionArray by created_at.
+	SessionArrayOrderFieldCreatedAt = &SessionArrayOrderField{
+		Value: func(_m *SessionArray) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: sessionarray.FieldCreatedAt,
+		toTerm: sessionarray.ByCreatedAt,
+		toCursor: func(_m *SessionArray) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// SessionArrayOrderFieldName orders SessionArray by name.
+	SessionArrayOrderFieldName = &SessionArrayOrderField{
+		Value: func(_m *SessionArray) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: sessionarray.FieldName,
+		toTerm: sessionarray.ByName,
+		toCursor: func(_m *SessionArray) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f SessionArrayOrderField) String() string {
+	var str string
+	switch f.column {
+	case SessionArrayOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case SessionArrayOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f SessionArrayOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *SessionArrayOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("SessionArrayOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *SessionArrayOrderFieldCreatedAt
+	case "NAME":
+		*f = *SessionArrayOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid SessionArrayOrderField", str)
+	}
+	return nil
+}
+
+// SessionArrayOrderField defines the ordering field of SessionArray.
+type SessionArrayOrderField struct {
+	// Value extracts the ordering value from the given SessionArray.
+	Value    func(*SessionArray) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) sessionarray.OrderOption
+	toCursor func(*SessionArray) Cursor
+}
+
+// SessionArrayOrder defines the ordering of SessionArray.
+type SessionArrayOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *SessionArrayOrderField `json:"field"`
+}
+
+// DefaultSessionArrayOrder is the default ordering of SessionArray.
+var DefaultSessionArrayOrder = &SessionArrayOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &SessionArrayOrderField{
+		Value: func(_m *SessionArray) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: sessionarray.FieldID,
+		toTerm: sessionarray.ByID,
+		toCursor: func(_m *SessionArray) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts SessionArray into SessionArrayEdge.
+func (_m *SessionArray) ToEdge(order *SessionArrayOrder) *SessionArrayEdge {
+	if order == nil {
+		order = DefaultSessionArrayOrder
+	}
+	return &SessionArrayEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
 // SessionDependencyEdge is the edge representation of SessionDependency.
 type SessionDependencyEdge struct {
 	Node   *SessionDependency `json:"node"`
@@ -12582,6 +12934,374 @@ func (_m *SessionMount) ToEdge(order *SessionMountOrder) *SessionMountEdge {
 		order = DefaultSessionMountOrder
 	}
 	return &SessionMountEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// SessionTemplateEdge is the edge representation of SessionTemplate.
+type SessionTemplateEdge struct {
+	Node   *SessionTemplate `json:"node"`
+	Cursor Cursor           `json:"cursor"`
+}
+
+// SessionTemplateConnection is the connection containing edges to SessionTemplate.
+type SessionTemplateConnection struct {
+	Edges      []*SessionTemplateEdge `json:"edges"`
+	PageInfo   PageInfo               `json:"pageInfo"`
+	TotalCount int                    `json:"totalCount"`
+}
+
+func (c *SessionTemplateConnection) build(nodes []*SessionTemplate, pager *sessiontemplatePager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *SessionTemplate
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *SessionTemplate {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *SessionTemplate {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*SessionTemplateEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &SessionTemplateEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// SessionTemplatePaginateOption enables pagination customization.
+type SessionTemplatePaginateOption func(*sessiontemplatePager) error
+
+// WithSessionTemplateOrder configures pagination ordering.
+func WithSessionTemplateOrder(order []*SessionTemplateOrder) SessionTemplatePaginateOption {
+	return func(pager *sessiontemplatePager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithSessionTemplateFilter configures pagination filter.
+func WithSessionTemplateFilter(filter func(*SessionTemplateQuery) (*SessionTemplateQuery, error)) SessionTemplatePaginateOption {
+	return func(pager *sessiontemplatePager) error {
+		if filter == nil {
+			return errors.New("SessionTemplateQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type sessiontemplatePager struct {
+	reverse bool
+	order   []*SessionTemplateOrder
+	filter  func(*SessionTemplateQuery) (*SessionTemplateQuery, error)
+}
+
+func newSessionTemplatePager(opts []SessionTemplatePaginateOption, reverse bool) (*sessiontemplatePager, error) {
+	pager := &sessiontemplatePager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *sessiontemplatePager) applyFilter(query *SessionTemplateQuery) (*SessionTemplateQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *sessiontemplatePager) toCursor(_m *SessionTemplate) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *sessiontemplatePager) applyCursors(query *SessionTemplateQuery, after, before *Cursor) (*SessionTemplateQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultSessionTemplateOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *sessiontemplatePager) applyOrder(query *SessionTemplateQuery) *SessionTemplateQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultSessionTemplateOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultSessionTemplateOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *sessiontemplatePager) orderExpr(query *SessionTemplateQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultSessionTemplateOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to SessionTemplate.
+func (_m *SessionTemplateQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...SessionTemplatePaginateOption,
+) (*SessionTemplateConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newSessionTemplatePager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &SessionTemplateConnection{Edges: []*SessionTemplateEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// SessionTemplateOrderFieldCreatedAt orders SessionTemplate by created_at.
+	SessionTemplateOrderFieldCreatedAt = &SessionTemplateOrderField{
+		Value: func(_m *SessionTemplate) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: sessiontemplate.FieldCreatedAt,
+		toTerm: sessiontemplate.ByCreatedAt,
+		toCursor: func(_m *SessionTemplate) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// SessionTemplateOrderFieldUpdatedAt orders SessionTemplate by updated_at.
+	SessionTemplateOrderFieldUpdatedAt = &SessionTemplateOrderField{
+		Value: func(_m *SessionTemplate) (ent.Value, error) {
+			return _m.UpdatedAt, nil
+		},
+		column: sessiontemplate.FieldUpdatedAt,
+		toTerm: sessiontemplate.ByUpdatedAt,
+		toCursor: func(_m *SessionTemplate) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.UpdatedAt,
+			}
+		},
+	}
+	// SessionTemplateOrderFieldName orders SessionTemplate by name.
+	SessionTemplateOrderFieldName = &SessionTemplateOrderField{
+		Value: func(_m *SessionTemplate) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: sessiontemplate.FieldName,
+		toTerm: sessiontemplate.ByName,
+		toCursor: func(_m *SessionTemplate) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f SessionTemplateOrderField) String() string {
+	var str string
+	switch f.column {
+	case SessionTemplateOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case SessionTemplateOrderFieldUpdatedAt.column:
+		str = "UPDATED_AT"
+	case SessionTemplateOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f SessionTemplateOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *SessionTemplateOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("SessionTemplateOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *SessionTemplateOrderFieldCreatedAt
+	case "UPDATED_AT":
+		*f = *SessionTemplateOrderFieldUpdatedAt
+	case "NAME":
+		*f = *SessionTemplateOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid SessionTemplateOrderField", str)
+	}
+	return nil
+}
+
+// SessionTemplateOrderField defines the ordering field of SessionTemplate.
+type SessionTemplateOrderField struct {
+	// Value extracts the ordering value from the given SessionTemplate.
+	Value    func(*SessionTemplate) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) sessiontemplate.OrderOption
+	toCursor func(*SessionTemplate) Cursor
+}
+
+// SessionTemplateOrder defines the ordering of SessionTemplate.
+type SessionTemplateOrder struct {
+	Direction OrderDirection             `json:"direction"`
+	Field     *SessionTemplateOrderField `json:"field"`
+}
+
+// DefaultSessionTemplateOrder is the default ordering of SessionTemplate.
+var DefaultSessionTemplateOrder = &SessionTemplateOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &SessionTemplateOrderField{
+		Value: func(_m *SessionTemplate) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: sessiontemplate.FieldID,
+		toTerm: sessiontemplate.ByID,
+		toCursor: func(_m *SessionTemplate) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts SessionTemplate into SessionTemplateEdge.
+func (_m *SessionTemplate) ToEdge(order *SessionTemplateOrder) *SessionTemplateEdge {
+	if order == nil {
+		order = DefaultSessionTemplateOrder
+	}
+	return &SessionTemplateEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

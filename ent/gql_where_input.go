@@ -24,7 +24,9 @@ import (
 	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiongroup"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
@@ -8243,6 +8245,38 @@ type SessionWhereInput struct {
 	IdleExempt    *bool `json:"idleExempt,omitempty"`
 	IdleExemptNEQ *bool `json:"idleExemptNEQ,omitempty"`
 
+	// "replaced" field predicates.
+	Replaced    *bool `json:"replaced,omitempty"`
+	ReplacedNEQ *bool `json:"replacedNEQ,omitempty"`
+
+	// "restart_of_id" field predicates.
+	RestartOfID       *uuid.UUID  `json:"restartOfID,omitempty"`
+	RestartOfIDNEQ    *uuid.UUID  `json:"restartOfIDNEQ,omitempty"`
+	RestartOfIDIn     []uuid.UUID `json:"restartOfIDIn,omitempty"`
+	RestartOfIDNotIn  []uuid.UUID `json:"restartOfIDNotIn,omitempty"`
+	RestartOfIDIsNil  bool        `json:"restartOfIDIsNil,omitempty"`
+	RestartOfIDNotNil bool        `json:"restartOfIDNotNil,omitempty"`
+
+	// "array_id" field predicates.
+	ArrayID       *uuid.UUID  `json:"arrayID,omitempty"`
+	ArrayIDNEQ    *uuid.UUID  `json:"arrayIDNEQ,omitempty"`
+	ArrayIDIn     []uuid.UUID `json:"arrayIDIn,omitempty"`
+	ArrayIDNotIn  []uuid.UUID `json:"arrayIDNotIn,omitempty"`
+	ArrayIDIsNil  bool        `json:"arrayIDIsNil,omitempty"`
+	ArrayIDNotNil bool        `json:"arrayIDNotNil,omitempty"`
+
+	// "array_index" field predicates.
+	ArrayIndex       *int  `json:"arrayIndex,omitempty"`
+	ArrayIndexNEQ    *int  `json:"arrayIndexNEQ,omitempty"`
+	ArrayIndexIn     []int `json:"arrayIndexIn,omitempty"`
+	ArrayIndexNotIn  []int `json:"arrayIndexNotIn,omitempty"`
+	ArrayIndexGT     *int  `json:"arrayIndexGT,omitempty"`
+	ArrayIndexGTE    *int  `json:"arrayIndexGTE,omitempty"`
+	ArrayIndexLT     *int  `json:"arrayIndexLT,omitempty"`
+	ArrayIndexLTE    *int  `json:"arrayIndexLTE,omitempty"`
+	ArrayIndexIsNil  bool  `json:"arrayIndexIsNil,omitempty"`
+	ArrayIndexNotNil bool  `json:"arrayIndexNotNil,omitempty"`
+
 	// "session_group_id" field predicates.
 	SessionGroupID       *uuid.UUID  `json:"sessionGroupID,omitempty"`
 	SessionGroupIDNEQ    *uuid.UUID  `json:"sessionGroupIDNEQ,omitempty"`
@@ -8338,6 +8372,18 @@ type SessionWhereInput struct {
 	// "session_group" edge predicates.
 	HasSessionGroup     *bool                     `json:"hasSessionGroup,omitempty"`
 	HasSessionGroupWith []*SessionGroupWhereInput `json:"hasSessionGroupWith,omitempty"`
+
+	// "array" edge predicates.
+	HasArray     *bool                     `json:"hasArray,omitempty"`
+	HasArrayWith []*SessionArrayWhereInput `json:"hasArrayWith,omitempty"`
+
+	// "restart_of" edge predicates.
+	HasRestartOf     *bool                `json:"hasRestartOf,omitempty"`
+	HasRestartOfWith []*SessionWhereInput `json:"hasRestartOfWith,omitempty"`
+
+	// "restarts" edge predicates.
+	HasRestarts     *bool                `json:"hasRestarts,omitempty"`
+	HasRestartsWith []*SessionWhereInput `json:"hasRestartsWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -8807,6 +8853,78 @@ func (i *SessionWhereInput) P() (predicate.Session, error) {
 	if i.IdleExemptNEQ != nil {
 		predicates = append(predicates, session.IdleExemptNEQ(*i.IdleExemptNEQ))
 	}
+	if i.Replaced != nil {
+		predicates = append(predicates, session.ReplacedEQ(*i.Replaced))
+	}
+	if i.ReplacedNEQ != nil {
+		predicates = append(predicates, session.ReplacedNEQ(*i.ReplacedNEQ))
+	}
+	if i.RestartOfID != nil {
+		predicates = append(predicates, session.RestartOfIDEQ(*i.RestartOfID))
+	}
+	if i.RestartOfIDNEQ != nil {
+		predicates = append(predicates, session.RestartOfIDNEQ(*i.RestartOfIDNEQ))
+	}
+	if len(i.RestartOfIDIn) > 0 {
+		predicates = append(predicates, session.RestartOfIDIn(i.RestartOfIDIn...))
+	}
+	if len(i.RestartOfIDNotIn) > 0 {
+		predicates = append(predicates, session.RestartOfIDNotIn(i.RestartOfIDNotIn...))
+	}
+	if i.RestartOfIDIsNil {
+		predicates = append(predicates, session.RestartOfIDIsNil())
+	}
+	if i.RestartOfIDNotNil {
+		predicates = append(predicates, session.RestartOfIDNotNil())
+	}
+	if i.ArrayID != nil {
+		predicates = append(predicates, session.ArrayIDEQ(*i.ArrayID))
+	}
+	if i.ArrayIDNEQ != nil {
+		predicates = append(predicates, session.ArrayIDNEQ(*i.ArrayIDNEQ))
+	}
+	if len(i.ArrayIDIn) > 0 {
+		predicates = append(predicates, session.ArrayIDIn(i.ArrayIDIn...))
+	}
+	if len(i.ArrayIDNotIn) > 0 {
+		predicates = append(predicates, session.ArrayIDNotIn(i.ArrayIDNotIn...))
+	}
+	if i.ArrayIDIsNil {
+		predicates = append(predicates, session.ArrayIDIsNil())
+	}
+	if i.ArrayIDNotNil {
+		predicates = append(predicates, session.ArrayIDNotNil())
+	}
+	if i.ArrayIndex != nil {
+		predicates = append(predicates, session.ArrayIndexEQ(*i.ArrayIndex))
+	}
+	if i.ArrayIndexNEQ != nil {
+		predicates = append(predicates, session.ArrayIndexNEQ(*i.ArrayIndexNEQ))
+	}
+	if len(i.ArrayIndexIn) > 0 {
+		predicates = append(predicates, session.ArrayIndexIn(i.ArrayIndexIn...))
+	}
+	if len(i.ArrayIndexNotIn) > 0 {
+		predicates = append(predicates, session.ArrayIndexNotIn(i.ArrayIndexNotIn...))
+	}
+	if i.ArrayIndexGT != nil {
+		predicates = append(predicates, session.ArrayIndexGT(*i.ArrayIndexGT))
+	}
+	if i.ArrayIndexGTE != nil {
+		predicates = append(predicates, session.ArrayIndexGTE(*i.ArrayIndexGTE))
+	}
+	if i.ArrayIndexLT != nil {
+		predicates = append(predicates, session.ArrayIndexLT(*i.ArrayIndexLT))
+	}
+	if i.ArrayIndexLTE != nil {
+		predicates = append(predicates, session.ArrayIndexLTE(*i.ArrayIndexLTE))
+	}
+	if i.ArrayIndexIsNil {
+		predicates = append(predicates, session.ArrayIndexIsNil())
+	}
+	if i.ArrayIndexNotNil {
+		predicates = append(predicates, session.ArrayIndexNotNil())
+	}
 	if i.SessionGroupID != nil {
 		predicates = append(predicates, session.SessionGroupIDEQ(*i.SessionGroupID))
 	}
@@ -9096,6 +9214,60 @@ func (i *SessionWhereInput) P() (predicate.Session, error) {
 		}
 		predicates = append(predicates, session.HasSessionGroupWith(with...))
 	}
+	if i.HasArray != nil {
+		p := session.HasArray()
+		if !*i.HasArray {
+			p = session.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasArrayWith) > 0 {
+		with := make([]predicate.SessionArray, 0, len(i.HasArrayWith))
+		for _, w := range i.HasArrayWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasArrayWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, session.HasArrayWith(with...))
+	}
+	if i.HasRestartOf != nil {
+		p := session.HasRestartOf()
+		if !*i.HasRestartOf {
+			p = session.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasRestartOfWith) > 0 {
+		with := make([]predicate.Session, 0, len(i.HasRestartOfWith))
+		for _, w := range i.HasRestartOfWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasRestartOfWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, session.HasRestartOfWith(with...))
+	}
+	if i.HasRestarts != nil {
+		p := session.HasRestarts()
+		if !*i.HasRestarts {
+			p = session.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasRestartsWith) > 0 {
+		with := make([]predicate.Session, 0, len(i.HasRestartsWith))
+		for _, w := range i.HasRestartsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasRestartsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, session.HasRestartsWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptySessionWhereInput
@@ -9103,6 +9275,490 @@ func (i *SessionWhereInput) P() (predicate.Session, error) {
 		return predicates[0], nil
 	default:
 		return session.And(predicates...), nil
+	}
+}
+
+// SessionArrayWhereInput represents a where input for filtering SessionArray queries.
+type SessionArrayWhereInput struct {
+	Predicates []predicate.SessionArray  `json:"-"`
+	Not        *SessionArrayWhereInput   `json:"not,omitempty"`
+	Or         []*SessionArrayWhereInput `json:"or,omitempty"`
+	And        []*SessionArrayWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID      *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ   *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn    []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn []uuid.UUID `json:"projectIDNotIn,omitempty"`
+
+	// "owner_id" field predicates.
+	OwnerID      *uuid.UUID  `json:"ownerID,omitempty"`
+	OwnerIDNEQ   *uuid.UUID  `json:"ownerIDNEQ,omitempty"`
+	OwnerIDIn    []uuid.UUID `json:"ownerIDIn,omitempty"`
+	OwnerIDNotIn []uuid.UUID `json:"ownerIDNotIn,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "indexes" field predicates.
+	Indexes             *string  `json:"indexes,omitempty"`
+	IndexesNEQ          *string  `json:"indexesNEQ,omitempty"`
+	IndexesIn           []string `json:"indexesIn,omitempty"`
+	IndexesNotIn        []string `json:"indexesNotIn,omitempty"`
+	IndexesGT           *string  `json:"indexesGT,omitempty"`
+	IndexesGTE          *string  `json:"indexesGTE,omitempty"`
+	IndexesLT           *string  `json:"indexesLT,omitempty"`
+	IndexesLTE          *string  `json:"indexesLTE,omitempty"`
+	IndexesContains     *string  `json:"indexesContains,omitempty"`
+	IndexesHasPrefix    *string  `json:"indexesHasPrefix,omitempty"`
+	IndexesHasSuffix    *string  `json:"indexesHasSuffix,omitempty"`
+	IndexesEqualFold    *string  `json:"indexesEqualFold,omitempty"`
+	IndexesContainsFold *string  `json:"indexesContainsFold,omitempty"`
+
+	// "size" field predicates.
+	Size      *int  `json:"size,omitempty"`
+	SizeNEQ   *int  `json:"sizeNEQ,omitempty"`
+	SizeIn    []int `json:"sizeIn,omitempty"`
+	SizeNotIn []int `json:"sizeNotIn,omitempty"`
+	SizeGT    *int  `json:"sizeGT,omitempty"`
+	SizeGTE   *int  `json:"sizeGTE,omitempty"`
+	SizeLT    *int  `json:"sizeLT,omitempty"`
+	SizeLTE   *int  `json:"sizeLTE,omitempty"`
+
+	// "max_running" field predicates.
+	MaxRunning       *int  `json:"maxRunning,omitempty"`
+	MaxRunningNEQ    *int  `json:"maxRunningNEQ,omitempty"`
+	MaxRunningIn     []int `json:"maxRunningIn,omitempty"`
+	MaxRunningNotIn  []int `json:"maxRunningNotIn,omitempty"`
+	MaxRunningGT     *int  `json:"maxRunningGT,omitempty"`
+	MaxRunningGTE    *int  `json:"maxRunningGTE,omitempty"`
+	MaxRunningLT     *int  `json:"maxRunningLT,omitempty"`
+	MaxRunningLTE    *int  `json:"maxRunningLTE,omitempty"`
+	MaxRunningIsNil  bool  `json:"maxRunningIsNil,omitempty"`
+	MaxRunningNotNil bool  `json:"maxRunningNotNil,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+
+	// "owner" edge predicates.
+	HasOwner     *bool             `json:"hasOwner,omitempty"`
+	HasOwnerWith []*UserWhereInput `json:"hasOwnerWith,omitempty"`
+
+	// "sessions" edge predicates.
+	HasSessions     *bool                `json:"hasSessions,omitempty"`
+	HasSessionsWith []*SessionWhereInput `json:"hasSessionsWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *SessionArrayWhereInput) AddPredicates(predicates ...predicate.SessionArray) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the SessionArrayWhereInput filter on the SessionArrayQuery builder.
+func (i *SessionArrayWhereInput) Filter(q *SessionArrayQuery) (*SessionArrayQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptySessionArrayWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptySessionArrayWhereInput is returned in case the SessionArrayWhereInput is empty.
+var ErrEmptySessionArrayWhereInput = errors.New("ent: empty predicate SessionArrayWhereInput")
+
+// P returns a predicate for filtering sessionarrays.
+// An error is returned if the input is empty or invalid.
+func (i *SessionArrayWhereInput) P() (predicate.SessionArray, error) {
+	var predicates []predicate.SessionArray
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, sessionarray.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.SessionArray, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, sessionarray.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.SessionArray, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, sessionarray.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, sessionarray.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, sessionarray.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, sessionarray.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, sessionarray.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, sessionarray.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, sessionarray.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, sessionarray.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, sessionarray.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, sessionarray.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, sessionarray.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, sessionarray.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, sessionarray.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, sessionarray.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, sessionarray.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, sessionarray.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, sessionarray.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, sessionarray.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, sessionarray.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, sessionarray.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, sessionarray.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, sessionarray.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, sessionarray.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, sessionarray.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, sessionarray.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.OwnerID != nil {
+		predicates = append(predicates, sessionarray.OwnerIDEQ(*i.OwnerID))
+	}
+	if i.OwnerIDNEQ != nil {
+		predicates = append(predicates, sessionarray.OwnerIDNEQ(*i.OwnerIDNEQ))
+	}
+	if len(i.OwnerIDIn) > 0 {
+		predicates = append(predicates, sessionarray.OwnerIDIn(i.OwnerIDIn...))
+	}
+	if len(i.OwnerIDNotIn) > 0 {
+		predicates = append(predicates, sessionarray.OwnerIDNotIn(i.OwnerIDNotIn...))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, sessionarray.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, sessionarray.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, sessionarray.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, sessionarray.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, sessionarray.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, sessionarray.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, sessionarray.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, sessionarray.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, sessionarray.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, sessionarray.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, sessionarray.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, sessionarray.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, sessionarray.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Indexes != nil {
+		predicates = append(predicates, sessionarray.IndexesEQ(*i.Indexes))
+	}
+	if i.IndexesNEQ != nil {
+		predicates = append(predicates, sessionarray.IndexesNEQ(*i.IndexesNEQ))
+	}
+	if len(i.IndexesIn) > 0 {
+		predicates = append(predicates, sessionarray.IndexesIn(i.IndexesIn...))
+	}
+	if len(i.IndexesNotIn) > 0 {
+		predicates = append(predicates, sessionarray.IndexesNotIn(i.IndexesNotIn...))
+	}
+	if i.IndexesGT != nil {
+		predicates = append(predicates, sessionarray.IndexesGT(*i.IndexesGT))
+	}
+	if i.IndexesGTE != nil {
+		predicates = append(predicates, sessionarray.IndexesGTE(*i.IndexesGTE))
+	}
+	if i.IndexesLT != nil {
+		predicates = append(predicates, sessionarray.IndexesLT(*i.IndexesLT))
+	}
+	if i.IndexesLTE != nil {
+		predicates = append(predicates, sessionarray.IndexesLTE(*i.IndexesLTE))
+	}
+	if i.IndexesContains != nil {
+		predicates = append(predicates, sessionarray.IndexesContains(*i.IndexesContains))
+	}
+	if i.IndexesHasPrefix != nil {
+		predicates = append(predicates, sessionarray.IndexesHasPrefix(*i.IndexesHasPrefix))
+	}
+	if i.IndexesHasSuffix != nil {
+		predicates = append(predicates, sessionarray.IndexesHasSuffix(*i.IndexesHasSuffix))
+	}
+	if i.IndexesEqualFold != nil {
+		predicates = append(predicates, sessionarray.IndexesEqualFold(*i.IndexesEqualFold))
+	}
+	if i.IndexesContainsFold != nil {
+		predicates = append(predicates, sessionarray.IndexesContainsFold(*i.IndexesContainsFold))
+	}
+	if i.Size != nil {
+		predicates = append(predicates, sessionarray.SizeEQ(*i.Size))
+	}
+	if i.SizeNEQ != nil {
+		predicates = append(predicates, sessionarray.SizeNEQ(*i.SizeNEQ))
+	}
+	if len(i.SizeIn) > 0 {
+		predicates = append(predicates, sessionarray.SizeIn(i.SizeIn...))
+	}
+	if len(i.SizeNotIn) > 0 {
+		predicates = append(predicates, sessionarray.SizeNotIn(i.SizeNotIn...))
+	}
+	if i.SizeGT != nil {
+		predicates = append(predicates, sessionarray.SizeGT(*i.SizeGT))
+	}
+	if i.SizeGTE != nil {
+		predicates = append(predicates, sessionarray.SizeGTE(*i.SizeGTE))
+	}
+	if i.SizeLT != nil {
+		predicates = append(predicates, sessionarray.SizeLT(*i.SizeLT))
+	}
+	if i.SizeLTE != nil {
+		predicates = append(predicates, sessionarray.SizeLTE(*i.SizeLTE))
+	}
+	if i.MaxRunning != nil {
+		predicates = append(predicates, sessionarray.MaxRunningEQ(*i.MaxRunning))
+	}
+	if i.MaxRunningNEQ != nil {
+		predicates = append(predicates, sessionarray.MaxRunningNEQ(*i.MaxRunningNEQ))
+	}
+	if len(i.MaxRunningIn) > 0 {
+		predicates = append(predicates, sessionarray.MaxRunningIn(i.MaxRunningIn...))
+	}
+	if len(i.MaxRunningNotIn) > 0 {
+		predicates = append(predicates, sessionarray.MaxRunningNotIn(i.MaxRunningNotIn...))
+	}
+	if i.MaxRunningGT != nil {
+		predicates = append(predicates, sessionarray.MaxRunningGT(*i.MaxRunningGT))
+	}
+	if i.MaxRunningGTE != nil {
+		predicates = append(predicates, sessionarray.MaxRunningGTE(*i.MaxRunningGTE))
+	}
+	if i.MaxRunningLT != nil {
+		predicates = append(predicates, sessionarray.MaxRunningLT(*i.MaxRunningLT))
+	}
+	if i.MaxRunningLTE != nil {
+		predicates = append(predicates, sessionarray.MaxRunningLTE(*i.MaxRunningLTE))
+	}
+	if i.MaxRunningIsNil {
+		predicates = append(predicates, sessionarray.MaxRunningIsNil())
+	}
+	if i.MaxRunningNotNil {
+		predicates = append(predicates, sessionarray.MaxRunningNotNil())
+	}
+
+	if i.HasDomain != nil {
+		p := sessionarray.HasDomain()
+		if !*i.HasDomain {
+			p = sessionarray.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessionarray.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := sessionarray.HasProject()
+		if !*i.HasProject {
+			p = sessionarray.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessionarray.HasProjectWith(with...))
+	}
+	if i.HasOwner != nil {
+		p := sessionarray.HasOwner()
+		if !*i.HasOwner {
+			p = sessionarray.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasOwnerWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasOwnerWith))
+		for _, w := range i.HasOwnerWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasOwnerWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessionarray.HasOwnerWith(with...))
+	}
+	if i.HasSessions != nil {
+		p := sessionarray.HasSessions()
+		if !*i.HasSessions {
+			p = sessionarray.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasSessionsWith) > 0 {
+		with := make([]predicate.Session, 0, len(i.HasSessionsWith))
+		for _, w := range i.HasSessionsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasSessionsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessionarray.HasSessionsWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptySessionArrayWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return sessionarray.And(predicates...), nil
 	}
 }
 
@@ -9485,6 +10141,442 @@ func (i *SessionGroupWhereInput) P() (predicate.SessionGroup, error) {
 		return predicates[0], nil
 	default:
 		return sessiongroup.And(predicates...), nil
+	}
+}
+
+// SessionTemplateWhereInput represents a where input for filtering SessionTemplate queries.
+type SessionTemplateWhereInput struct {
+	Predicates []predicate.SessionTemplate  `json:"-"`
+	Not        *SessionTemplateWhereInput   `json:"not,omitempty"`
+	Or         []*SessionTemplateWhereInput `json:"or,omitempty"`
+	And        []*SessionTemplateWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "updated_at" field predicates.
+	UpdatedAt      *time.Time  `json:"updatedAt,omitempty"`
+	UpdatedAtNEQ   *time.Time  `json:"updatedAtNEQ,omitempty"`
+	UpdatedAtIn    []time.Time `json:"updatedAtIn,omitempty"`
+	UpdatedAtNotIn []time.Time `json:"updatedAtNotIn,omitempty"`
+	UpdatedAtGT    *time.Time  `json:"updatedAtGT,omitempty"`
+	UpdatedAtGTE   *time.Time  `json:"updatedAtGTE,omitempty"`
+	UpdatedAtLT    *time.Time  `json:"updatedAtLT,omitempty"`
+	UpdatedAtLTE   *time.Time  `json:"updatedAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "description" field predicates.
+	Description             *string  `json:"description,omitempty"`
+	DescriptionNEQ          *string  `json:"descriptionNEQ,omitempty"`
+	DescriptionIn           []string `json:"descriptionIn,omitempty"`
+	DescriptionNotIn        []string `json:"descriptionNotIn,omitempty"`
+	DescriptionGT           *string  `json:"descriptionGT,omitempty"`
+	DescriptionGTE          *string  `json:"descriptionGTE,omitempty"`
+	DescriptionLT           *string  `json:"descriptionLT,omitempty"`
+	DescriptionLTE          *string  `json:"descriptionLTE,omitempty"`
+	DescriptionContains     *string  `json:"descriptionContains,omitempty"`
+	DescriptionHasPrefix    *string  `json:"descriptionHasPrefix,omitempty"`
+	DescriptionHasSuffix    *string  `json:"descriptionHasSuffix,omitempty"`
+	DescriptionEqualFold    *string  `json:"descriptionEqualFold,omitempty"`
+	DescriptionContainsFold *string  `json:"descriptionContainsFold,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+
+	// "owner_id" field predicates.
+	OwnerID       *uuid.UUID  `json:"ownerID,omitempty"`
+	OwnerIDNEQ    *uuid.UUID  `json:"ownerIDNEQ,omitempty"`
+	OwnerIDIn     []uuid.UUID `json:"ownerIDIn,omitempty"`
+	OwnerIDNotIn  []uuid.UUID `json:"ownerIDNotIn,omitempty"`
+	OwnerIDIsNil  bool        `json:"ownerIDIsNil,omitempty"`
+	OwnerIDNotNil bool        `json:"ownerIDNotNil,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "owner" edge predicates.
+	HasOwner     *bool             `json:"hasOwner,omitempty"`
+	HasOwnerWith []*UserWhereInput `json:"hasOwnerWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *SessionTemplateWhereInput) AddPredicates(predicates ...predicate.SessionTemplate) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the SessionTemplateWhereInput filter on the SessionTemplateQuery builder.
+func (i *SessionTemplateWhereInput) Filter(q *SessionTemplateQuery) (*SessionTemplateQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptySessionTemplateWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptySessionTemplateWhereInput is returned in case the SessionTemplateWhereInput is empty.
+var ErrEmptySessionTemplateWhereInput = errors.New("ent: empty predicate SessionTemplateWhereInput")
+
+// P returns a predicate for filtering sessiontemplates.
+// An error is returned if the input is empty or invalid.
+func (i *SessionTemplateWhereInput) P() (predicate.SessionTemplate, error) {
+	var predicates []predicate.SessionTemplate
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, sessiontemplate.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.SessionTemplate, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, sessiontemplate.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.SessionTemplate, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, sessiontemplate.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, sessiontemplate.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, sessiontemplate.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, sessiontemplate.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, sessiontemplate.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, sessiontemplate.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, sessiontemplate.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, sessiontemplate.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, sessiontemplate.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, sessiontemplate.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, sessiontemplate.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, sessiontemplate.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, sessiontemplate.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, sessiontemplate.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, sessiontemplate.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, sessiontemplate.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, sessiontemplate.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.UpdatedAt != nil {
+		predicates = append(predicates, sessiontemplate.UpdatedAtEQ(*i.UpdatedAt))
+	}
+	if i.UpdatedAtNEQ != nil {
+		predicates = append(predicates, sessiontemplate.UpdatedAtNEQ(*i.UpdatedAtNEQ))
+	}
+	if len(i.UpdatedAtIn) > 0 {
+		predicates = append(predicates, sessiontemplate.UpdatedAtIn(i.UpdatedAtIn...))
+	}
+	if len(i.UpdatedAtNotIn) > 0 {
+		predicates = append(predicates, sessiontemplate.UpdatedAtNotIn(i.UpdatedAtNotIn...))
+	}
+	if i.UpdatedAtGT != nil {
+		predicates = append(predicates, sessiontemplate.UpdatedAtGT(*i.UpdatedAtGT))
+	}
+	if i.UpdatedAtGTE != nil {
+		predicates = append(predicates, sessiontemplate.UpdatedAtGTE(*i.UpdatedAtGTE))
+	}
+	if i.UpdatedAtLT != nil {
+		predicates = append(predicates, sessiontemplate.UpdatedAtLT(*i.UpdatedAtLT))
+	}
+	if i.UpdatedAtLTE != nil {
+		predicates = append(predicates, sessiontemplate.UpdatedAtLTE(*i.UpdatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, sessiontemplate.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, sessiontemplate.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, sessiontemplate.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, sessiontemplate.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, sessiontemplate.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, sessiontemplate.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, sessiontemplate.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, sessiontemplate.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, sessiontemplate.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, sessiontemplate.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, sessiontemplate.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, sessiontemplate.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, sessiontemplate.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Description != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionEQ(*i.Description))
+	}
+	if i.DescriptionNEQ != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionNEQ(*i.DescriptionNEQ))
+	}
+	if len(i.DescriptionIn) > 0 {
+		predicates = append(predicates, sessiontemplate.DescriptionIn(i.DescriptionIn...))
+	}
+	if len(i.DescriptionNotIn) > 0 {
+		predicates = append(predicates, sessiontemplate.DescriptionNotIn(i.DescriptionNotIn...))
+	}
+	if i.DescriptionGT != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionGT(*i.DescriptionGT))
+	}
+	if i.DescriptionGTE != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionGTE(*i.DescriptionGTE))
+	}
+	if i.DescriptionLT != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionLT(*i.DescriptionLT))
+	}
+	if i.DescriptionLTE != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionLTE(*i.DescriptionLTE))
+	}
+	if i.DescriptionContains != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionContains(*i.DescriptionContains))
+	}
+	if i.DescriptionHasPrefix != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionHasPrefix(*i.DescriptionHasPrefix))
+	}
+	if i.DescriptionHasSuffix != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionHasSuffix(*i.DescriptionHasSuffix))
+	}
+	if i.DescriptionEqualFold != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionEqualFold(*i.DescriptionEqualFold))
+	}
+	if i.DescriptionContainsFold != nil {
+		predicates = append(predicates, sessiontemplate.DescriptionContainsFold(*i.DescriptionContainsFold))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, sessiontemplate.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, sessiontemplate.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, sessiontemplate.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, sessiontemplate.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.OwnerID != nil {
+		predicates = append(predicates, sessiontemplate.OwnerIDEQ(*i.OwnerID))
+	}
+	if i.OwnerIDNEQ != nil {
+		predicates = append(predicates, sessiontemplate.OwnerIDNEQ(*i.OwnerIDNEQ))
+	}
+	if len(i.OwnerIDIn) > 0 {
+		predicates = append(predicates, sessiontemplate.OwnerIDIn(i.OwnerIDIn...))
+	}
+	if len(i.OwnerIDNotIn) > 0 {
+		predicates = append(predicates, sessiontemplate.OwnerIDNotIn(i.OwnerIDNotIn...))
+	}
+	if i.OwnerIDIsNil {
+		predicates = append(predicates, sessiontemplate.OwnerIDIsNil())
+	}
+	if i.OwnerIDNotNil {
+		predicates = append(predicates, sessiontemplate.OwnerIDNotNil())
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, sessiontemplate.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, sessiontemplate.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, sessiontemplate.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, sessiontemplate.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, sessiontemplate.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, sessiontemplate.ProjectIDNotNil())
+	}
+
+	if i.HasDomain != nil {
+		p := sessiontemplate.HasDomain()
+		if !*i.HasDomain {
+			p = sessiontemplate.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessiontemplate.HasDomainWith(with...))
+	}
+	if i.HasOwner != nil {
+		p := sessiontemplate.HasOwner()
+		if !*i.HasOwner {
+			p = sessiontemplate.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasOwnerWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasOwnerWith))
+		for _, w := range i.HasOwnerWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasOwnerWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessiontemplate.HasOwnerWith(with...))
+	}
+	if i.HasProject != nil {
+		p := sessiontemplate.HasProject()
+		if !*i.HasProject {
+			p = sessiontemplate.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sessiontemplate.HasProjectWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptySessionTemplateWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return sessiontemplate.And(predicates...), nil
 	}
 }
 

@@ -4,6 +4,7 @@ package ent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -49,11 +50,13 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -120,11 +123,13 @@ const (
 	TypeRoleGrant         = "RoleGrant"
 	TypeSSHKey            = "SSHKey"
 	TypeSession           = "Session"
+	TypeSessionArray      = "SessionArray"
 	TypeSessionDependency = "SessionDependency"
 	TypeSessionEvent      = "SessionEvent"
 	TypeSessionGroup      = "SessionGroup"
 	TypeSessionMount      = "SessionMount"
 	TypeSessionNetwork    = "SessionNetwork"
+	TypeSessionTemplate   = "SessionTemplate"
 	TypeShareWeight       = "ShareWeight"
 	TypeSlotType          = "SlotType"
 	TypeStorageProxy      = "StorageProxy"
@@ -36559,6 +36564,12 @@ type SessionMutation struct {
 	addlifetime           *int
 	preemptible           *bool
 	idle_exempt           *bool
+	tags                  *[]string
+	appendtags            []string
+	auto_mount            *bool
+	replaced              *bool
+	array_index           *int
+	addarray_index        *int
 	idle                  **report.Idle
 	avoid_agents          *[]uuid.UUID
 	appendavoid_agents    []uuid.UUID
@@ -36602,6 +36613,13 @@ type SessionMutation struct {
 	clearedagents         bool
 	session_group         *uuid.UUID
 	clearedsession_group  bool
+	array                 *uuid.UUID
+	clearedarray          bool
+	restart_of            *uuid.UUID
+	clearedrestart_of     bool
+	restarts              map[uuid.UUID]struct{}
+	removedrestarts       map[uuid.UUID]struct{}
+	clearedrestarts       bool
 	depends_on            map[uuid.UUID]struct{}
 	removeddepends_on     map[uuid.UUID]struct{}
 	cleareddepends_on     bool
@@ -37933,6 +37951,297 @@ func (m *SessionMutation) ResetIdleExempt() {
 	m.idle_exempt = nil
 }
 
+// SetTags sets the "tags" field.
+func (m *SessionMutation) SetTags(s []string) {
+	m.tags = &s
+	m.appendtags = nil
+}
+
+// Tags returns the value of the "tags" field in the mutation.
+func (m *SessionMutation) Tags() (r []string, exists bool) {
+	v := m.tags
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTags returns the old "tags" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldTags(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTags is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTags requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTags: %w", err)
+	}
+	return oldValue.Tags, nil
+}
+
+// AppendTags adds s to the "tags" field.
+func (m *SessionMutation) AppendTags(s []string) {
+	m.appendtags = append(m.appendtags, s...)
+}
+
+// AppendedTags returns the list of values that were appended to the "tags" field in this mutation.
+func (m *SessionMutation) AppendedTags() ([]string, bool) {
+	if len(m.appendtags) == 0 {
+		return nil, false
+	}
+	return m.appendtags, true
+}
+
+// ResetTags resets all changes to the "tags" field.
+func (m *SessionMutation) ResetTags() {
+	m.tags = nil
+	m.appendtags = nil
+}
+
+// SetAutoMount sets the "auto_mount" field.
+func (m *SessionMutation) SetAutoMount(b bool) {
+	m.auto_mount = &b
+}
+
+// AutoMount returns the value of the "auto_mount" field in the mutation.
+func (m *SessionMutation) AutoMount() (r bool, exists bool) {
+	v := m.auto_mount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAutoMount returns the old "auto_mount" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldAutoMount(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAutoMount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAutoMount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAutoMount: %w", err)
+	}
+	return oldValue.AutoMount, nil
+}
+
+// ResetAutoMount resets all changes to the "auto_mount" field.
+func (m *SessionMutation) ResetAutoMount() {
+	m.auto_mount = nil
+}
+
+// SetReplaced sets the "replaced" field.
+func (m *SessionMutation) SetReplaced(b bool) {
+	m.replaced = &b
+}
+
+// Replaced returns the value of the "replaced" field in the mutation.
+func (m *SessionMutation) Replaced() (r bool, exists bool) {
+	v := m.replaced
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReplaced returns the old "replaced" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldReplaced(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReplaced is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReplaced requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReplaced: %w", err)
+	}
+	return oldValue.Replaced, nil
+}
+
+// ResetReplaced resets all changes to the "replaced" field.
+func (m *SessionMutation) ResetReplaced() {
+	m.replaced = nil
+}
+
+// SetRestartOfID sets the "restart_of_id" field.
+func (m *SessionMutation) SetRestartOfID(u uuid.UUID) {
+	m.restart_of = &u
+}
+
+// RestartOfID returns the value of the "restart_of_id" field in the mutation.
+func (m *SessionMutation) RestartOfID() (r uuid.UUID, exists bool) {
+	v := m.restart_of
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRestartOfID returns the old "restart_of_id" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldRestartOfID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRestartOfID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRestartOfID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRestartOfID: %w", err)
+	}
+	return oldValue.RestartOfID, nil
+}
+
+// ClearRestartOfID clears the value of the "restart_of_id" field.
+func (m *SessionMutation) ClearRestartOfID() {
+	m.restart_of = nil
+	m.clearedFields[session.FieldRestartOfID] = struct{}{}
+}
+
+// RestartOfIDCleared returns if the "restart_of_id" field was cleared in this mutation.
+func (m *SessionMutation) RestartOfIDCleared() bool {
+	_, ok := m.clearedFields[session.FieldRestartOfID]
+	return ok
+}
+
+// ResetRestartOfID resets all changes to the "restart_of_id" field.
+func (m *SessionMutation) ResetRestartOfID() {
+	m.restart_of = nil
+	delete(m.clearedFields, session.FieldRestartOfID)
+}
+
+// SetArrayID sets the "array_id" field.
+func (m *SessionMutation) SetArrayID(u uuid.UUID) {
+	m.array = &u
+}
+
+// ArrayID returns the value of the "array_id" field in the mutation.
+func (m *SessionMutation) ArrayID() (r uuid.UUID, exists bool) {
+	v := m.array
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldArrayID returns the old "array_id" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldArrayID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldArrayID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldArrayID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldArrayID: %w", err)
+	}
+	return oldValue.ArrayID, nil
+}
+
+// ClearArrayID clears the value of the "array_id" field.
+func (m *SessionMutation) ClearArrayID() {
+	m.array = nil
+	m.clearedFields[session.FieldArrayID] = struct{}{}
+}
+
+// ArrayIDCleared returns if the "array_id" field was cleared in this mutation.
+func (m *SessionMutation) ArrayIDCleared() bool {
+	_, ok := m.clearedFields[session.FieldArrayID]
+	return ok
+}
+
+// ResetArrayID resets all changes to the "array_id" field.
+func (m *SessionMutation) ResetArrayID() {
+	m.array = nil
+	delete(m.clearedFields, session.FieldArrayID)
+}
+
+// SetArrayIndex sets the "array_index" field.
+func (m *SessionMutation) SetArrayIndex(i int) {
+	m.array_index = &i
+	m.addarray_index = nil
+}
+
+// ArrayIndex returns the value of the "array_index" field in the mutation.
+func (m *SessionMutation) ArrayIndex() (r int, exists bool) {
+	v := m.array_index
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldArrayIndex returns the old "array_index" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldArrayIndex(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldArrayIndex is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldArrayIndex requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldArrayIndex: %w", err)
+	}
+	return oldValue.ArrayIndex, nil
+}
+
+// AddArrayIndex adds i to the "array_index" field.
+func (m *SessionMutation) AddArrayIndex(i int) {
+	if m.addarray_index != nil {
+		*m.addarray_index += i
+	} else {
+		m.addarray_index = &i
+	}
+}
+
+// AddedArrayIndex returns the value that was added to the "array_index" field in this mutation.
+func (m *SessionMutation) AddedArrayIndex() (r int, exists bool) {
+	v := m.addarray_index
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearArrayIndex clears the value of the "array_index" field.
+func (m *SessionMutation) ClearArrayIndex() {
+	m.array_index = nil
+	m.addarray_index = nil
+	m.clearedFields[session.FieldArrayIndex] = struct{}{}
+}
+
+// ArrayIndexCleared returns if the "array_index" field was cleared in this mutation.
+func (m *SessionMutation) ArrayIndexCleared() bool {
+	_, ok := m.clearedFields[session.FieldArrayIndex]
+	return ok
+}
+
+// ResetArrayIndex resets all changes to the "array_index" field.
+func (m *SessionMutation) ResetArrayIndex() {
+	m.array_index = nil
+	m.addarray_index = nil
+	delete(m.clearedFields, session.FieldArrayIndex)
+}
+
 // SetIdle sets the "idle" field.
 func (m *SessionMutation) SetIdle(r *report.Idle) {
 	m.idle = &r
@@ -39039,6 +39348,114 @@ func (m *SessionMutation) ResetSessionGroup() {
 	m.clearedsession_group = false
 }
 
+// ClearArray clears the "array" edge to the SessionArray entity.
+func (m *SessionMutation) ClearArray() {
+	m.clearedarray = true
+	m.clearedFields[session.FieldArrayID] = struct{}{}
+}
+
+// ArrayCleared reports if the "array" edge to the SessionArray entity was cleared.
+func (m *SessionMutation) ArrayCleared() bool {
+	return m.ArrayIDCleared() || m.clearedarray
+}
+
+// ArrayIDs returns the "array" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ArrayID instead. It exists only for internal usage by the builders.
+func (m *SessionMutation) ArrayIDs() (ids []uuid.UUID) {
+	if id := m.array; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetArray resets all changes to the "array" edge.
+func (m *SessionMutation) ResetArray() {
+	m.array = nil
+	m.clearedarray = false
+}
+
+// ClearRestartOf clears the "restart_of" edge to the Session entity.
+func (m *SessionMutation) ClearRestartOf() {
+	m.clearedrestart_of = true
+	m.clearedFields[session.FieldRestartOfID] = struct{}{}
+}
+
+// RestartOfCleared reports if the "restart_of" edge to the Session entity was cleared.
+func (m *SessionMutation) RestartOfCleared() bool {
+	return m.RestartOfIDCleared() || m.clearedrestart_of
+}
+
+// RestartOfIDs returns the "restart_of" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// RestartOfID instead. It exists only for internal usage by the builders.
+func (m *SessionMutation) RestartOfIDs() (ids []uuid.UUID) {
+	if id := m.restart_of; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetRestartOf resets all changes to the "restart_of" edge.
+func (m *SessionMutation) ResetRestartOf() {
+	m.restart_of = nil
+	m.clearedrestart_of = false
+}
+
+// AddRestartIDs adds the "restarts" edge to the Session entity by ids.
+func (m *SessionMutation) AddRestartIDs(ids ...uuid.UUID) {
+	if m.restarts == nil {
+		m.restarts = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.restarts[ids[i]] = struct{}{}
+	}
+}
+
+// ClearRestarts clears the "restarts" edge to the Session entity.
+func (m *SessionMutation) ClearRestarts() {
+	m.clearedrestarts = true
+}
+
+// RestartsCleared reports if the "restarts" edge to the Session entity was cleared.
+func (m *SessionMutation) RestartsCleared() bool {
+	return m.clearedrestarts
+}
+
+// RemoveRestartIDs removes the "restarts" edge to the Session entity by IDs.
+func (m *SessionMutation) RemoveRestartIDs(ids ...uuid.UUID) {
+	if m.removedrestarts == nil {
+		m.removedrestarts = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.restarts, ids[i])
+		m.removedrestarts[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedRestarts returns the removed IDs of the "restarts" edge to the Session entity.
+func (m *SessionMutation) RemovedRestartsIDs() (ids []uuid.UUID) {
+	for id := range m.removedrestarts {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// RestartsIDs returns the "restarts" edge IDs in the mutation.
+func (m *SessionMutation) RestartsIDs() (ids []uuid.UUID) {
+	for id := range m.restarts {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetRestarts resets all changes to the "restarts" edge.
+func (m *SessionMutation) ResetRestarts() {
+	m.restarts = nil
+	m.clearedrestarts = false
+	m.removedrestarts = nil
+}
+
 // AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by ids.
 func (m *SessionMutation) AddDependsOnIDs(ids ...uuid.UUID) {
 	if m.depends_on == nil {
@@ -39181,7 +39598,7 @@ func (m *SessionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionMutation) Fields() []string {
-	fields := make([]string, 0, 40)
+	fields := make([]string, 0, 46)
 	if m.created_at != nil {
 		fields = append(fields, session.FieldCreatedAt)
 	}
@@ -39262,6 +39679,24 @@ func (m *SessionMutation) Fields() []string {
 	}
 	if m.idle_exempt != nil {
 		fields = append(fields, session.FieldIdleExempt)
+	}
+	if m.tags != nil {
+		fields = append(fields, session.FieldTags)
+	}
+	if m.auto_mount != nil {
+		fields = append(fields, session.FieldAutoMount)
+	}
+	if m.replaced != nil {
+		fields = append(fields, session.FieldReplaced)
+	}
+	if m.restart_of != nil {
+		fields = append(fields, session.FieldRestartOfID)
+	}
+	if m.array != nil {
+		fields = append(fields, session.FieldArrayID)
+	}
+	if m.array_index != nil {
+		fields = append(fields, session.FieldArrayIndex)
 	}
 	if m.idle != nil {
 		fields = append(fields, session.FieldIdle)
@@ -39364,6 +39799,18 @@ func (m *SessionMutation) Field(name string) (ent.Value, bool) {
 		return m.Preemptible()
 	case session.FieldIdleExempt:
 		return m.IdleExempt()
+	case session.FieldTags:
+		return m.Tags()
+	case session.FieldAutoMount:
+		return m.AutoMount()
+	case session.FieldReplaced:
+		return m.Replaced()
+	case session.FieldRestartOfID:
+		return m.RestartOfID()
+	case session.FieldArrayID:
+		return m.ArrayID()
+	case session.FieldArrayIndex:
+		return m.ArrayIndex()
 	case session.FieldIdle:
 		return m.Idle()
 	case session.FieldAvoidAgents:
@@ -39453,6 +39900,18 @@ func (m *SessionMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldPreemptible(ctx)
 	case session.FieldIdleExempt:
 		return m.OldIdleExempt(ctx)
+	case session.FieldTags:
+		return m.OldTags(ctx)
+	case session.FieldAutoMount:
+		return m.OldAutoMount(ctx)
+	case session.FieldReplaced:
+		return m.OldReplaced(ctx)
+	case session.FieldRestartOfID:
+		return m.OldRestartOfID(ctx)
+	case session.FieldArrayID:
+		return m.OldArrayID(ctx)
+	case session.FieldArrayIndex:
+		return m.OldArrayIndex(ctx)
 	case session.FieldIdle:
 		return m.OldIdle(ctx)
 	case session.FieldAvoidAgents:
@@ -39677,6 +40136,48 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetIdleExempt(v)
 		return nil
+	case session.FieldTags:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTags(v)
+		return nil
+	case session.FieldAutoMount:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAutoMount(v)
+		return nil
+	case session.FieldReplaced:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReplaced(v)
+		return nil
+	case session.FieldRestartOfID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRestartOfID(v)
+		return nil
+	case session.FieldArrayID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetArrayID(v)
+		return nil
+	case session.FieldArrayIndex:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetArrayIndex(v)
+		return nil
 	case session.FieldIdle:
 		v, ok := value.(*report.Idle)
 		if !ok {
@@ -39794,6 +40295,9 @@ func (m *SessionMutation) AddedFields() []string {
 	if m.addlifetime != nil {
 		fields = append(fields, session.FieldLifetime)
 	}
+	if m.addarray_index != nil {
+		fields = append(fields, session.FieldArrayIndex)
+	}
 	if m.addattempt != nil {
 		fields = append(fields, session.FieldAttempt)
 	}
@@ -39817,6 +40321,8 @@ func (m *SessionMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedDiskBytes()
 	case session.FieldLifetime:
 		return m.AddedLifetime()
+	case session.FieldArrayIndex:
+		return m.AddedArrayIndex()
 	case session.FieldAttempt:
 		return m.AddedAttempt()
 	}
@@ -39870,6 +40376,13 @@ func (m *SessionMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddLifetime(v)
 		return nil
+	case session.FieldArrayIndex:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddArrayIndex(v)
+		return nil
 	case session.FieldAttempt:
 		v, ok := value.(int)
 		if !ok {
@@ -39905,6 +40418,15 @@ func (m *SessionMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(session.FieldLifetime) {
 		fields = append(fields, session.FieldLifetime)
+	}
+	if m.FieldCleared(session.FieldRestartOfID) {
+		fields = append(fields, session.FieldRestartOfID)
+	}
+	if m.FieldCleared(session.FieldArrayID) {
+		fields = append(fields, session.FieldArrayID)
+	}
+	if m.FieldCleared(session.FieldArrayIndex) {
+		fields = append(fields, session.FieldArrayIndex)
 	}
 	if m.FieldCleared(session.FieldIdle) {
 		fields = append(fields, session.FieldIdle)
@@ -39967,6 +40489,15 @@ func (m *SessionMutation) ClearField(name string) error {
 		return nil
 	case session.FieldLifetime:
 		m.ClearLifetime()
+		return nil
+	case session.FieldRestartOfID:
+		m.ClearRestartOfID()
+		return nil
+	case session.FieldArrayID:
+		m.ClearArrayID()
+		return nil
+	case session.FieldArrayIndex:
+		m.ClearArrayIndex()
 		return nil
 	case session.FieldIdle:
 		m.ClearIdle()
@@ -40084,6 +40615,24 @@ func (m *SessionMutation) ResetField(name string) error {
 	case session.FieldIdleExempt:
 		m.ResetIdleExempt()
 		return nil
+	case session.FieldTags:
+		m.ResetTags()
+		return nil
+	case session.FieldAutoMount:
+		m.ResetAutoMount()
+		return nil
+	case session.FieldReplaced:
+		m.ResetReplaced()
+		return nil
+	case session.FieldRestartOfID:
+		m.ResetRestartOfID()
+		return nil
+	case session.FieldArrayID:
+		m.ResetArrayID()
+		return nil
+	case session.FieldArrayIndex:
+		m.ResetArrayIndex()
+		return nil
 	case session.FieldIdle:
 		m.ResetIdle()
 		return nil
@@ -40129,7 +40678,7 @@ func (m *SessionMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SessionMutation) AddedEdges() []string {
-	edges := make([]string, 0, 14)
+	edges := make([]string, 0, 17)
 	if m.domain != nil {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -40165,6 +40714,15 @@ func (m *SessionMutation) AddedEdges() []string {
 	}
 	if m.session_group != nil {
 		edges = append(edges, session.EdgeSessionGroup)
+	}
+	if m.array != nil {
+		edges = append(edges, session.EdgeArray)
+	}
+	if m.restart_of != nil {
+		edges = append(edges, session.EdgeRestartOf)
+	}
+	if m.restarts != nil {
+		edges = append(edges, session.EdgeRestarts)
 	}
 	if m.depends_on != nil {
 		edges = append(edges, session.EdgeDependsOn)
@@ -40239,6 +40797,20 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 		if id := m.session_group; id != nil {
 			return []ent.Value{*id}
 		}
+	case session.EdgeArray:
+		if id := m.array; id != nil {
+			return []ent.Value{*id}
+		}
+	case session.EdgeRestartOf:
+		if id := m.restart_of; id != nil {
+			return []ent.Value{*id}
+		}
+	case session.EdgeRestarts:
+		ids := make([]ent.Value, 0, len(m.restarts))
+		for id := range m.restarts {
+			ids = append(ids, id)
+		}
+		return ids
 	case session.EdgeDependsOn:
 		ids := make([]ent.Value, 0, len(m.depends_on))
 		for id := range m.depends_on {
@@ -40257,7 +40829,7 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SessionMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 14)
+	edges := make([]string, 0, 17)
 	if m.removedkernels != nil {
 		edges = append(edges, session.EdgeKernels)
 	}
@@ -40275,6 +40847,9 @@ func (m *SessionMutation) RemovedEdges() []string {
 	}
 	if m.removedagents != nil {
 		edges = append(edges, session.EdgeAgents)
+	}
+	if m.removedrestarts != nil {
+		edges = append(edges, session.EdgeRestarts)
 	}
 	if m.removeddepends_on != nil {
 		edges = append(edges, session.EdgeDependsOn)
@@ -40325,6 +40900,12 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case session.EdgeRestarts:
+		ids := make([]ent.Value, 0, len(m.removedrestarts))
+		for id := range m.removedrestarts {
+			ids = append(ids, id)
+		}
+		return ids
 	case session.EdgeDependsOn:
 		ids := make([]ent.Value, 0, len(m.removeddepends_on))
 		for id := range m.removeddepends_on {
@@ -40343,7 +40924,7 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SessionMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 14)
+	edges := make([]string, 0, 17)
 	if m.cleareddomain {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -40379,6 +40960,15 @@ func (m *SessionMutation) ClearedEdges() []string {
 	}
 	if m.clearedsession_group {
 		edges = append(edges, session.EdgeSessionGroup)
+	}
+	if m.clearedarray {
+		edges = append(edges, session.EdgeArray)
+	}
+	if m.clearedrestart_of {
+		edges = append(edges, session.EdgeRestartOf)
+	}
+	if m.clearedrestarts {
+		edges = append(edges, session.EdgeRestarts)
 	}
 	if m.cleareddepends_on {
 		edges = append(edges, session.EdgeDependsOn)
@@ -40417,6 +41007,12 @@ func (m *SessionMutation) EdgeCleared(name string) bool {
 		return m.clearedagents
 	case session.EdgeSessionGroup:
 		return m.clearedsession_group
+	case session.EdgeArray:
+		return m.clearedarray
+	case session.EdgeRestartOf:
+		return m.clearedrestart_of
+	case session.EdgeRestarts:
+		return m.clearedrestarts
 	case session.EdgeDependsOn:
 		return m.cleareddepends_on
 	case session.EdgeDependents:
@@ -40446,6 +41042,12 @@ func (m *SessionMutation) ClearEdge(name string) error {
 		return nil
 	case session.EdgeSessionGroup:
 		m.ClearSessionGroup()
+		return nil
+	case session.EdgeArray:
+		m.ClearArray()
+		return nil
+	case session.EdgeRestartOf:
+		m.ClearRestartOf()
 		return nil
 	}
 	return fmt.Errorf("unknown Session unique edge %s", name)
@@ -40491,6 +41093,15 @@ func (m *SessionMutation) ResetEdge(name string) error {
 	case session.EdgeSessionGroup:
 		m.ResetSessionGroup()
 		return nil
+	case session.EdgeArray:
+		m.ResetArray()
+		return nil
+	case session.EdgeRestartOf:
+		m.ResetRestartOf()
+		return nil
+	case session.EdgeRestarts:
+		m.ResetRestarts()
+		return nil
 	case session.EdgeDependsOn:
 		m.ResetDependsOn()
 		return nil
@@ -40501,22 +41112,1140 @@ func (m *SessionMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Session edge %s", name)
 }
 
+// SessionArrayMutation represents an operation that mutates the SessionArray nodes in the graph.
+type SessionArrayMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	created_at        *time.Time
+	name              *string
+	indexes           *string
+	size              *int
+	addsize           *int
+	max_running       *int
+	addmax_running    *int
+	clearedFields     map[string]struct{}
+	domain            *uuid.UUID
+	cleareddomain     bool
+	project           *uuid.UUID
+	clearedproject    bool
+	owner             *uuid.UUID
+	clearedowner      bool
+	sessions          map[uuid.UUID]struct{}
+	removedsessions   map[uuid.UUID]struct{}
+	clearedsessions   bool
+	dependents        map[uuid.UUID]struct{}
+	removeddependents map[uuid.UUID]struct{}
+	cleareddependents bool
+	done              bool
+	oldValue          func(context.Context) (*SessionArray, error)
+	predicates        []predicate.SessionArray
+}
+
+var _ ent.Mutation = (*SessionArrayMutation)(nil)
+
+// sessionarrayOption allows management of the mutation configuration using functional options.
+type sessionarrayOption func(*SessionArrayMutation)
+
+// newSessionArrayMutation creates new mutation for the SessionArray entity.
+func newSessionArrayMutation(c config, op Op, opts ...sessionarrayOption) *SessionArrayMutation {
+	m := &SessionArrayMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSessionArray,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSessionArrayID sets the ID field of the mutation.
+func withSessionArrayID(id uuid.UUID) sessionarrayOption {
+	return func(m *SessionArrayMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SessionArray
+		)
+		m.oldValue = func(ctx context.Context) (*SessionArray, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SessionArray.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSessionArray sets the old SessionArray of the mutation.
+func withSessionArray(node *SessionArray) sessionarrayOption {
+	return func(m *SessionArrayMutation) {
+		m.oldValue = func(context.Context) (*SessionArray, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SessionArrayMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SessionArrayMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SessionArray entities.
+func (m *SessionArrayMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SessionArrayMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SessionArrayMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SessionArray.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SessionArrayMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SessionArrayMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the SessionArray entity.
+// If the SessionArray object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionArrayMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SessionArrayMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *SessionArrayMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *SessionArrayMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the SessionArray entity.
+// If the SessionArray object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionArrayMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *SessionArrayMutation) ResetDomainID() {
+	m.domain = nil
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *SessionArrayMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *SessionArrayMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the SessionArray entity.
+// If the SessionArray object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionArrayMutation) OldProjectID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *SessionArrayMutation) ResetProjectID() {
+	m.project = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *SessionArrayMutation) SetOwnerID(u uuid.UUID) {
+	m.owner = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *SessionArrayMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the SessionArray entity.
+// If the SessionArray object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionArrayMutation) OldOwnerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *SessionArrayMutation) ResetOwnerID() {
+	m.owner = nil
+}
+
+// SetName sets the "name" field.
+func (m *SessionArrayMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *SessionArrayMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the SessionArray entity.
+// If the SessionArray object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionArrayMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *SessionArrayMutation) ResetName() {
+	m.name = nil
+}
+
+// SetIndexes sets the "indexes" field.
+func (m *SessionArrayMutation) SetIndexes(s string) {
+	m.indexes = &s
+}
+
+// Indexes returns the value of the "indexes" field in the mutation.
+func (m *SessionArrayMutation) Indexes() (r string, exists bool) {
+	v := m.indexes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIndexes returns the old "indexes" field's value of the SessionArray entity.
+// If the SessionArray object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionArrayMutation) OldIndexes(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIndexes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIndexes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIndexes: %w", err)
+	}
+	return oldValue.Indexes, nil
+}
+
+// ResetIndexes resets all changes to the "indexes" field.
+func (m *SessionArrayMutation) ResetIndexes() {
+	m.indexes = nil
+}
+
+// SetSize sets the "size" field.
+func (m *SessionArrayMutation) SetSize(i int) {
+	m.size = &i
+	m.addsize = nil
+}
+
+// Size returns the value of the "size" field in the mutation.
+func (m *SessionArrayMutation) Size() (r int, exists bool) {
+	v := m.size
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSize returns the old "size" field's value of the SessionArray entity.
+// If the SessionArray object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionArrayMutation) OldSize(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSize is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSize requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSize: %w", err)
+	}
+	return oldValue.Size, nil
+}
+
+// AddSize adds i to the "size" field.
+func (m *SessionArrayMutation) AddSize(i int) {
+	if m.addsize != nil {
+		*m.addsize += i
+	} else {
+		m.addsize = &i
+	}
+}
+
+// AddedSize returns the value that was added to the "size" field in this mutation.
+func (m *SessionArrayMutation) AddedSize() (r int, exists bool) {
+	v := m.addsize
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSize resets all changes to the "size" field.
+func (m *SessionArrayMutation) ResetSize() {
+	m.size = nil
+	m.addsize = nil
+}
+
+// SetMaxRunning sets the "max_running" field.
+func (m *SessionArrayMutation) SetMaxRunning(i int) {
+	m.max_running = &i
+	m.addmax_running = nil
+}
+
+// MaxRunning returns the value of the "max_running" field in the mutation.
+func (m *SessionArrayMutation) MaxRunning() (r int, exists bool) {
+	v := m.max_running
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxRunning returns the old "max_running" field's value of the SessionArray entity.
+// If the SessionArray object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionArrayMutation) OldMaxRunning(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxRunning is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxRunning requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxRunning: %w", err)
+	}
+	return oldValue.MaxRunning, nil
+}
+
+// AddMaxRunning adds i to the "max_running" field.
+func (m *SessionArrayMutation) AddMaxRunning(i int) {
+	if m.addmax_running != nil {
+		*m.addmax_running += i
+	} else {
+		m.addmax_running = &i
+	}
+}
+
+// AddedMaxRunning returns the value that was added to the "max_running" field in this mutation.
+func (m *SessionArrayMutation) AddedMaxRunning() (r int, exists bool) {
+	v := m.addmax_running
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxRunning clears the value of the "max_running" field.
+func (m *SessionArrayMutation) ClearMaxRunning() {
+	m.max_running = nil
+	m.addmax_running = nil
+	m.clearedFields[sessionarray.FieldMaxRunning] = struct{}{}
+}
+
+// MaxRunningCleared returns if the "max_running" field was cleared in this mutation.
+func (m *SessionArrayMutation) MaxRunningCleared() bool {
+	_, ok := m.clearedFields[sessionarray.FieldMaxRunning]
+	return ok
+}
+
+// ResetMaxRunning resets all changes to the "max_running" field.
+func (m *SessionArrayMutation) ResetMaxRunning() {
+	m.max_running = nil
+	m.addmax_running = nil
+	delete(m.clearedFields, sessionarray.FieldMaxRunning)
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *SessionArrayMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[sessionarray.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *SessionArrayMutation) DomainCleared() bool {
+	return m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *SessionArrayMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *SessionArrayMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *SessionArrayMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[sessionarray.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *SessionArrayMutation) ProjectCleared() bool {
+	return m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *SessionArrayMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *SessionArrayMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (m *SessionArrayMutation) ClearOwner() {
+	m.clearedowner = true
+	m.clearedFields[sessionarray.FieldOwnerID] = struct{}{}
+}
+
+// OwnerCleared reports if the "owner" edge to the User entity was cleared.
+func (m *SessionArrayMutation) OwnerCleared() bool {
+	return m.clearedowner
+}
+
+// OwnerIDs returns the "owner" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OwnerID instead. It exists only for internal usage by the builders.
+func (m *SessionArrayMutation) OwnerIDs() (ids []uuid.UUID) {
+	if id := m.owner; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOwner resets all changes to the "owner" edge.
+func (m *SessionArrayMutation) ResetOwner() {
+	m.owner = nil
+	m.clearedowner = false
+}
+
+// AddSessionIDs adds the "sessions" edge to the Session entity by ids.
+func (m *SessionArrayMutation) AddSessionIDs(ids ...uuid.UUID) {
+	if m.sessions == nil {
+		m.sessions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.sessions[ids[i]] = struct{}{}
+	}
+}
+
+// ClearSessions clears the "sessions" edge to the Session entity.
+func (m *SessionArrayMutation) ClearSessions() {
+	m.clearedsessions = true
+}
+
+// SessionsCleared reports if the "sessions" edge to the Session entity was cleared.
+func (m *SessionArrayMutation) SessionsCleared() bool {
+	return m.clearedsessions
+}
+
+// RemoveSessionIDs removes the "sessions" edge to the Session entity by IDs.
+func (m *SessionArrayMutation) RemoveSessionIDs(ids ...uuid.UUID) {
+	if m.removedsessions == nil {
+		m.removedsessions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.sessions, ids[i])
+		m.removedsessions[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedSessions returns the removed IDs of the "sessions" edge to the Session entity.
+func (m *SessionArrayMutation) RemovedSessionsIDs() (ids []uuid.UUID) {
+	for id := range m.removedsessions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// SessionsIDs returns the "sessions" edge IDs in the mutation.
+func (m *SessionArrayMutation) SessionsIDs() (ids []uuid.UUID) {
+	for id := range m.sessions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetSessions resets all changes to the "sessions" edge.
+func (m *SessionArrayMutation) ResetSessions() {
+	m.sessions = nil
+	m.clearedsessions = false
+	m.removedsessions = nil
+}
+
+// AddDependentIDs adds the "dependents" edge to the SessionDependency entity by ids.
+func (m *SessionArrayMutation) AddDependentIDs(ids ...uuid.UUID) {
+	if m.dependents == nil {
+		m.dependents = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.dependents[ids[i]] = struct{}{}
+	}
+}
+
+// ClearDependents clears the "dependents" edge to the SessionDependency entity.
+func (m *SessionArrayMutation) ClearDependents() {
+	m.cleareddependents = true
+}
+
+// DependentsCleared reports if the "dependents" edge to the SessionDependency entity was cleared.
+func (m *SessionArrayMutation) DependentsCleared() bool {
+	return m.cleareddependents
+}
+
+// RemoveDependentIDs removes the "dependents" edge to the SessionDependency entity by IDs.
+func (m *SessionArrayMutation) RemoveDependentIDs(ids ...uuid.UUID) {
+	if m.removeddependents == nil {
+		m.removeddependents = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.dependents, ids[i])
+		m.removeddependents[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedDependents returns the removed IDs of the "dependents" edge to the SessionDependency entity.
+func (m *SessionArrayMutation) RemovedDependentsIDs() (ids []uuid.UUID) {
+	for id := range m.removeddependents {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// DependentsIDs returns the "dependents" edge IDs in the mutation.
+func (m *SessionArrayMutation) DependentsIDs() (ids []uuid.UUID) {
+	for id := range m.dependents {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetDependents resets all changes to the "dependents" edge.
+func (m *SessionArrayMutation) ResetDependents() {
+	m.dependents = nil
+	m.cleareddependents = false
+	m.removeddependents = nil
+}
+
+// Where appends a list predicates to the SessionArrayMutation builder.
+func (m *SessionArrayMutation) Where(ps ...predicate.SessionArray) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SessionArrayMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SessionArrayMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SessionArray, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SessionArrayMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SessionArrayMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SessionArray).
+func (m *SessionArrayMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SessionArrayMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.created_at != nil {
+		fields = append(fields, sessionarray.FieldCreatedAt)
+	}
+	if m.domain != nil {
+		fields = append(fields, sessionarray.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, sessionarray.FieldProjectID)
+	}
+	if m.owner != nil {
+		fields = append(fields, sessionarray.FieldOwnerID)
+	}
+	if m.name != nil {
+		fields = append(fields, sessionarray.FieldName)
+	}
+	if m.indexes != nil {
+		fields = append(fields, sessionarray.FieldIndexes)
+	}
+	if m.size != nil {
+		fields = append(fields, sessionarray.FieldSize)
+	}
+	if m.max_running != nil {
+		fields = append(fields, sessionarray.FieldMaxRunning)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SessionArrayMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case sessionarray.FieldCreatedAt:
+		return m.CreatedAt()
+	case sessionarray.FieldDomainID:
+		return m.DomainID()
+	case sessionarray.FieldProjectID:
+		return m.ProjectID()
+	case sessionarray.FieldOwnerID:
+		return m.OwnerID()
+	case sessionarray.FieldName:
+		return m.Name()
+	case sessionarray.FieldIndexes:
+		return m.Indexes()
+	case sessionarray.FieldSize:
+		return m.Size()
+	case sessionarray.FieldMaxRunning:
+		return m.MaxRunning()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SessionArrayMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case sessionarray.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case sessionarray.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case sessionarray.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case sessionarray.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	case sessionarray.FieldName:
+		return m.OldName(ctx)
+	case sessionarray.FieldIndexes:
+		return m.OldIndexes(ctx)
+	case sessionarray.FieldSize:
+		return m.OldSize(ctx)
+	case sessionarray.FieldMaxRunning:
+		return m.OldMaxRunning(ctx)
+	}
+	return nil, fmt.Errorf("unknown SessionArray field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionArrayMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case sessionarray.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case sessionarray.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case sessionarray.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case sessionarray.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	case sessionarray.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case sessionarray.FieldIndexes:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIndexes(v)
+		return nil
+	case sessionarray.FieldSize:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSize(v)
+		return nil
+	case sessionarray.FieldMaxRunning:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxRunning(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionArray field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SessionArrayMutation) AddedFields() []string {
+	var fields []string
+	if m.addsize != nil {
+		fields = append(fields, sessionarray.FieldSize)
+	}
+	if m.addmax_running != nil {
+		fields = append(fields, sessionarray.FieldMaxRunning)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SessionArrayMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case sessionarray.FieldSize:
+		return m.AddedSize()
+	case sessionarray.FieldMaxRunning:
+		return m.AddedMaxRunning()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionArrayMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case sessionarray.FieldSize:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSize(v)
+		return nil
+	case sessionarray.FieldMaxRunning:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxRunning(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionArray numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SessionArrayMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(sessionarray.FieldMaxRunning) {
+		fields = append(fields, sessionarray.FieldMaxRunning)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SessionArrayMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SessionArrayMutation) ClearField(name string) error {
+	switch name {
+	case sessionarray.FieldMaxRunning:
+		m.ClearMaxRunning()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionArray nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SessionArrayMutation) ResetField(name string) error {
+	switch name {
+	case sessionarray.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case sessionarray.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case sessionarray.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case sessionarray.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	case sessionarray.FieldName:
+		m.ResetName()
+		return nil
+	case sessionarray.FieldIndexes:
+		m.ResetIndexes()
+		return nil
+	case sessionarray.FieldSize:
+		m.ResetSize()
+		return nil
+	case sessionarray.FieldMaxRunning:
+		m.ResetMaxRunning()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionArray field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SessionArrayMutation) AddedEdges() []string {
+	edges := make([]string, 0, 5)
+	if m.domain != nil {
+		edges = append(edges, sessionarray.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, sessionarray.EdgeProject)
+	}
+	if m.owner != nil {
+		edges = append(edges, sessionarray.EdgeOwner)
+	}
+	if m.sessions != nil {
+		edges = append(edges, sessionarray.EdgeSessions)
+	}
+	if m.dependents != nil {
+		edges = append(edges, sessionarray.EdgeDependents)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SessionArrayMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case sessionarray.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case sessionarray.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case sessionarray.EdgeOwner:
+		if id := m.owner; id != nil {
+			return []ent.Value{*id}
+		}
+	case sessionarray.EdgeSessions:
+		ids := make([]ent.Value, 0, len(m.sessions))
+		for id := range m.sessions {
+			ids = append(ids, id)
+		}
+		return ids
+	case sessionarray.EdgeDependents:
+		ids := make([]ent.Value, 0, len(m.dependents))
+		for id := range m.dependents {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SessionArrayMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 5)
+	if m.removedsessions != nil {
+		edges = append(edges, sessionarray.EdgeSessions)
+	}
+	if m.removeddependents != nil {
+		edges = append(edges, sessionarray.EdgeDependents)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SessionArrayMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case sessionarray.EdgeSessions:
+		ids := make([]ent.Value, 0, len(m.removedsessions))
+		for id := range m.removedsessions {
+			ids = append(ids, id)
+		}
+		return ids
+	case sessionarray.EdgeDependents:
+		ids := make([]ent.Value, 0, len(m.removeddependents))
+		for id := range m.removeddependents {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SessionArrayMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 5)
+	if m.cleareddomain {
+		edges = append(edges, sessionarray.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, sessionarray.EdgeProject)
+	}
+	if m.clearedowner {
+		edges = append(edges, sessionarray.EdgeOwner)
+	}
+	if m.clearedsessions {
+		edges = append(edges, sessionarray.EdgeSessions)
+	}
+	if m.cleareddependents {
+		edges = append(edges, sessionarray.EdgeDependents)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SessionArrayMutation) EdgeCleared(name string) bool {
+	switch name {
+	case sessionarray.EdgeDomain:
+		return m.cleareddomain
+	case sessionarray.EdgeProject:
+		return m.clearedproject
+	case sessionarray.EdgeOwner:
+		return m.clearedowner
+	case sessionarray.EdgeSessions:
+		return m.clearedsessions
+	case sessionarray.EdgeDependents:
+		return m.cleareddependents
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SessionArrayMutation) ClearEdge(name string) error {
+	switch name {
+	case sessionarray.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case sessionarray.EdgeProject:
+		m.ClearProject()
+		return nil
+	case sessionarray.EdgeOwner:
+		m.ClearOwner()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionArray unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SessionArrayMutation) ResetEdge(name string) error {
+	switch name {
+	case sessionarray.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case sessionarray.EdgeProject:
+		m.ResetProject()
+		return nil
+	case sessionarray.EdgeOwner:
+		m.ResetOwner()
+		return nil
+	case sessionarray.EdgeSessions:
+		m.ResetSessions()
+		return nil
+	case sessionarray.EdgeDependents:
+		m.ResetDependents()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionArray edge %s", name)
+}
+
 // SessionDependencyMutation represents an operation that mutates the SessionDependency nodes in the graph.
 type SessionDependencyMutation struct {
 	config
-	op             Op
-	typ            string
-	id             *uuid.UUID
-	name           *string
-	satisfied      *bool
-	clearedFields  map[string]struct{}
-	session        *uuid.UUID
-	clearedsession bool
-	needed         *uuid.UUID
-	clearedneeded  bool
-	done           bool
-	oldValue       func(context.Context) (*SessionDependency, error)
-	predicates     []predicate.SessionDependency
+	op                  Op
+	typ                 string
+	id                  *uuid.UUID
+	name                *string
+	satisfied           *bool
+	clearedFields       map[string]struct{}
+	session             *uuid.UUID
+	clearedsession      bool
+	needed              *uuid.UUID
+	clearedneeded       bool
+	needed_array        *uuid.UUID
+	clearedneeded_array bool
+	done                bool
+	oldValue            func(context.Context) (*SessionDependency, error)
+	predicates          []predicate.SessionDependency
 }
 
 var _ ent.Mutation = (*SessionDependencyMutation)(nil)
@@ -40780,6 +42509,55 @@ func (m *SessionDependencyMutation) ResetNeededID() {
 	delete(m.clearedFields, sessiondependency.FieldNeededID)
 }
 
+// SetNeededArrayID sets the "needed_array_id" field.
+func (m *SessionDependencyMutation) SetNeededArrayID(u uuid.UUID) {
+	m.needed_array = &u
+}
+
+// NeededArrayID returns the value of the "needed_array_id" field in the mutation.
+func (m *SessionDependencyMutation) NeededArrayID() (r uuid.UUID, exists bool) {
+	v := m.needed_array
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNeededArrayID returns the old "needed_array_id" field's value of the SessionDependency entity.
+// If the SessionDependency object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionDependencyMutation) OldNeededArrayID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNeededArrayID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNeededArrayID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNeededArrayID: %w", err)
+	}
+	return oldValue.NeededArrayID, nil
+}
+
+// ClearNeededArrayID clears the value of the "needed_array_id" field.
+func (m *SessionDependencyMutation) ClearNeededArrayID() {
+	m.needed_array = nil
+	m.clearedFields[sessiondependency.FieldNeededArrayID] = struct{}{}
+}
+
+// NeededArrayIDCleared returns if the "needed_array_id" field was cleared in this mutation.
+func (m *SessionDependencyMutation) NeededArrayIDCleared() bool {
+	_, ok := m.clearedFields[sessiondependency.FieldNeededArrayID]
+	return ok
+}
+
+// ResetNeededArrayID resets all changes to the "needed_array_id" field.
+func (m *SessionDependencyMutation) ResetNeededArrayID() {
+	m.needed_array = nil
+	delete(m.clearedFields, sessiondependency.FieldNeededArrayID)
+}
+
 // ClearSession clears the "session" edge to the Session entity.
 func (m *SessionDependencyMutation) ClearSession() {
 	m.clearedsession = true
@@ -40834,6 +42612,33 @@ func (m *SessionDependencyMutation) ResetNeeded() {
 	m.clearedneeded = false
 }
 
+// ClearNeededArray clears the "needed_array" edge to the SessionArray entity.
+func (m *SessionDependencyMutation) ClearNeededArray() {
+	m.clearedneeded_array = true
+	m.clearedFields[sessiondependency.FieldNeededArrayID] = struct{}{}
+}
+
+// NeededArrayCleared reports if the "needed_array" edge to the SessionArray entity was cleared.
+func (m *SessionDependencyMutation) NeededArrayCleared() bool {
+	return m.NeededArrayIDCleared() || m.clearedneeded_array
+}
+
+// NeededArrayIDs returns the "needed_array" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// NeededArrayID instead. It exists only for internal usage by the builders.
+func (m *SessionDependencyMutation) NeededArrayIDs() (ids []uuid.UUID) {
+	if id := m.needed_array; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetNeededArray resets all changes to the "needed_array" edge.
+func (m *SessionDependencyMutation) ResetNeededArray() {
+	m.needed_array = nil
+	m.clearedneeded_array = false
+}
+
 // Where appends a list predicates to the SessionDependencyMutation builder.
 func (m *SessionDependencyMutation) Where(ps ...predicate.SessionDependency) {
 	m.predicates = append(m.predicates, ps...)
@@ -40868,7 +42673,7 @@ func (m *SessionDependencyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionDependencyMutation) Fields() []string {
-	fields := make([]string, 0, 4)
+	fields := make([]string, 0, 5)
 	if m.name != nil {
 		fields = append(fields, sessiondependency.FieldName)
 	}
@@ -40880,6 +42685,9 @@ func (m *SessionDependencyMutation) Fields() []string {
 	}
 	if m.needed != nil {
 		fields = append(fields, sessiondependency.FieldNeededID)
+	}
+	if m.needed_array != nil {
+		fields = append(fields, sessiondependency.FieldNeededArrayID)
 	}
 	return fields
 }
@@ -40897,6 +42705,8 @@ func (m *SessionDependencyMutation) Field(name string) (ent.Value, bool) {
 		return m.SessionID()
 	case sessiondependency.FieldNeededID:
 		return m.NeededID()
+	case sessiondependency.FieldNeededArrayID:
+		return m.NeededArrayID()
 	}
 	return nil, false
 }
@@ -40914,6 +42724,8 @@ func (m *SessionDependencyMutation) OldField(ctx context.Context, name string) (
 		return m.OldSessionID(ctx)
 	case sessiondependency.FieldNeededID:
 		return m.OldNeededID(ctx)
+	case sessiondependency.FieldNeededArrayID:
+		return m.OldNeededArrayID(ctx)
 	}
 	return nil, fmt.Errorf("unknown SessionDependency field %s", name)
 }
@@ -40951,6 +42763,13 @@ func (m *SessionDependencyMutation) SetField(name string, value ent.Value) error
 		}
 		m.SetNeededID(v)
 		return nil
+	case sessiondependency.FieldNeededArrayID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNeededArrayID(v)
+		return nil
 	}
 	return fmt.Errorf("unknown SessionDependency field %s", name)
 }
@@ -40984,6 +42803,9 @@ func (m *SessionDependencyMutation) ClearedFields() []string {
 	if m.FieldCleared(sessiondependency.FieldNeededID) {
 		fields = append(fields, sessiondependency.FieldNeededID)
 	}
+	if m.FieldCleared(sessiondependency.FieldNeededArrayID) {
+		fields = append(fields, sessiondependency.FieldNeededArrayID)
+	}
 	return fields
 }
 
@@ -41000,6 +42822,9 @@ func (m *SessionDependencyMutation) ClearField(name string) error {
 	switch name {
 	case sessiondependency.FieldNeededID:
 		m.ClearNeededID()
+		return nil
+	case sessiondependency.FieldNeededArrayID:
+		m.ClearNeededArrayID()
 		return nil
 	}
 	return fmt.Errorf("unknown SessionDependency nullable field %s", name)
@@ -41021,18 +42846,24 @@ func (m *SessionDependencyMutation) ResetField(name string) error {
 	case sessiondependency.FieldNeededID:
 		m.ResetNeededID()
 		return nil
+	case sessiondependency.FieldNeededArrayID:
+		m.ResetNeededArrayID()
+		return nil
 	}
 	return fmt.Errorf("unknown SessionDependency field %s", name)
 }
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SessionDependencyMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.session != nil {
 		edges = append(edges, sessiondependency.EdgeSession)
 	}
 	if m.needed != nil {
 		edges = append(edges, sessiondependency.EdgeNeeded)
+	}
+	if m.needed_array != nil {
+		edges = append(edges, sessiondependency.EdgeNeededArray)
 	}
 	return edges
 }
@@ -41049,13 +42880,17 @@ func (m *SessionDependencyMutation) AddedIDs(name string) []ent.Value {
 		if id := m.needed; id != nil {
 			return []ent.Value{*id}
 		}
+	case sessiondependency.EdgeNeededArray:
+		if id := m.needed_array; id != nil {
+			return []ent.Value{*id}
+		}
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SessionDependencyMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	return edges
 }
 
@@ -41067,12 +42902,15 @@ func (m *SessionDependencyMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SessionDependencyMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.clearedsession {
 		edges = append(edges, sessiondependency.EdgeSession)
 	}
 	if m.clearedneeded {
 		edges = append(edges, sessiondependency.EdgeNeeded)
+	}
+	if m.clearedneeded_array {
+		edges = append(edges, sessiondependency.EdgeNeededArray)
 	}
 	return edges
 }
@@ -41085,6 +42923,8 @@ func (m *SessionDependencyMutation) EdgeCleared(name string) bool {
 		return m.clearedsession
 	case sessiondependency.EdgeNeeded:
 		return m.clearedneeded
+	case sessiondependency.EdgeNeededArray:
+		return m.clearedneeded_array
 	}
 	return false
 }
@@ -41099,6 +42939,9 @@ func (m *SessionDependencyMutation) ClearEdge(name string) error {
 	case sessiondependency.EdgeNeeded:
 		m.ClearNeeded()
 		return nil
+	case sessiondependency.EdgeNeededArray:
+		m.ClearNeededArray()
+		return nil
 	}
 	return fmt.Errorf("unknown SessionDependency unique edge %s", name)
 }
@@ -41112,6 +42955,9 @@ func (m *SessionDependencyMutation) ResetEdge(name string) error {
 		return nil
 	case sessiondependency.EdgeNeeded:
 		m.ResetNeeded()
+		return nil
+	case sessiondependency.EdgeNeededArray:
+		m.ResetNeededArray()
 		return nil
 	}
 	return fmt.Errorf("unknown SessionDependency edge %s", name)
@@ -44546,6 +46392,992 @@ func (m *SessionNetworkMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown SessionNetwork edge %s", name)
+}
+
+// SessionTemplateMutation represents an operation that mutates the SessionTemplate nodes in the graph.
+type SessionTemplateMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	updated_at     *time.Time
+	name           *string
+	description    *string
+	request        *json.RawMessage
+	appendrequest  json.RawMessage
+	secrets_sealed *[]byte
+	clearedFields  map[string]struct{}
+	domain         *uuid.UUID
+	cleareddomain  bool
+	owner          *uuid.UUID
+	clearedowner   bool
+	project        *uuid.UUID
+	clearedproject bool
+	done           bool
+	oldValue       func(context.Context) (*SessionTemplate, error)
+	predicates     []predicate.SessionTemplate
+}
+
+var _ ent.Mutation = (*SessionTemplateMutation)(nil)
+
+// sessiontemplateOption allows management of the mutation configuration using functional options.
+type sessiontemplateOption func(*SessionTemplateMutation)
+
+// newSessionTemplateMutation creates new mutation for the SessionTemplate entity.
+func newSessionTemplateMutation(c config, op Op, opts ...sessiontemplateOption) *SessionTemplateMutation {
+	m := &SessionTemplateMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSessionTemplate,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSessionTemplateID sets the ID field of the mutation.
+func withSessionTemplateID(id uuid.UUID) sessiontemplateOption {
+	return func(m *SessionTemplateMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SessionTemplate
+		)
+		m.oldValue = func(ctx context.Context) (*SessionTemplate, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SessionTemplate.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSessionTemplate sets the old SessionTemplate of the mutation.
+func withSessionTemplate(node *SessionTemplate) sessiontemplateOption {
+	return func(m *SessionTemplateMutation) {
+		m.oldValue = func(context.Context) (*SessionTemplate, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SessionTemplateMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SessionTemplateMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SessionTemplate entities.
+func (m *SessionTemplateMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SessionTemplateMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SessionTemplateMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SessionTemplate.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SessionTemplateMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SessionTemplateMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the SessionTemplate entity.
+// If the SessionTemplate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionTemplateMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SessionTemplateMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *SessionTemplateMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *SessionTemplateMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the SessionTemplate entity.
+// If the SessionTemplate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionTemplateMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *SessionTemplateMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *SessionTemplateMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *SessionTemplateMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the SessionTemplate entity.
+// If the SessionTemplate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionTemplateMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *SessionTemplateMutation) ResetName() {
+	m.name = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *SessionTemplateMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *SessionTemplateMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the SessionTemplate entity.
+// If the SessionTemplate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionTemplateMutation) OldDescription(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *SessionTemplateMutation) ResetDescription() {
+	m.description = nil
+}
+
+// SetRequest sets the "request" field.
+func (m *SessionTemplateMutation) SetRequest(jm json.RawMessage) {
+	m.request = &jm
+	m.appendrequest = nil
+}
+
+// Request returns the value of the "request" field in the mutation.
+func (m *SessionTemplateMutation) Request() (r json.RawMessage, exists bool) {
+	v := m.request
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRequest returns the old "request" field's value of the SessionTemplate entity.
+// If the SessionTemplate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionTemplateMutation) OldRequest(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRequest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRequest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRequest: %w", err)
+	}
+	return oldValue.Request, nil
+}
+
+// AppendRequest adds jm to the "request" field.
+func (m *SessionTemplateMutation) AppendRequest(jm json.RawMessage) {
+	m.appendrequest = append(m.appendrequest, jm...)
+}
+
+// AppendedRequest returns the list of values that were appended to the "request" field in this mutation.
+func (m *SessionTemplateMutation) AppendedRequest() (json.RawMessage, bool) {
+	if len(m.appendrequest) == 0 {
+		return nil, false
+	}
+	return m.appendrequest, true
+}
+
+// ResetRequest resets all changes to the "request" field.
+func (m *SessionTemplateMutation) ResetRequest() {
+	m.request = nil
+	m.appendrequest = nil
+}
+
+// SetSecretsSealed sets the "secrets_sealed" field.
+func (m *SessionTemplateMutation) SetSecretsSealed(b []byte) {
+	m.secrets_sealed = &b
+}
+
+// SecretsSealed returns the value of the "secrets_sealed" field in the mutation.
+func (m *SessionTemplateMutation) SecretsSealed() (r []byte, exists bool) {
+	v := m.secrets_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecretsSealed returns the old "secrets_sealed" field's value of the SessionTemplate entity.
+// If the SessionTemplate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionTemplateMutation) OldSecretsSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecretsSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecretsSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecretsSealed: %w", err)
+	}
+	return oldValue.SecretsSealed, nil
+}
+
+// ClearSecretsSealed clears the value of the "secrets_sealed" field.
+func (m *SessionTemplateMutation) ClearSecretsSealed() {
+	m.secrets_sealed = nil
+	m.clearedFields[sessiontemplate.FieldSecretsSealed] = struct{}{}
+}
+
+// SecretsSealedCleared returns if the "secrets_sealed" field was cleared in this mutation.
+func (m *SessionTemplateMutation) SecretsSealedCleared() bool {
+	_, ok := m.clearedFields[sessiontemplate.FieldSecretsSealed]
+	return ok
+}
+
+// ResetSecretsSealed resets all changes to the "secrets_sealed" field.
+func (m *SessionTemplateMutation) ResetSecretsSealed() {
+	m.secrets_sealed = nil
+	delete(m.clearedFields, sessiontemplate.FieldSecretsSealed)
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *SessionTemplateMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *SessionTemplateMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the SessionTemplate entity.
+// If the SessionTemplate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionTemplateMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *SessionTemplateMutation) ResetDomainID() {
+	m.domain = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *SessionTemplateMutation) SetOwnerID(u uuid.UUID) {
+	m.owner = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *SessionTemplateMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the SessionTemplate entity.
+// If the SessionTemplate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionTemplateMutation) OldOwnerID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (m *SessionTemplateMutation) ClearOwnerID() {
+	m.owner = nil
+	m.clearedFields[sessiontemplate.FieldOwnerID] = struct{}{}
+}
+
+// OwnerIDCleared returns if the "owner_id" field was cleared in this mutation.
+func (m *SessionTemplateMutation) OwnerIDCleared() bool {
+	_, ok := m.clearedFields[sessiontemplate.FieldOwnerID]
+	return ok
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *SessionTemplateMutation) ResetOwnerID() {
+	m.owner = nil
+	delete(m.clearedFields, sessiontemplate.FieldOwnerID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *SessionTemplateMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *SessionTemplateMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the SessionTemplate entity.
+// If the SessionTemplate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionTemplateMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *SessionTemplateMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[sessiontemplate.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *SessionTemplateMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[sessiontemplate.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *SessionTemplateMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, sessiontemplate.FieldProjectID)
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *SessionTemplateMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[sessiontemplate.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *SessionTemplateMutation) DomainCleared() bool {
+	return m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *SessionTemplateMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *SessionTemplateMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (m *SessionTemplateMutation) ClearOwner() {
+	m.clearedowner = true
+	m.clearedFields[sessiontemplate.FieldOwnerID] = struct{}{}
+}
+
+// OwnerCleared reports if the "owner" edge to the User entity was cleared.
+func (m *SessionTemplateMutation) OwnerCleared() bool {
+	return m.OwnerIDCleared() || m.clearedowner
+}
+
+// OwnerIDs returns the "owner" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OwnerID instead. It exists only for internal usage by the builders.
+func (m *SessionTemplateMutation) OwnerIDs() (ids []uuid.UUID) {
+	if id := m.owner; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOwner resets all changes to the "owner" edge.
+func (m *SessionTemplateMutation) ResetOwner() {
+	m.owner = nil
+	m.clearedowner = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *SessionTemplateMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[sessiontemplate.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *SessionTemplateMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *SessionTemplateMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *SessionTemplateMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// Where appends a list predicates to the SessionTemplateMutation builder.
+func (m *SessionTemplateMutation) Where(ps ...predicate.SessionTemplate) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SessionTemplateMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SessionTemplateMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SessionTemplate, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SessionTemplateMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SessionTemplateMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SessionTemplate).
+func (m *SessionTemplateMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SessionTemplateMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.created_at != nil {
+		fields = append(fields, sessiontemplate.FieldCreatedAt)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, sessiontemplate.FieldUpdatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, sessiontemplate.FieldName)
+	}
+	if m.description != nil {
+		fields = append(fields, sessiontemplate.FieldDescription)
+	}
+	if m.request != nil {
+		fields = append(fields, sessiontemplate.FieldRequest)
+	}
+	if m.secrets_sealed != nil {
+		fields = append(fields, sessiontemplate.FieldSecretsSealed)
+	}
+	if m.domain != nil {
+		fields = append(fields, sessiontemplate.FieldDomainID)
+	}
+	if m.owner != nil {
+		fields = append(fields, sessiontemplate.FieldOwnerID)
+	}
+	if m.project != nil {
+		fields = append(fields, sessiontemplate.FieldProjectID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SessionTemplateMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case sessiontemplate.FieldCreatedAt:
+		return m.CreatedAt()
+	case sessiontemplate.FieldUpdatedAt:
+		return m.UpdatedAt()
+	case sessiontemplate.FieldName:
+		return m.Name()
+	case sessiontemplate.FieldDescription:
+		return m.Description()
+	case sessiontemplate.FieldRequest:
+		return m.Request()
+	case sessiontemplate.FieldSecretsSealed:
+		return m.SecretsSealed()
+	case sessiontemplate.FieldDomainID:
+		return m.DomainID()
+	case sessiontemplate.FieldOwnerID:
+		return m.OwnerID()
+	case sessiontemplate.FieldProjectID:
+		return m.ProjectID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SessionTemplateMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case sessiontemplate.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case sessiontemplate.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	case sessiontemplate.FieldName:
+		return m.OldName(ctx)
+	case sessiontemplate.FieldDescription:
+		return m.OldDescription(ctx)
+	case sessiontemplate.FieldRequest:
+		return m.OldRequest(ctx)
+	case sessiontemplate.FieldSecretsSealed:
+		return m.OldSecretsSealed(ctx)
+	case sessiontemplate.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case sessiontemplate.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	case sessiontemplate.FieldProjectID:
+		return m.OldProjectID(ctx)
+	}
+	return nil, fmt.Errorf("unknown SessionTemplate field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionTemplateMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case sessiontemplate.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case sessiontemplate.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	case sessiontemplate.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case sessiontemplate.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case sessiontemplate.FieldRequest:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRequest(v)
+		return nil
+	case sessiontemplate.FieldSecretsSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecretsSealed(v)
+		return nil
+	case sessiontemplate.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case sessiontemplate.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	case sessiontemplate.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionTemplate field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SessionTemplateMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SessionTemplateMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionTemplateMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown SessionTemplate numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SessionTemplateMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(sessiontemplate.FieldSecretsSealed) {
+		fields = append(fields, sessiontemplate.FieldSecretsSealed)
+	}
+	if m.FieldCleared(sessiontemplate.FieldOwnerID) {
+		fields = append(fields, sessiontemplate.FieldOwnerID)
+	}
+	if m.FieldCleared(sessiontemplate.FieldProjectID) {
+		fields = append(fields, sessiontemplate.FieldProjectID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SessionTemplateMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SessionTemplateMutation) ClearField(name string) error {
+	switch name {
+	case sessiontemplate.FieldSecretsSealed:
+		m.ClearSecretsSealed()
+		return nil
+	case sessiontemplate.FieldOwnerID:
+		m.ClearOwnerID()
+		return nil
+	case sessiontemplate.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionTemplate nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SessionTemplateMutation) ResetField(name string) error {
+	switch name {
+	case sessiontemplate.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case sessiontemplate.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	case sessiontemplate.FieldName:
+		m.ResetName()
+		return nil
+	case sessiontemplate.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case sessiontemplate.FieldRequest:
+		m.ResetRequest()
+		return nil
+	case sessiontemplate.FieldSecretsSealed:
+		m.ResetSecretsSealed()
+		return nil
+	case sessiontemplate.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case sessiontemplate.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	case sessiontemplate.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionTemplate field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SessionTemplateMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.domain != nil {
+		edges = append(edges, sessiontemplate.EdgeDomain)
+	}
+	if m.owner != nil {
+		edges = append(edges, sessiontemplate.EdgeOwner)
+	}
+	if m.project != nil {
+		edges = append(edges, sessiontemplate.EdgeProject)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SessionTemplateMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case sessiontemplate.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case sessiontemplate.EdgeOwner:
+		if id := m.owner; id != nil {
+			return []ent.Value{*id}
+		}
+	case sessiontemplate.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SessionTemplateMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SessionTemplateMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SessionTemplateMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.cleareddomain {
+		edges = append(edges, sessiontemplate.EdgeDomain)
+	}
+	if m.clearedowner {
+		edges = append(edges, sessiontemplate.EdgeOwner)
+	}
+	if m.clearedproject {
+		edges = append(edges, sessiontemplate.EdgeProject)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SessionTemplateMutation) EdgeCleared(name string) bool {
+	switch name {
+	case sessiontemplate.EdgeDomain:
+		return m.cleareddomain
+	case sessiontemplate.EdgeOwner:
+		return m.clearedowner
+	case sessiontemplate.EdgeProject:
+		return m.clearedproject
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SessionTemplateMutation) ClearEdge(name string) error {
+	switch name {
+	case sessiontemplate.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case sessiontemplate.EdgeOwner:
+		m.ClearOwner()
+		return nil
+	case sessiontemplate.EdgeProject:
+		m.ClearProject()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionTemplate unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SessionTemplateMutation) ResetEdge(name string) error {
+	switch name {
+	case sessiontemplate.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case sessiontemplate.EdgeOwner:
+		m.ResetOwner()
+		return nil
+	case sessiontemplate.EdgeProject:
+		m.ResetProject()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionTemplate edge %s", name)
 }
 
 // ShareWeightMutation represents an operation that mutates the ShareWeight nodes in the graph.

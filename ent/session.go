@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/appstate"
@@ -83,6 +84,18 @@ type Session struct {
 	Preemptible bool `json:"preemptible,omitempty"`
 	// IdleExempt holds the value of the "idle_exempt" field.
 	IdleExempt bool `json:"idle_exempt,omitempty"`
+	// Tags holds the value of the "tags" field.
+	Tags []string `json:"tags,omitempty"`
+	// AutoMount holds the value of the "auto_mount" field.
+	AutoMount bool `json:"auto_mount,omitempty"`
+	// Replaced holds the value of the "replaced" field.
+	Replaced bool `json:"replaced,omitempty"`
+	// RestartOfID holds the value of the "restart_of_id" field.
+	RestartOfID *uuid.UUID `json:"restart_of_id,omitempty"`
+	// ArrayID holds the value of the "array_id" field.
+	ArrayID *uuid.UUID `json:"array_id,omitempty"`
+	// ArrayIndex holds the value of the "array_index" field.
+	ArrayIndex *int `json:"array_index,omitempty"`
 	// Idle holds the value of the "idle" field.
 	Idle *report.Idle `json:"idle,omitempty"`
 	// AvoidAgents holds the value of the "avoid_agents" field.
@@ -141,15 +154,21 @@ type SessionEdges struct {
 	Agents []*Agent `json:"agents,omitempty"`
 	// SessionGroup holds the value of the session_group edge.
 	SessionGroup *SessionGroup `json:"session_group,omitempty"`
+	// Array holds the value of the array edge.
+	Array *SessionArray `json:"array,omitempty"`
+	// RestartOf holds the value of the restart_of edge.
+	RestartOf *Session `json:"restart_of,omitempty"`
+	// Restarts holds the value of the restarts edge.
+	Restarts []*Session `json:"restarts,omitempty"`
 	// DependsOn holds the value of the depends_on edge.
 	DependsOn []*SessionDependency `json:"depends_on,omitempty"`
 	// Dependents holds the value of the dependents edge.
 	Dependents []*SessionDependency `json:"dependents,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [14]bool
+	loadedTypes [17]bool
 	// totalCount holds the count of the edges above.
-	totalCount [12]map[string]int
+	totalCount [15]map[string]int
 
 	namedKernels    map[string][]*Kernel
 	namedMounts     map[string][]*SessionMount
@@ -157,6 +176,7 @@ type SessionEdges struct {
 	namedHistory    map[string][]*SessionEvent
 	namedAppShares  map[string][]*AppShare
 	namedAgents     map[string][]*Agent
+	namedRestarts   map[string][]*Session
 	namedDependsOn  map[string][]*SessionDependency
 	namedDependents map[string][]*SessionDependency
 }
@@ -281,10 +301,41 @@ func (e SessionEdges) SessionGroupOrErr() (*SessionGroup, error) {
 	return nil, &NotLoadedError{edge: "session_group"}
 }
 
+// ArrayOrErr returns the Array value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e SessionEdges) ArrayOrErr() (*SessionArray, error) {
+	if e.Array != nil {
+		return e.Array, nil
+	} else if e.loadedTypes[12] {
+		return nil, &NotFoundError{label: sessionarray.Label}
+	}
+	return nil, &NotLoadedError{edge: "array"}
+}
+
+// RestartOfOrErr returns the RestartOf value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e SessionEdges) RestartOfOrErr() (*Session, error) {
+	if e.RestartOf != nil {
+		return e.RestartOf, nil
+	} else if e.loadedTypes[13] {
+		return nil, &NotFoundError{label: session.Label}
+	}
+	return nil, &NotLoadedError{edge: "restart_of"}
+}
+
+// RestartsOrErr returns the Restarts value or an error if the edge
+// was not loaded in eager-loading.
+func (e SessionEdges) RestartsOrErr() ([]*Session, error) {
+	if e.loadedTypes[14] {
+		return e.Restarts, nil
+	}
+	return nil, &NotLoadedError{edge: "restarts"}
+}
+
 // DependsOnOrErr returns the DependsOn value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[12] {
+	if e.loadedTypes[15] {
 		return e.DependsOn, nil
 	}
 	return nil, &NotLoadedError{edge: "depends_on"}
@@ -293,7 +344,7 @@ func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
 // DependentsOrErr returns the Dependents value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependentsOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[13] {
+	if e.loadedTypes[16] {
 		return e.Dependents, nil
 	}
 	return nil, &NotLoadedError{edge: "dependents"}
@@ -304,13 +355,13 @@ func (*Session) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case session.FieldSessionGroupID, session.FieldKeypairID:
+		case session.FieldRestartOfID, session.FieldArrayID, session.FieldSessionGroupID, session.FieldKeypairID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case session.FieldSlots, session.FieldCommand, session.FieldSecretsSealed, session.FieldEnvironment, session.FieldApps, session.FieldIdle, session.FieldAvoidAgents, session.FieldPending:
+		case session.FieldSlots, session.FieldCommand, session.FieldSecretsSealed, session.FieldEnvironment, session.FieldApps, session.FieldTags, session.FieldIdle, session.FieldAvoidAgents, session.FieldPending:
 			values[i] = new([]byte)
-		case session.FieldStrictAgents, session.FieldPreemptible, session.FieldIdleExempt:
+		case session.FieldStrictAgents, session.FieldPreemptible, session.FieldIdleExempt, session.FieldAutoMount, session.FieldReplaced:
 			values[i] = new(sql.NullBool)
-		case session.FieldVersion, session.FieldExitCode, session.FieldPriority, session.FieldShmBytes, session.FieldDiskBytes, session.FieldLifetime, session.FieldAttempt:
+		case session.FieldVersion, session.FieldExitCode, session.FieldPriority, session.FieldShmBytes, session.FieldDiskBytes, session.FieldLifetime, session.FieldArrayIndex, session.FieldAttempt:
 			values[i] = new(sql.NullInt64)
 		case session.FieldName, session.FieldType, session.FieldStatus, session.FieldResult, session.FieldBootstrapScript, session.FieldIdempotencyKey, session.FieldTerminationReason, session.FieldStatusMessage:
 			values[i] = new(sql.NullString)
@@ -514,6 +565,47 @@ func (_m *Session) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.IdleExempt = value.Bool
 			}
+		case session.FieldTags:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field tags", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Tags); err != nil {
+					return fmt.Errorf("unmarshal field tags: %w", err)
+				}
+			}
+		case session.FieldAutoMount:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field auto_mount", values[i])
+			} else if value.Valid {
+				_m.AutoMount = value.Bool
+			}
+		case session.FieldReplaced:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field replaced", values[i])
+			} else if value.Valid {
+				_m.Replaced = value.Bool
+			}
+		case session.FieldRestartOfID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field restart_of_id", values[i])
+			} else if value.Valid {
+				_m.RestartOfID = new(uuid.UUID)
+				*_m.RestartOfID = *value.S.(*uuid.UUID)
+			}
+		case session.FieldArrayID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field array_id", values[i])
+			} else if value.Valid {
+				_m.ArrayID = new(uuid.UUID)
+				*_m.ArrayID = *value.S.(*uuid.UUID)
+			}
+		case session.FieldArrayIndex:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field array_index", values[i])
+			} else if value.Valid {
+				_m.ArrayIndex = new(int)
+				*_m.ArrayIndex = int(value.Int64)
+			}
 		case session.FieldIdle:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field idle", values[i])
@@ -678,6 +770,21 @@ func (_m *Session) QuerySessionGroup() *SessionGroupQuery {
 	return NewSessionClient(_m.config).QuerySessionGroup(_m)
 }
 
+// QueryArray queries the "array" edge of the Session entity.
+func (_m *Session) QueryArray() *SessionArrayQuery {
+	return NewSessionClient(_m.config).QueryArray(_m)
+}
+
+// QueryRestartOf queries the "restart_of" edge of the Session entity.
+func (_m *Session) QueryRestartOf() *SessionQuery {
+	return NewSessionClient(_m.config).QueryRestartOf(_m)
+}
+
+// QueryRestarts queries the "restarts" edge of the Session entity.
+func (_m *Session) QueryRestarts() *SessionQuery {
+	return NewSessionClient(_m.config).QueryRestarts(_m)
+}
+
 // QueryDependsOn queries the "depends_on" edge of the Session entity.
 func (_m *Session) QueryDependsOn() *SessionDependencyQuery {
 	return NewSessionClient(_m.config).QueryDependsOn(_m)
@@ -800,6 +907,30 @@ func (_m *Session) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("idle_exempt=")
 	builder.WriteString(fmt.Sprintf("%v", _m.IdleExempt))
+	builder.WriteString(", ")
+	builder.WriteString("tags=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Tags))
+	builder.WriteString(", ")
+	builder.WriteString("auto_mount=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AutoMount))
+	builder.WriteString(", ")
+	builder.WriteString("replaced=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Replaced))
+	builder.WriteString(", ")
+	if v := _m.RestartOfID; v != nil {
+		builder.WriteString("restart_of_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.ArrayID; v != nil {
+		builder.WriteString("array_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.ArrayIndex; v != nil {
+		builder.WriteString("array_index=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("idle=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Idle))
@@ -998,6 +1129,30 @@ func (_m *Session) appendNamedAgents(name string, edges ...*Agent) {
 		_m.Edges.namedAgents[name] = []*Agent{}
 	} else {
 		_m.Edges.namedAgents[name] = append(_m.Edges.namedAgents[name], edges...)
+	}
+}
+
+// NamedRestarts returns the Restarts named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Session) NamedRestarts(name string) ([]*Session, error) {
+	if _m.Edges.namedRestarts == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedRestarts[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Session) appendNamedRestarts(name string, edges ...*Session) {
+	if _m.Edges.namedRestarts == nil {
+		_m.Edges.namedRestarts = make(map[string][]*Session)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedRestarts[name] = []*Session{}
+	} else {
+		_m.Edges.namedRestarts[name] = append(_m.Edges.namedRestarts[name], edges...)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
@@ -339,6 +340,82 @@ func (_c *SessionCreate) SetNillableIdleExempt(v *bool) *SessionCreate {
 	return _c
 }
 
+// SetTags sets the "tags" field.
+func (_c *SessionCreate) SetTags(v []string) *SessionCreate {
+	_c.mutation.SetTags(v)
+	return _c
+}
+
+// SetAutoMount sets the "auto_mount" field.
+func (_c *SessionCreate) SetAutoMount(v bool) *SessionCreate {
+	_c.mutation.SetAutoMount(v)
+	return _c
+}
+
+// SetNillableAutoMount sets the "auto_mount" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableAutoMount(v *bool) *SessionCreate {
+	if v != nil {
+		_c.SetAutoMount(*v)
+	}
+	return _c
+}
+
+// SetReplaced sets the "replaced" field.
+func (_c *SessionCreate) SetReplaced(v bool) *SessionCreate {
+	_c.mutation.SetReplaced(v)
+	return _c
+}
+
+// SetNillableReplaced sets the "replaced" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableReplaced(v *bool) *SessionCreate {
+	if v != nil {
+		_c.SetReplaced(*v)
+	}
+	return _c
+}
+
+// SetRestartOfID sets the "restart_of_id" field.
+func (_c *SessionCreate) SetRestartOfID(v uuid.UUID) *SessionCreate {
+	_c.mutation.SetRestartOfID(v)
+	return _c
+}
+
+// SetNillableRestartOfID sets the "restart_of_id" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableRestartOfID(v *uuid.UUID) *SessionCreate {
+	if v != nil {
+		_c.SetRestartOfID(*v)
+	}
+	return _c
+}
+
+// SetArrayID sets the "array_id" field.
+func (_c *SessionCreate) SetArrayID(v uuid.UUID) *SessionCreate {
+	_c.mutation.SetArrayID(v)
+	return _c
+}
+
+// SetNillableArrayID sets the "array_id" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableArrayID(v *uuid.UUID) *SessionCreate {
+	if v != nil {
+		_c.SetArrayID(*v)
+	}
+	return _c
+}
+
+// SetArrayIndex sets the "array_index" field.
+func (_c *SessionCreate) SetArrayIndex(v int) *SessionCreate {
+	_c.mutation.SetArrayIndex(v)
+	return _c
+}
+
+// SetNillableArrayIndex sets the "array_index" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableArrayIndex(v *int) *SessionCreate {
+	if v != nil {
+		_c.SetArrayIndex(*v)
+	}
+	return _c
+}
+
 // SetIdle sets the "idle" field.
 func (_c *SessionCreate) SetIdle(v *report.Idle) *SessionCreate {
 	_c.mutation.SetIdle(v)
@@ -615,6 +692,31 @@ func (_c *SessionCreate) SetSessionGroup(v *SessionGroup) *SessionCreate {
 	return _c.SetSessionGroupID(v.ID)
 }
 
+// SetArray sets the "array" edge to the SessionArray entity.
+func (_c *SessionCreate) SetArray(v *SessionArray) *SessionCreate {
+	return _c.SetArrayID(v.ID)
+}
+
+// SetRestartOf sets the "restart_of" edge to the Session entity.
+func (_c *SessionCreate) SetRestartOf(v *Session) *SessionCreate {
+	return _c.SetRestartOfID(v.ID)
+}
+
+// AddRestartIDs adds the "restarts" edge to the Session entity by IDs.
+func (_c *SessionCreate) AddRestartIDs(ids ...uuid.UUID) *SessionCreate {
+	_c.mutation.AddRestartIDs(ids...)
+	return _c
+}
+
+// AddRestarts adds the "restarts" edges to the Session entity.
+func (_c *SessionCreate) AddRestarts(v ...*Session) *SessionCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddRestartIDs(ids...)
+}
+
 // AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by IDs.
 func (_c *SessionCreate) AddDependsOnIDs(ids ...uuid.UUID) *SessionCreate {
 	_c.mutation.AddDependsOnIDs(ids...)
@@ -736,6 +838,18 @@ func (_c *SessionCreate) defaults() {
 		v := session.DefaultIdleExempt
 		_c.mutation.SetIdleExempt(v)
 	}
+	if _, ok := _c.mutation.Tags(); !ok {
+		v := session.DefaultTags
+		_c.mutation.SetTags(v)
+	}
+	if _, ok := _c.mutation.AutoMount(); !ok {
+		v := session.DefaultAutoMount
+		_c.mutation.SetAutoMount(v)
+	}
+	if _, ok := _c.mutation.Replaced(); !ok {
+		v := session.DefaultReplaced
+		_c.mutation.SetReplaced(v)
+	}
 	if _, ok := _c.mutation.AvoidAgents(); !ok {
 		v := session.DefaultAvoidAgents
 		_c.mutation.SetAvoidAgents(v)
@@ -836,6 +950,15 @@ func (_c *SessionCreate) check() error {
 	}
 	if _, ok := _c.mutation.IdleExempt(); !ok {
 		return &ValidationError{Name: "idle_exempt", err: errors.New(`ent: missing required field "Session.idle_exempt"`)}
+	}
+	if _, ok := _c.mutation.Tags(); !ok {
+		return &ValidationError{Name: "tags", err: errors.New(`ent: missing required field "Session.tags"`)}
+	}
+	if _, ok := _c.mutation.AutoMount(); !ok {
+		return &ValidationError{Name: "auto_mount", err: errors.New(`ent: missing required field "Session.auto_mount"`)}
+	}
+	if _, ok := _c.mutation.Replaced(); !ok {
+		return &ValidationError{Name: "replaced", err: errors.New(`ent: missing required field "Session.replaced"`)}
 	}
 	if _, ok := _c.mutation.AvoidAgents(); !ok {
 		return &ValidationError{Name: "avoid_agents", err: errors.New(`ent: missing required field "Session.avoid_agents"`)}
@@ -995,6 +1118,22 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.IdleExempt(); ok {
 		_spec.SetField(session.FieldIdleExempt, field.TypeBool, value)
 		_node.IdleExempt = value
+	}
+	if value, ok := _c.mutation.Tags(); ok {
+		_spec.SetField(session.FieldTags, field.TypeJSON, value)
+		_node.Tags = value
+	}
+	if value, ok := _c.mutation.AutoMount(); ok {
+		_spec.SetField(session.FieldAutoMount, field.TypeBool, value)
+		_node.AutoMount = value
+	}
+	if value, ok := _c.mutation.Replaced(); ok {
+		_spec.SetField(session.FieldReplaced, field.TypeBool, value)
+		_node.Replaced = value
+	}
+	if value, ok := _c.mutation.ArrayIndex(); ok {
+		_spec.SetField(session.FieldArrayIndex, field.TypeInt, value)
+		_node.ArrayIndex = &value
 	}
 	if value, ok := _c.mutation.Idle(); ok {
 		_spec.SetField(session.FieldIdle, field.TypeJSON, value)
@@ -1232,6 +1371,56 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
 		_node.SessionGroupID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ArrayIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   session.ArrayTable,
+			Columns: []string{session.ArrayColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessionarray.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.ArrayID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.RestartOfIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   session.RestartOfTable,
+			Columns: []string{session.RestartOfColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.RestartOfID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.RestartsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.RestartsTable,
+			Columns: []string{session.RestartsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.DependsOnIDs(); len(nodes) > 0 {
@@ -1522,6 +1711,30 @@ func (u *SessionUpsert) UpdateIdleExempt() *SessionUpsert {
 	return u
 }
 
+// SetTags sets the "tags" field.
+func (u *SessionUpsert) SetTags(v []string) *SessionUpsert {
+	u.Set(session.FieldTags, v)
+	return u
+}
+
+// UpdateTags sets the "tags" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateTags() *SessionUpsert {
+	u.SetExcluded(session.FieldTags)
+	return u
+}
+
+// SetReplaced sets the "replaced" field.
+func (u *SessionUpsert) SetReplaced(v bool) *SessionUpsert {
+	u.Set(session.FieldReplaced, v)
+	return u
+}
+
+// UpdateReplaced sets the "replaced" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateReplaced() *SessionUpsert {
+	u.SetExcluded(session.FieldReplaced)
+	return u
+}
+
 // SetIdle sets the "idle" field.
 func (u *SessionUpsert) SetIdle(v *report.Idle) *SessionUpsert {
 	u.Set(session.FieldIdle, v)
@@ -1745,6 +1958,18 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		}
 		if _, exists := u.create.mutation.Preemptible(); exists {
 			s.SetIgnore(session.FieldPreemptible)
+		}
+		if _, exists := u.create.mutation.AutoMount(); exists {
+			s.SetIgnore(session.FieldAutoMount)
+		}
+		if _, exists := u.create.mutation.RestartOfID(); exists {
+			s.SetIgnore(session.FieldRestartOfID)
+		}
+		if _, exists := u.create.mutation.ArrayID(); exists {
+			s.SetIgnore(session.FieldArrayID)
+		}
+		if _, exists := u.create.mutation.ArrayIndex(); exists {
+			s.SetIgnore(session.FieldArrayIndex)
 		}
 		if _, exists := u.create.mutation.SessionGroupID(); exists {
 			s.SetIgnore(session.FieldSessionGroupID)
@@ -2021,6 +2246,34 @@ func (u *SessionUpsertOne) SetIdleExempt(v bool) *SessionUpsertOne {
 func (u *SessionUpsertOne) UpdateIdleExempt() *SessionUpsertOne {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateIdleExempt()
+	})
+}
+
+// SetTags sets the "tags" field.
+func (u *SessionUpsertOne) SetTags(v []string) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetTags(v)
+	})
+}
+
+// UpdateTags sets the "tags" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateTags() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateTags()
+	})
+}
+
+// SetReplaced sets the "replaced" field.
+func (u *SessionUpsertOne) SetReplaced(v bool) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetReplaced(v)
+	})
+}
+
+// UpdateReplaced sets the "replaced" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateReplaced() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateReplaced()
 	})
 }
 
@@ -2442,6 +2695,18 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			if _, exists := b.mutation.Preemptible(); exists {
 				s.SetIgnore(session.FieldPreemptible)
 			}
+			if _, exists := b.mutation.AutoMount(); exists {
+				s.SetIgnore(session.FieldAutoMount)
+			}
+			if _, exists := b.mutation.RestartOfID(); exists {
+				s.SetIgnore(session.FieldRestartOfID)
+			}
+			if _, exists := b.mutation.ArrayID(); exists {
+				s.SetIgnore(session.FieldArrayID)
+			}
+			if _, exists := b.mutation.ArrayIndex(); exists {
+				s.SetIgnore(session.FieldArrayIndex)
+			}
 			if _, exists := b.mutation.SessionGroupID(); exists {
 				s.SetIgnore(session.FieldSessionGroupID)
 			}
@@ -2718,6 +2983,34 @@ func (u *SessionUpsertBulk) SetIdleExempt(v bool) *SessionUpsertBulk {
 func (u *SessionUpsertBulk) UpdateIdleExempt() *SessionUpsertBulk {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateIdleExempt()
+	})
+}
+
+// SetTags sets the "tags" field.
+func (u *SessionUpsertBulk) SetTags(v []string) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetTags(v)
+	})
+}
+
+// UpdateTags sets the "tags" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateTags() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateTags()
+	})
+}
+
+// SetReplaced sets the "replaced" field.
+func (u *SessionUpsertBulk) SetReplaced(v bool) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetReplaced(v)
+	})
+}
+
+// UpdateReplaced sets the "replaced" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateReplaced() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateReplaced()
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
@@ -50,6 +51,9 @@ type SessionQuery struct {
 	withAppShares       *AppShareQuery
 	withAgents          *AgentQuery
 	withSessionGroup    *SessionGroupQuery
+	withArray           *SessionArrayQuery
+	withRestartOf       *SessionQuery
+	withRestarts        *SessionQuery
 	withDependsOn       *SessionDependencyQuery
 	withDependents      *SessionDependencyQuery
 	loadTotal           []func(context.Context, []*Session) error
@@ -60,6 +64,7 @@ type SessionQuery struct {
 	withNamedHistory    map[string]*SessionEventQuery
 	withNamedAppShares  map[string]*AppShareQuery
 	withNamedAgents     map[string]*AgentQuery
+	withNamedRestarts   map[string]*SessionQuery
 	withNamedDependsOn  map[string]*SessionDependencyQuery
 	withNamedDependents map[string]*SessionDependencyQuery
 	// intermediate query (i.e. traversal path).
@@ -362,6 +367,72 @@ func (_q *SessionQuery) QuerySessionGroup() *SessionGroupQuery {
 	return query
 }
 
+// QueryArray chains the current query on the "array" edge.
+func (_q *SessionQuery) QueryArray() *SessionArrayQuery {
+	query := (&SessionArrayClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(sessionarray.Table, sessionarray.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, session.ArrayTable, session.ArrayColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryRestartOf chains the current query on the "restart_of" edge.
+func (_q *SessionQuery) QueryRestartOf() *SessionQuery {
+	query := (&SessionClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, session.RestartOfTable, session.RestartOfColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryRestarts chains the current query on the "restarts" edge.
+func (_q *SessionQuery) QueryRestarts() *SessionQuery {
+	query := (&SessionClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.RestartsTable, session.RestartsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
 // QueryDependsOn chains the current query on the "depends_on" edge.
 func (_q *SessionQuery) QueryDependsOn() *SessionDependencyQuery {
 	query := (&SessionDependencyClient{config: _q.config}).Query()
@@ -610,6 +681,9 @@ func (_q *SessionQuery) Clone() *SessionQuery {
 		withAppShares:     _q.withAppShares.Clone(),
 		withAgents:        _q.withAgents.Clone(),
 		withSessionGroup:  _q.withSessionGroup.Clone(),
+		withArray:         _q.withArray.Clone(),
+		withRestartOf:     _q.withRestartOf.Clone(),
+		withRestarts:      _q.withRestarts.Clone(),
 		withDependsOn:     _q.withDependsOn.Clone(),
 		withDependents:    _q.withDependents.Clone(),
 		// clone intermediate query.
@@ -751,6 +825,39 @@ func (_q *SessionQuery) WithSessionGroup(opts ...func(*SessionGroupQuery)) *Sess
 	return _q
 }
 
+// WithArray tells the query-builder to eager-load the nodes that are connected to
+// the "array" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithArray(opts ...func(*SessionArrayQuery)) *SessionQuery {
+	query := (&SessionArrayClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withArray = query
+	return _q
+}
+
+// WithRestartOf tells the query-builder to eager-load the nodes that are connected to
+// the "restart_of" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithRestartOf(opts ...func(*SessionQuery)) *SessionQuery {
+	query := (&SessionClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withRestartOf = query
+	return _q
+}
+
+// WithRestarts tells the query-builder to eager-load the nodes that are connected to
+// the "restarts" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithRestarts(opts ...func(*SessionQuery)) *SessionQuery {
+	query := (&SessionClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withRestarts = query
+	return _q
+}
+
 // WithDependsOn tells the query-builder to eager-load the nodes that are connected to
 // the "depends_on" edge. The optional arguments are used to configure the query builder of the edge.
 func (_q *SessionQuery) WithDependsOn(opts ...func(*SessionDependencyQuery)) *SessionQuery {
@@ -851,7 +958,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 	var (
 		nodes       = []*Session{}
 		_spec       = _q.querySpec()
-		loadedTypes = [14]bool{
+		loadedTypes = [17]bool{
 			_q.withDomain != nil,
 			_q.withProject != nil,
 			_q.withOwner != nil,
@@ -864,6 +971,9 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			_q.withAppShares != nil,
 			_q.withAgents != nil,
 			_q.withSessionGroup != nil,
+			_q.withArray != nil,
+			_q.withRestartOf != nil,
+			_q.withRestarts != nil,
 			_q.withDependsOn != nil,
 			_q.withDependents != nil,
 		}
@@ -967,6 +1077,25 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			return nil, err
 		}
 	}
+	if query := _q.withArray; query != nil {
+		if err := _q.loadArray(ctx, query, nodes, nil,
+			func(n *Session, e *SessionArray) { n.Edges.Array = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withRestartOf; query != nil {
+		if err := _q.loadRestartOf(ctx, query, nodes, nil,
+			func(n *Session, e *Session) { n.Edges.RestartOf = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withRestarts; query != nil {
+		if err := _q.loadRestarts(ctx, query, nodes,
+			func(n *Session) { n.Edges.Restarts = []*Session{} },
+			func(n *Session, e *Session) { n.Edges.Restarts = append(n.Edges.Restarts, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withDependsOn; query != nil {
 		if err := _q.loadDependsOn(ctx, query, nodes,
 			func(n *Session) { n.Edges.DependsOn = []*SessionDependency{} },
@@ -1020,6 +1149,13 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 		if err := _q.loadAgents(ctx, query, nodes,
 			func(n *Session) { n.appendNamedAgents(name) },
 			func(n *Session, e *Agent) { n.appendNamedAgents(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedRestarts {
+		if err := _q.loadRestarts(ctx, query, nodes,
+			func(n *Session) { n.appendNamedRestarts(name) },
+			func(n *Session, e *Session) { n.appendNamedRestarts(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -1433,6 +1569,103 @@ func (_q *SessionQuery) loadSessionGroup(ctx context.Context, query *SessionGrou
 	}
 	return nil
 }
+func (_q *SessionQuery) loadArray(ctx context.Context, query *SessionArrayQuery, nodes []*Session, init func(*Session), assign func(*Session, *SessionArray)) error {
+	ids := make([]uuid.UUID, 0, len(nodes))
+	nodeids := make(map[uuid.UUID][]*Session)
+	for i := range nodes {
+		if nodes[i].ArrayID == nil {
+			continue
+		}
+		fk := *nodes[i].ArrayID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(sessionarray.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "array_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
+func (_q *SessionQuery) loadRestartOf(ctx context.Context, query *SessionQuery, nodes []*Session, init func(*Session), assign func(*Session, *Session)) error {
+	ids := make([]uuid.UUID, 0, len(nodes))
+	nodeids := make(map[uuid.UUID][]*Session)
+	for i := range nodes {
+		if nodes[i].RestartOfID == nil {
+			continue
+		}
+		fk := *nodes[i].RestartOfID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(session.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "restart_of_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
+func (_q *SessionQuery) loadRestarts(ctx context.Context, query *SessionQuery, nodes []*Session, init func(*Session), assign func(*Session, *Session)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Session)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(session.FieldRestartOfID)
+	}
+	query.Where(predicate.Session(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(session.RestartsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.RestartOfID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "restart_of_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "restart_of_id" returned %v for node %v`, *fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
 func (_q *SessionQuery) loadDependsOn(ctx context.Context, query *SessionDependencyQuery, nodes []*Session, init func(*Session), assign func(*Session, *SessionDependency)) error {
 	fks := make([]driver.Value, 0, len(nodes))
 	nodeids := make(map[uuid.UUID]*Session)
@@ -1542,6 +1775,12 @@ func (_q *SessionQuery) querySpec() *sqlgraph.QuerySpec {
 		}
 		if _q.withSessionGroup != nil {
 			_spec.Node.AddColumnOnce(session.FieldSessionGroupID)
+		}
+		if _q.withArray != nil {
+			_spec.Node.AddColumnOnce(session.FieldArrayID)
+		}
+		if _q.withRestartOf != nil {
+			_spec.Node.AddColumnOnce(session.FieldRestartOfID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {
@@ -1715,6 +1954,20 @@ func (_q *SessionQuery) WithNamedAgents(name string, opts ...func(*AgentQuery)) 
 		_q.withNamedAgents = make(map[string]*AgentQuery)
 	}
 	_q.withNamedAgents[name] = query
+	return _q
+}
+
+// WithNamedRestarts tells the query-builder to eager-load the nodes that are connected to the "restarts"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithNamedRestarts(name string, opts ...func(*SessionQuery)) *SessionQuery {
+	query := (&SessionClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedRestarts == nil {
+		_q.withNamedRestarts = make(map[string]*SessionQuery)
+	}
+	_q.withNamedRestarts[name] = query
 	return _q
 }
 

@@ -253,6 +253,32 @@ func (_u *SessionUpdate) SetNillableIdleExempt(v *bool) *SessionUpdate {
 	return _u
 }
 
+// SetTags sets the "tags" field.
+func (_u *SessionUpdate) SetTags(v []string) *SessionUpdate {
+	_u.mutation.SetTags(v)
+	return _u
+}
+
+// AppendTags appends value to the "tags" field.
+func (_u *SessionUpdate) AppendTags(v []string) *SessionUpdate {
+	_u.mutation.AppendTags(v)
+	return _u
+}
+
+// SetReplaced sets the "replaced" field.
+func (_u *SessionUpdate) SetReplaced(v bool) *SessionUpdate {
+	_u.mutation.SetReplaced(v)
+	return _u
+}
+
+// SetNillableReplaced sets the "replaced" field if the given value is not nil.
+func (_u *SessionUpdate) SetNillableReplaced(v *bool) *SessionUpdate {
+	if v != nil {
+		_u.SetReplaced(*v)
+	}
+	return _u
+}
+
 // SetIdle sets the "idle" field.
 func (_u *SessionUpdate) SetIdle(v *report.Idle) *SessionUpdate {
 	_u.mutation.SetIdle(v)
@@ -519,6 +545,21 @@ func (_u *SessionUpdate) AddAgents(v ...*Agent) *SessionUpdate {
 	return _u.AddAgentIDs(ids...)
 }
 
+// AddRestartIDs adds the "restarts" edge to the Session entity by IDs.
+func (_u *SessionUpdate) AddRestartIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.AddRestartIDs(ids...)
+	return _u
+}
+
+// AddRestarts adds the "restarts" edges to the Session entity.
+func (_u *SessionUpdate) AddRestarts(v ...*Session) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRestartIDs(ids...)
+}
+
 // AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by IDs.
 func (_u *SessionUpdate) AddDependsOnIDs(ids ...uuid.UUID) *SessionUpdate {
 	_u.mutation.AddDependsOnIDs(ids...)
@@ -684,6 +725,27 @@ func (_u *SessionUpdate) RemoveAgents(v ...*Agent) *SessionUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAgentIDs(ids...)
+}
+
+// ClearRestarts clears all "restarts" edges to the Session entity.
+func (_u *SessionUpdate) ClearRestarts() *SessionUpdate {
+	_u.mutation.ClearRestarts()
+	return _u
+}
+
+// RemoveRestartIDs removes the "restarts" edge to Session entities by IDs.
+func (_u *SessionUpdate) RemoveRestartIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.RemoveRestartIDs(ids...)
+	return _u
+}
+
+// RemoveRestarts removes "restarts" edges to Session entities.
+func (_u *SessionUpdate) RemoveRestarts(v ...*Session) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRestartIDs(ids...)
 }
 
 // ClearDependsOn clears all "depends_on" edges to the SessionDependency entity.
@@ -884,6 +946,20 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.IdleExempt(); ok {
 		_spec.SetField(session.FieldIdleExempt, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Tags(); ok {
+		_spec.SetField(session.FieldTags, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedTags(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, session.FieldTags, value)
+		})
+	}
+	if value, ok := _u.mutation.Replaced(); ok {
+		_spec.SetField(session.FieldReplaced, field.TypeBool, value)
+	}
+	if _u.mutation.ArrayIndexCleared() {
+		_spec.ClearField(session.FieldArrayIndex, field.TypeInt)
 	}
 	if value, ok := _u.mutation.Idle(); ok {
 		_spec.SetField(session.FieldIdle, field.TypeJSON, value)
@@ -1236,6 +1312,51 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.RestartsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.RestartsTable,
+			Columns: []string{session.RestartsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRestartsIDs(); len(nodes) > 0 && !_u.mutation.RestartsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.RestartsTable,
+			Columns: []string{session.RestartsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RestartsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.RestartsTable,
+			Columns: []string{session.RestartsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1566,6 +1687,32 @@ func (_u *SessionUpdateOne) SetNillableIdleExempt(v *bool) *SessionUpdateOne {
 	return _u
 }
 
+// SetTags sets the "tags" field.
+func (_u *SessionUpdateOne) SetTags(v []string) *SessionUpdateOne {
+	_u.mutation.SetTags(v)
+	return _u
+}
+
+// AppendTags appends value to the "tags" field.
+func (_u *SessionUpdateOne) AppendTags(v []string) *SessionUpdateOne {
+	_u.mutation.AppendTags(v)
+	return _u
+}
+
+// SetReplaced sets the "replaced" field.
+func (_u *SessionUpdateOne) SetReplaced(v bool) *SessionUpdateOne {
+	_u.mutation.SetReplaced(v)
+	return _u
+}
+
+// SetNillableReplaced sets the "replaced" field if the given value is not nil.
+func (_u *SessionUpdateOne) SetNillableReplaced(v *bool) *SessionUpdateOne {
+	if v != nil {
+		_u.SetReplaced(*v)
+	}
+	return _u
+}
+
 // SetIdle sets the "idle" field.
 func (_u *SessionUpdateOne) SetIdle(v *report.Idle) *SessionUpdateOne {
 	_u.mutation.SetIdle(v)
@@ -1832,6 +1979,21 @@ func (_u *SessionUpdateOne) AddAgents(v ...*Agent) *SessionUpdateOne {
 	return _u.AddAgentIDs(ids...)
 }
 
+// AddRestartIDs adds the "restarts" edge to the Session entity by IDs.
+func (_u *SessionUpdateOne) AddRestartIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.AddRestartIDs(ids...)
+	return _u
+}
+
+// AddRestarts adds the "restarts" edges to the Session entity.
+func (_u *SessionUpdateOne) AddRestarts(v ...*Session) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRestartIDs(ids...)
+}
+
 // AddDependsOnIDs adds the "depends_on" edge to the SessionDependency entity by IDs.
 func (_u *SessionUpdateOne) AddDependsOnIDs(ids ...uuid.UUID) *SessionUpdateOne {
 	_u.mutation.AddDependsOnIDs(ids...)
@@ -1997,6 +2159,27 @@ func (_u *SessionUpdateOne) RemoveAgents(v ...*Agent) *SessionUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAgentIDs(ids...)
+}
+
+// ClearRestarts clears all "restarts" edges to the Session entity.
+func (_u *SessionUpdateOne) ClearRestarts() *SessionUpdateOne {
+	_u.mutation.ClearRestarts()
+	return _u
+}
+
+// RemoveRestartIDs removes the "restarts" edge to Session entities by IDs.
+func (_u *SessionUpdateOne) RemoveRestartIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.RemoveRestartIDs(ids...)
+	return _u
+}
+
+// RemoveRestarts removes "restarts" edges to Session entities.
+func (_u *SessionUpdateOne) RemoveRestarts(v ...*Session) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRestartIDs(ids...)
 }
 
 // ClearDependsOn clears all "depends_on" edges to the SessionDependency entity.
@@ -2227,6 +2410,20 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 	}
 	if value, ok := _u.mutation.IdleExempt(); ok {
 		_spec.SetField(session.FieldIdleExempt, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Tags(); ok {
+		_spec.SetField(session.FieldTags, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedTags(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, session.FieldTags, value)
+		})
+	}
+	if value, ok := _u.mutation.Replaced(); ok {
+		_spec.SetField(session.FieldReplaced, field.TypeBool, value)
+	}
+	if _u.mutation.ArrayIndexCleared() {
+		_spec.ClearField(session.FieldArrayIndex, field.TypeInt)
 	}
 	if value, ok := _u.mutation.Idle(); ok {
 		_spec.SetField(session.FieldIdle, field.TypeJSON, value)
@@ -2579,6 +2776,51 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.RestartsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.RestartsTable,
+			Columns: []string{session.RestartsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRestartsIDs(); len(nodes) > 0 && !_u.mutation.RestartsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.RestartsTable,
+			Columns: []string{session.RestartsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RestartsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.RestartsTable,
+			Columns: []string{session.RestartsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(session.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

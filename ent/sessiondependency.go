@@ -9,6 +9,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/google/uuid"
 )
@@ -26,6 +27,8 @@ type SessionDependency struct {
 	SessionID uuid.UUID `json:"session_id,omitempty"`
 	// NeededID holds the value of the "needed_id" field.
 	NeededID *uuid.UUID `json:"needed_id,omitempty"`
+	// NeededArrayID holds the value of the "needed_array_id" field.
+	NeededArrayID *uuid.UUID `json:"needed_array_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the SessionDependencyQuery when eager-loading is set.
 	Edges        SessionDependencyEdges `json:"edges"`
@@ -38,11 +41,13 @@ type SessionDependencyEdges struct {
 	Session *Session `json:"session,omitempty"`
 	// Needed holds the value of the needed edge.
 	Needed *Session `json:"needed,omitempty"`
+	// NeededArray holds the value of the needed_array edge.
+	NeededArray *SessionArray `json:"needed_array,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
+	loadedTypes [3]bool
 	// totalCount holds the count of the edges above.
-	totalCount [2]map[string]int
+	totalCount [3]map[string]int
 }
 
 // SessionOrErr returns the Session value or an error if the edge
@@ -67,12 +72,23 @@ func (e SessionDependencyEdges) NeededOrErr() (*Session, error) {
 	return nil, &NotLoadedError{edge: "needed"}
 }
 
+// NeededArrayOrErr returns the NeededArray value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e SessionDependencyEdges) NeededArrayOrErr() (*SessionArray, error) {
+	if e.NeededArray != nil {
+		return e.NeededArray, nil
+	} else if e.loadedTypes[2] {
+		return nil, &NotFoundError{label: sessionarray.Label}
+	}
+	return nil, &NotLoadedError{edge: "needed_array"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*SessionDependency) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case sessiondependency.FieldNeededID:
+		case sessiondependency.FieldNeededID, sessiondependency.FieldNeededArrayID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case sessiondependency.FieldSatisfied:
 			values[i] = new(sql.NullBool)
@@ -126,6 +142,13 @@ func (_m *SessionDependency) assignValues(columns []string, values []any) error 
 				_m.NeededID = new(uuid.UUID)
 				*_m.NeededID = *value.S.(*uuid.UUID)
 			}
+		case sessiondependency.FieldNeededArrayID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field needed_array_id", values[i])
+			} else if value.Valid {
+				_m.NeededArrayID = new(uuid.UUID)
+				*_m.NeededArrayID = *value.S.(*uuid.UUID)
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -147,6 +170,11 @@ func (_m *SessionDependency) QuerySession() *SessionQuery {
 // QueryNeeded queries the "needed" edge of the SessionDependency entity.
 func (_m *SessionDependency) QueryNeeded() *SessionQuery {
 	return NewSessionDependencyClient(_m.config).QueryNeeded(_m)
+}
+
+// QueryNeededArray queries the "needed_array" edge of the SessionDependency entity.
+func (_m *SessionDependency) QueryNeededArray() *SessionArrayQuery {
+	return NewSessionDependencyClient(_m.config).QueryNeededArray(_m)
 }
 
 // Update returns a builder for updating this SessionDependency.
@@ -183,6 +211,11 @@ func (_m *SessionDependency) String() string {
 	builder.WriteString(", ")
 	if v := _m.NeededID; v != nil {
 		builder.WriteString("needed_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.NeededArrayID; v != nil {
+		builder.WriteString("needed_array_id=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteByte(')')

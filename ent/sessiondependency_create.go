@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/google/uuid"
 )
@@ -64,6 +65,20 @@ func (_c *SessionDependencyCreate) SetNillableNeededID(v *uuid.UUID) *SessionDep
 	return _c
 }
 
+// SetNeededArrayID sets the "needed_array_id" field.
+func (_c *SessionDependencyCreate) SetNeededArrayID(v uuid.UUID) *SessionDependencyCreate {
+	_c.mutation.SetNeededArrayID(v)
+	return _c
+}
+
+// SetNillableNeededArrayID sets the "needed_array_id" field if the given value is not nil.
+func (_c *SessionDependencyCreate) SetNillableNeededArrayID(v *uuid.UUID) *SessionDependencyCreate {
+	if v != nil {
+		_c.SetNeededArrayID(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *SessionDependencyCreate) SetID(v uuid.UUID) *SessionDependencyCreate {
 	_c.mutation.SetID(v)
@@ -86,6 +101,11 @@ func (_c *SessionDependencyCreate) SetSession(v *Session) *SessionDependencyCrea
 // SetNeeded sets the "needed" edge to the Session entity.
 func (_c *SessionDependencyCreate) SetNeeded(v *Session) *SessionDependencyCreate {
 	return _c.SetNeededID(v.ID)
+}
+
+// SetNeededArray sets the "needed_array" edge to the SessionArray entity.
+func (_c *SessionDependencyCreate) SetNeededArray(v *SessionArray) *SessionDependencyCreate {
+	return _c.SetNeededArrayID(v.ID)
 }
 
 // Mutation returns the SessionDependencyMutation object of the builder.
@@ -225,6 +245,23 @@ func (_c *SessionDependencyCreate) createSpec() (*SessionDependency, *sqlgraph.C
 		_node.NeededID = &nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
+	if nodes := _c.mutation.NeededArrayIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   sessiondependency.NeededArrayTable,
+			Columns: []string{sessiondependency.NeededArrayColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(sessionarray.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.NeededArrayID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
 	return _node, _spec
 }
 
@@ -314,6 +351,9 @@ func (u *SessionDependencyUpsertOne) UpdateNewValues() *SessionDependencyUpsertO
 		}
 		if _, exists := u.create.mutation.NeededID(); exists {
 			s.SetIgnore(sessiondependency.FieldNeededID)
+		}
+		if _, exists := u.create.mutation.NeededArrayID(); exists {
+			s.SetIgnore(sessiondependency.FieldNeededArrayID)
 		}
 	}))
 	return u
@@ -551,6 +591,9 @@ func (u *SessionDependencyUpsertBulk) UpdateNewValues() *SessionDependencyUpsert
 			}
 			if _, exists := b.mutation.NeededID(); exists {
 				s.SetIgnore(sessiondependency.FieldNeededID)
+			}
+			if _, exists := b.mutation.NeededArrayID(); exists {
+				s.SetIgnore(sessiondependency.FieldNeededArrayID)
 			}
 		}
 	}))

@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/google/uuid"
 )
@@ -21,14 +22,15 @@ import (
 // SessionDependencyQuery is the builder for querying SessionDependency entities.
 type SessionDependencyQuery struct {
 	config
-	ctx         *QueryContext
-	order       []sessiondependency.OrderOption
-	inters      []Interceptor
-	predicates  []predicate.SessionDependency
-	withSession *SessionQuery
-	withNeeded  *SessionQuery
-	loadTotal   []func(context.Context, []*SessionDependency) error
-	modifiers   []func(*sql.Selector)
+	ctx             *QueryContext
+	order           []sessiondependency.OrderOption
+	inters          []Interceptor
+	predicates      []predicate.SessionDependency
+	withSession     *SessionQuery
+	withNeeded      *SessionQuery
+	withNeededArray *SessionArrayQuery
+	loadTotal       []func(context.Context, []*SessionDependency) error
+	modifiers       []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -102,6 +104,28 @@ func (_q *SessionDependencyQuery) QueryNeeded() *SessionQuery {
 			sqlgraph.From(sessiondependency.Table, sessiondependency.FieldID, selector),
 			sqlgraph.To(session.Table, session.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, true, sessiondependency.NeededTable, sessiondependency.NeededColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryNeededArray chains the current query on the "needed_array" edge.
+func (_q *SessionDependencyQuery) QueryNeededArray() *SessionArrayQuery {
+	query := (&SessionArrayClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sessiondependency.Table, sessiondependency.FieldID, selector),
+			sqlgraph.To(sessionarray.Table, sessionarray.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, sessiondependency.NeededArrayTable, sessiondependency.NeededArrayColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -296,13 +320,14 @@ func (_q *SessionDependencyQuery) Clone() *SessionDependencyQuery {
 		return nil
 	}
 	return &SessionDependencyQuery{
-		config:      _q.config,
-		ctx:         _q.ctx.Clone(),
-		order:       append([]sessiondependency.OrderOption{}, _q.order...),
-		inters:      append([]Interceptor{}, _q.inters...),
-		predicates:  append([]predicate.SessionDependency{}, _q.predicates...),
-		withSession: _q.withSession.Clone(),
-		withNeeded:  _q.withNeeded.Clone(),
+		config:          _q.config,
+		ctx:             _q.ctx.Clone(),
+		order:           append([]sessiondependency.OrderOption{}, _q.order...),
+		inters:          append([]Interceptor{}, _q.inters...),
+		predicates:      append([]predicate.SessionDependency{}, _q.predicates...),
+		withSession:     _q.withSession.Clone(),
+		withNeeded:      _q.withNeeded.Clone(),
+		withNeededArray: _q.withNeededArray.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -329,6 +354,17 @@ func (_q *SessionDependencyQuery) WithNeeded(opts ...func(*SessionQuery)) *Sessi
 		opt(query)
 	}
 	_q.withNeeded = query
+	return _q
+}
+
+// WithNeededArray tells the query-builder to eager-load the nodes that are connected to
+// the "needed_array" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionDependencyQuery) WithNeededArray(opts ...func(*SessionArrayQuery)) *SessionDependencyQuery {
+	query := (&SessionArrayClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withNeededArray = query
 	return _q
 }
 
@@ -410,9 +446,10 @@ func (_q *SessionDependencyQuery) sqlAll(ctx context.Context, hooks ...queryHook
 	var (
 		nodes       = []*SessionDependency{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
+		loadedTypes = [3]bool{
 			_q.withSession != nil,
 			_q.withNeeded != nil,
+			_q.withNeededArray != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -445,6 +482,12 @@ func (_q *SessionDependencyQuery) sqlAll(ctx context.Context, hooks ...queryHook
 	if query := _q.withNeeded; query != nil {
 		if err := _q.loadNeeded(ctx, query, nodes, nil,
 			func(n *SessionDependency, e *Session) { n.Edges.Needed = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withNeededArray; query != nil {
+		if err := _q.loadNeededArray(ctx, query, nodes, nil,
+			func(n *SessionDependency, e *SessionArray) { n.Edges.NeededArray = e }); err != nil {
 			return nil, err
 		}
 	}
@@ -517,6 +560,38 @@ func (_q *SessionDependencyQuery) loadNeeded(ctx context.Context, query *Session
 	}
 	return nil
 }
+func (_q *SessionDependencyQuery) loadNeededArray(ctx context.Context, query *SessionArrayQuery, nodes []*SessionDependency, init func(*SessionDependency), assign func(*SessionDependency, *SessionArray)) error {
+	ids := make([]uuid.UUID, 0, len(nodes))
+	nodeids := make(map[uuid.UUID][]*SessionDependency)
+	for i := range nodes {
+		if nodes[i].NeededArrayID == nil {
+			continue
+		}
+		fk := *nodes[i].NeededArrayID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(sessionarray.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "needed_array_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
 
 func (_q *SessionDependencyQuery) sqlCount(ctx context.Context) (int, error) {
 	_spec := _q.querySpec()
@@ -551,6 +626,9 @@ func (_q *SessionDependencyQuery) querySpec() *sqlgraph.QuerySpec {
 		}
 		if _q.withNeeded != nil {
 			_spec.Node.AddColumnOnce(sessiondependency.FieldNeededID)
+		}
+		if _q.withNeededArray != nil {
+			_spec.Node.AddColumnOnce(sessiondependency.FieldNeededArrayID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

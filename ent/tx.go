@@ -90,6 +90,8 @@ type Tx struct {
 	SSHKey *SSHKeyClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
+	// SessionArray is the client for interacting with the SessionArray builders.
+	SessionArray *SessionArrayClient
 	// SessionDependency is the client for interacting with the SessionDependency builders.
 	SessionDependency *SessionDependencyClient
 	// SessionEvent is the client for interacting with the SessionEvent builders.
@@ -100,6 +102,8 @@ type Tx struct {
 	SessionMount *SessionMountClient
 	// SessionNetwork is the client for interacting with the SessionNetwork builders.
 	SessionNetwork *SessionNetworkClient
+	// SessionTemplate is the client for interacting with the SessionTemplate builders.
+	SessionTemplate *SessionTemplateClient
 	// ShareWeight is the client for interacting with the ShareWeight builders.
 	ShareWeight *ShareWeightClient
 	// SlotType is the client for interacting with the SlotType builders.
@@ -289,11 +293,13 @@ func (tx *Tx) init() {
 	tx.RoleGrant = NewRoleGrantClient(tx.config)
 	tx.SSHKey = NewSSHKeyClient(tx.config)
 	tx.Session = NewSessionClient(tx.config)
+	tx.SessionArray = NewSessionArrayClient(tx.config)
 	tx.SessionDependency = NewSessionDependencyClient(tx.config)
 	tx.SessionEvent = NewSessionEventClient(tx.config)
 	tx.SessionGroup = NewSessionGroupClient(tx.config)
 	tx.SessionMount = NewSessionMountClient(tx.config)
 	tx.SessionNetwork = NewSessionNetworkClient(tx.config)
+	tx.SessionTemplate = NewSessionTemplateClient(tx.config)
 	tx.ShareWeight = NewShareWeightClient(tx.config)
 	tx.SlotType = NewSlotTypeClient(tx.config)
 	tx.StorageProxy = NewStorageProxyClient(tx.config)

@@ -43,7 +43,7 @@ func (r *Resolver) loadClusters(ctx context.Context, ids []uuid.UUID) (map[uuid.
 		Where(kernel.IDIn(ids...), kernel.HasAllocationsWith(allocation.FreedAtIsNil())).
 		WithAllocations(func(q *ent.AllocationQuery) { q.Where(allocation.FreedAtIsNil()).WithDevice() }).
 		WithSession(func(q *ent.SessionQuery) {
-			q.Select(entsession.FieldEnvironment).WithKernels(func(q *ent.KernelQuery) {
+			q.Select(entsession.FieldEnvironment, entsession.FieldArrayID, entsession.FieldArrayIndex).WithArray().WithKernels(func(q *ent.KernelQuery) {
 				q.Select(kernel.FieldIndex, kernel.FieldHostname, kernel.FieldSessionID)
 			})
 		}).

@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
+	msession "github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/stats"
 )
 
@@ -53,6 +54,9 @@ type loaderSet struct {
 	activeUsers         *loader[bool]
 	environments        *loader[*ent.Session]
 	clusters            *loader[clusterOf]
+	requests            *loader[*msession.CreateSessionInput]
+	templates           *loader[*msession.CreateSessionInput]
+	arrays              *loader[msession.ArrayCounts]
 	mounted             *bySelection[[]*ent.Session]
 	open                *loader[*ent.Vfolder]
 	volumeGrants        *loader[[]*ent.VolumeGrant]
@@ -105,6 +109,9 @@ func (r *Resolver) newLoaders() *loaderSet {
 		activeUsers:    load(r.loadActiveUsers),
 		environments:   load(r.loadEnvironments),
 		clusters:       load(r.loadClusters),
+		requests:       load(r.Sessions.Requests),
+		templates:      load(r.Templates.Requests),
+		arrays:         load(r.Sessions.ArrayCounts),
 		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),

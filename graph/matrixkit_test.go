@@ -251,11 +251,16 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 	k["VfolderShare+own"] = c.VfolderShare.Create().SetVfolderID(k["Vfolder+project"]).SetDomainID(d.ID).SetEmail(u.Email).SetPermission(access.ReadWrite).
 		SetStatus("accepted").SetUser(u).SaveX(ctx).ID
 	k["SessionGroup"] = c.SessionGroup.Create().SetName(name).SetPlacement("spread").SetDomainID(d.ID).SetProject(p).SetOwner(u).SaveX(ctx).ID
-	s := c.Session.Create().SetName(name).SetSessionGroupID(k["SessionGroup"]).SetType("batch").SetStatus(lifecycle.Running).SetIdle(&report.Idle{Checker: name, Kind: "network", EndsAt: time.Now(), WarnedAt: time.Now()}).SetSlots(resource.Slots{"cpu": 1}).
+	k["SessionArray"] = c.SessionArray.Create().SetName(name).SetIndexes("1").SetSize(1).SetDomainID(d.ID).SetProject(p).SetOwner(u).SaveX(ctx).ID
+	k["SessionTemplate"] = c.SessionTemplate.Create().SetName(name).SetRequest([]byte(`{"Image":"i:1","Mounts":[{"Vfolder":"data"}],"Apps":[{"Name":"a","Port":1}]}`)).SetDomainID(d.ID).SetOwner(u).SaveX(ctx).ID
+	k["SessionTemplate+project"] = c.SessionTemplate.Create().SetName(name).SetRequest([]byte(`{"Image":"i:1"}`)).SetDomainID(d.ID).SetProject(p).SaveX(ctx).ID
+	s := c.Session.Create().SetName(name).SetSessionGroupID(k["SessionGroup"]).SetArrayID(k["SessionArray"]).SetArrayIndex(1).SetType("batch").SetStatus(lifecycle.Running).SetIdle(&report.Idle{Checker: name, Kind: "network", EndsAt: time.Now(), WarnedAt: time.Now()}).SetSlots(resource.Slots{"cpu": 1}).
 		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).
 		SetPending(&report.Pending{DecidedAt: time.Now(), Dropped: []report.DroppedAgents{{Check: "cpu"}}, Limits: []report.LimitReached{{What: "cpu"}}, Nearest: &report.NearestFit{}, Order: &report.Ordering{Levels: []report.Standing{{}}}}).
 		SaveX(ctx)
 	k["Session"] = s.ID
+	k["Session+restart"] = c.Session.Create().SetName(name + "-again").SetType("batch").SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).SetSlots(resource.Slots{}).
+		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).SetRestartOf(s).SaveX(ctx).ID
 	for _, place := range []string{"first", "next"} { // what no one has is waited for
 		w := c.Session.Create().SetName(name + "-" + place).SetType("batch").SetSlots(resource.Slots{"nothing": 1}).
 			SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).
@@ -271,6 +276,7 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 		SetDeviceID(k["Device"]).SetDomainID(d.ID).SetProjectID(p.ID).SetOwnerID(u.ID).SaveX(ctx).ID
 	k["SessionMount"] = c.SessionMount.Create().SetTarget("/home/work/data").SetSession(s).SetVfolder(f).SaveX(ctx).ID
 	k["SessionDependency"] = c.SessionDependency.Create().SetName(name).SetSession(s).SetNeeded(s).SaveX(ctx).ID
+	k["SessionDependency+array"] = c.SessionDependency.Create().SetName(name).SetSession(s).SetNeededArrayID(k["SessionArray"]).SaveX(ctx).ID
 	s.Update().AddAgentIDs(k["Agent"]).ExecX(ctx)
 	k["SessionEvent"] = c.SessionEvent.Create().SetPhase("schedule").SetResult(sessionevent.ResultInfo).SetSession(s).
 		SetSteps([]report.Step{{Name: "one", StartedAt: time.Now(), EndedAt: time.Now()}}).SaveX(ctx).ID

@@ -83,16 +83,30 @@ var matrix = map[string]cell{
 	"deleteSessionGroup": func(f *fixture) vars {
 		return vars{"id": f.Client.SessionGroup.Create().SetName(f.name()).SetPlacement("spread").SetDomain(f.domain).SetProject(f.project).SetOwner(f.owner).SaveX(f.System(f.t)).ID}
 	},
-	"updatePendingSession": func(f *fixture) vars { return vars{"id": f.session(), "slots": vars{"cpu": "0.5"}} },
-	"renameSession":        func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
-	"createVfolder":        func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
-	"updateVfolder":        func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
-	"trashVfolder":         func(f *fixture) vars { return vars{"id": f.folder()} },
-	"restoreVfolder":       func(f *fixture) vars { return vars{"id": f.trashed(f.folder())} },
-	"deleteVfolder":        func(f *fixture) vars { return vars{"id": f.trashed(f.folder())} },
-	"emptyTrash":           func(f *fixture) vars { f.trashed(f.shared()); return vars{"project": f.project.ID} },
-	"cloneVfolder":         func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "c"} },
-	"handOverVfolder":      func(f *fixture) vars { return vars{"id": f.folder(), "user": f.member().ID} },
+	"setSessionTags": func(f *fixture) vars { return vars{"id": f.session(), "tags": []string{"x"}} },
+	"restartSession": func(f *fixture) vars { return vars{"id": f.again(nil)} },
+	"createSessionArray": func(f *fixture) vars {
+		return vars{"indexes": "1-2", "session": vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}, "command": []string{"true"}}}
+	},
+	"cancelSessionArray": func(f *fixture) vars { return vars{"id": f.array()} },
+	"retrySessionArray":  func(f *fixture) vars { return vars{"id": f.array()} },
+	"createSessionTemplate": func(f *fixture) vars {
+		return vars{"name": f.name(), "project": f.project.ID, "request": vars{"image": "i:1", "slots": vars{"cpu": "1"}}}
+	},
+	"updateSessionTemplate":              func(f *fixture) vars { return vars{"id": f.template(true), "name": f.name() + "y"} },
+	"updateSessionTemplate of one's own": func(f *fixture) vars { return vars{"id": f.template(false), "name": f.name() + "y"} },
+	"deleteSessionTemplate":              func(f *fixture) vars { return vars{"id": f.template(true)} },
+	"deleteSessionTemplate of one's own": func(f *fixture) vars { return vars{"id": f.template(false)} },
+	"updatePendingSession":               func(f *fixture) vars { return vars{"id": f.session(), "slots": vars{"cpu": "0.5"}} },
+	"renameSession":                      func(f *fixture) vars { return vars{"id": f.session(), "name": f.name() + "y"} },
+	"createVfolder":                      func(f *fixture) vars { return vars{"name": f.name(), "project": f.project.ID, "volume": f.volume().ID} },
+	"updateVfolder":                      func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "y"} },
+	"trashVfolder":                       func(f *fixture) vars { return vars{"id": f.folder()} },
+	"restoreVfolder":                     func(f *fixture) vars { return vars{"id": f.trashed(f.folder())} },
+	"deleteVfolder":                      func(f *fixture) vars { return vars{"id": f.trashed(f.folder())} },
+	"emptyTrash":                         func(f *fixture) vars { f.trashed(f.shared()); return vars{"project": f.project.ID} },
+	"cloneVfolder":                       func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "c"} },
+	"handOverVfolder":                    func(f *fixture) vars { return vars{"id": f.folder(), "user": f.member().ID} },
 	"shareVfolder": func(f *fixture) vars {
 		return vars{"id": f.folder(), "emails": []string{f.name() + "@example.org"}, "permission": access.ReadOnly}
 	},
@@ -342,6 +356,28 @@ func (f *fixture) session() uuid.UUID {
 	return f.Client.Session.Create().SetName(f.name()).SetType("interactive").SetSlots(nil).
 		SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwner(f.owner).SetResourceGroup(f.Group).SetImage(f.image()).
 		SaveX(f.System(f.t)).ID
+}
+
+// again is a session that has ended and can be started again.
+func (f *fixture) again(array *uuid.UUID) uuid.UUID {
+	return f.Client.Session.Create().SetName(f.name()).SetType("batch").SetCommand([]string{"true"}).SetSlots(resource.Slots{"cpu": 1000}).
+		SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwner(f.owner).SetResourceGroup(f.Group).SetImage(f.startable()).
+		SetStatus("terminated").SetTerminatedAt(time.Now()).SetNillableArrayID(array).SaveX(f.System(f.t)).ID
+}
+
+// array is an array of the owner.
+func (f *fixture) array() uuid.UUID {
+	return f.Client.SessionArray.Create().SetName(f.name()).SetIndexes("1").SetSize(1).
+		SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwner(f.owner).SaveX(f.System(f.t)).ID
+}
+
+// template is a template of the fixture's project, or of its owner.
+func (f *fixture) template(shared bool) uuid.UUID {
+	c := f.Client.SessionTemplate.Create().SetName(f.name()).SetDomain(f.domain).SetRequest([]byte(`{"Image":"i:1"}`))
+	if shared {
+		return c.SetProject(f.project).SaveX(f.System(f.t)).ID
+	}
+	return c.SetOwner(f.owner).SaveX(f.System(f.t)).ID
 }
 
 // objects is an object storage of the fixture's domain, or of its owner.

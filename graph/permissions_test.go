@@ -106,6 +106,9 @@ var handled = map[string]struct {
 			return c.status(x.t, "/sessions/"+id.String()+"/terminal", "", "")
 		},
 	}},
+	"SessionTemplate": {func(f *fixture) uuid.UUID { return f.template(true) }, map[access.Operation]act{
+		access.Create: made("createSessionTemplate"), access.Update: change("updateSessionTemplate", renamed), access.Delete: change("deleteSessionTemplate", only),
+	}},
 	"ObjectStorage": {func(f *fixture) uuid.UUID { return f.objects(true) }, map[access.Operation]act{
 		access.Create: made("createObjectStorage"), access.Update: change("updateObjectStorage", renamed),
 		access.Delete: change("deleteObjectStorage", only), access.Transfer: change("testObjectStorage", only),

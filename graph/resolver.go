@@ -32,6 +32,7 @@ import (
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/manager/template"
 	"github.com/berthhq/berth/manager/vfolder"
 )
 
@@ -58,6 +59,7 @@ type Resolver struct {
 	Presets      *preset.Service
 	Idle         *idle.Service
 	Apps         *app.Service
+	Templates    *template.Service
 	Leadership   *leader.Service
 	Recovery     *recovery.Service
 	Scheduler    *scheduler.Scheduler
@@ -87,6 +89,10 @@ type (
 	loginSessionResolver        struct{ *Resolver }
 	projectResolver             struct{ *Resolver }
 	sessionResolver             struct{ *Resolver }
+	sessionArrayResolver        struct{ *Resolver }
+	sessionTemplateResolver     struct{ *Resolver }
+	sessionWhereInputResolver   struct{ *Resolver }
+	sessionArrayWhereResolver   struct{ *Resolver }
 	userResolver                struct{ *Resolver }
 	vfolderResolver             struct{ *Resolver }
 	vfolderWhereInputResolver   struct{ *Resolver }
@@ -147,6 +153,16 @@ func (r *Resolver) User() exec.UserResolver                     { return userRes
 func (r *Resolver) Vfolder() exec.VfolderResolver               { return vfolderResolver{r} }
 func (r *Resolver) VfolderWhereInput() exec.VfolderWhereInputResolver {
 	return vfolderWhereInputResolver{r}
+}
+func (r *Resolver) SessionArray() exec.SessionArrayResolver { return sessionArrayResolver{r} }
+func (r *Resolver) SessionTemplate() exec.SessionTemplateResolver {
+	return sessionTemplateResolver{r}
+}
+func (r *Resolver) SessionWhereInput() exec.SessionWhereInputResolver {
+	return sessionWhereInputResolver{r}
+}
+func (r *Resolver) SessionArrayWhereInput() exec.SessionArrayWhereInputResolver {
+	return sessionArrayWhereResolver{r}
 }
 func (r *Resolver) IdleBinding() exec.IdleBindingResolver     { return idleBindingResolver{r} }
 func (r *Resolver) IdleChecker() exec.IdleCheckerResolver     { return idleCheckerResolver{r} }

@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"entgo.io/ent/dialect/sql"
@@ -81,6 +82,30 @@ func (r *Resolver) loadEnvironments(ctx context.Context, ids []uuid.UUID) (map[u
 	return m, err
 }
 
+// Request is null for viewers who cannot enter the session, where they could read it.
+func (r sessionResolver) Request(ctx context.Context, s *ent.Session) (*session.CreateSessionInput, error) {
+	return loaders(ctx).requests.Load(ctx, s.ID)
+}
+
+// Tag matches sessions with a tag.
+func (r sessionWhereInputResolver) Tag(_ context.Context, where *ent.SessionWhereInput, tag *string) error {
+	if tag != nil {
+		where.AddPredicates(tagged(*tag))
+	}
+	return nil
+}
+
+// tagged uses the index of tags, which has only sessions with any.
+func tagged(tag string) predicate.Session {
+	return func(s *sql.Selector) {
+		list, _ := json.Marshal([]string{tag}) // of a list of strings, always possible
+		s.Where(sql.P(func(b *sql.Builder) {
+			column := s.C(entsession.FieldTags)
+			b.WriteString(column).WriteString(" <> '[]' AND ").WriteString(column).WriteString(" @> ").Arg(string(list)).WriteString("::jsonb")
+		}))
+	}
+}
+
 // History is in chronological order. Ids sort by time, and are always loaded.
 func (r sessionResolver) History(ctx context.Context, s *ent.Session) ([]*ent.SessionEvent, error) {
 	events, err := s.History(ctx)
@@ -112,6 +137,14 @@ func (r mutationResolver) TerminateSession(ctx context.Context, input session.Te
 
 func (r mutationResolver) RenameSession(ctx context.Context, input session.RenameSessionInput) (*session.SessionPayload, error) {
 	return r.Resolver.Sessions.RenameSession(ctx, input)
+}
+
+func (r mutationResolver) SetSessionTags(ctx context.Context, input session.SetSessionTagsInput) (*session.SessionPayload, error) {
+	return r.Resolver.Sessions.SetSessionTags(ctx, input)
+}
+
+func (r mutationResolver) RestartSession(ctx context.Context, input session.RestartSessionInput) (*session.SessionPayload, error) {
+	return r.Resolver.Sessions.RestartSession(ctx, input)
 }
 
 // SessionChanged sends the current state if a session is given, then each change.

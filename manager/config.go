@@ -48,6 +48,8 @@ type Config struct {
 	ObjectStorages []string
 	// QueryTimeout limits a GraphQL query; 0 = DefaultQueryTimeout.
 	QueryTimeout time.Duration
+	// MaxArraySize limits the members of an array of sessions; 0 = 10,000.
+	MaxArraySize int
 	// MassLossShare is the fraction of a resource group's agents, above 0 and at most 1, that
 	// can be unreachable before evictions in the group stop; 0 = 0.5.
 	MassLossShare float64

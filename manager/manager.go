@@ -54,6 +54,7 @@ import (
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/manager/template"
 	"github.com/berthhq/berth/manager/vfolder"
 	"github.com/berthhq/berth/storage/storagepb"
 )
@@ -88,6 +89,7 @@ type Manager struct {
 	idle       *idle.Service
 	core       *core.Core
 	apps       *app.Service
+	templates  *template.Service
 	graph      *graph.Resolver
 	knocks     knocks
 
@@ -180,7 +182,9 @@ func (m *Manager) wireSessions() error {
 	measurements := idle.NewMeasurements(m.redis, clock.Now, m.log)
 	m.stats = stats.New(stats.Config{Redis: m.redis, Bus: m.bus, Observer: measurements, Logger: m.log})
 	m.recovery = recovery.New(recovery.Config{Client: m.client, Etcd: m.etcd, CA: m.ca.Fingerprint(), Noted: m.recovering, Logger: m.log})
+	m.templates = template.New(m.client, m.keys)
 	m.core = core.New(core.Config{
+		Templates: m.templates, MaxArraySize: m.cfg.MaxArraySize,
 		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Enrolments: m.enrolments, Volumes: m.folders,
 		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Networks: networks,
 		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.tunnelAddresses, MassLoss: m.cfg.MassLossShare,
@@ -211,7 +215,7 @@ func (m *Manager) resolver() *graph.Resolver {
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
 		Sessions: m.core.Sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),
-		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle, Apps: m.apps,
+		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle, Apps: m.apps, Templates: m.templates,
 		Leadership: m.leader, Recovery: m.recovery,
 		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Meter: graph.NewMeter(m.meter()), Logger: m.log,
 	}

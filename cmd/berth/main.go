@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/sessioncopy"
 	"github.com/berthhq/berth/cmd/berth/sessiongroup"
 	"github.com/berthhq/berth/cmd/berth/ssh"
+	"github.com/berthhq/berth/cmd/berth/template"
 	"github.com/berthhq/berth/cmd/berth/usage"
 )
 
@@ -54,6 +55,8 @@ func commands(a *cli.App) []*cobra.Command {
 		account.ContextCommand(a),
 		session.RunCommand(a),
 		session.Command(a),
+		template.Command(a),
+		template.ApplyCommand(a),
 		app.Command(a),
 		ssh.Command(a),
 		sessioncopy.Command(a),

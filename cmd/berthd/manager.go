@@ -91,6 +91,7 @@ func managerCommand() *cobra.Command {
 	f.StringVar(&cluster, "cluster", ":8421", "address for agents and storage proxies")
 	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "how nodes reach --cluster, when it differs")
 	pathFlag(cmd, &cfg.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
+	f.IntVar(&cfg.MaxArraySize, "max-array-size", 0, "largest number of sessions in an array (default 10000)")
 	f.StringVar(&cfg.OverlayRange, "overlay-range", "", "addresses for sessions over several agents, the same for all replicas (default 10.214.0.0/16)")
 	f.StringSliceVar(&cfg.ObjectStorages, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
 	f.Float64Var(&cfg.MassLossShare, "mass-loss-share", 0.5, "share of a resource group's agents that may be out of reach at once before evictions stop there")

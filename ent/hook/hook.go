@@ -465,6 +465,18 @@ func (f SessionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionMutation", m)
 }
 
+// The SessionArrayFunc type is an adapter to allow the use of ordinary
+// function as SessionArray mutator.
+type SessionArrayFunc func(context.Context, *ent.SessionArrayMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SessionArrayFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SessionArrayMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionArrayMutation", m)
+}
+
 // The SessionDependencyFunc type is an adapter to allow the use of ordinary
 // function as SessionDependency mutator.
 type SessionDependencyFunc func(context.Context, *ent.SessionDependencyMutation) (ent.Value, error)
@@ -523,6 +535,18 @@ func (f SessionNetworkFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Val
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionNetworkMutation", m)
+}
+
+// The SessionTemplateFunc type is an adapter to allow the use of ordinary
+// function as SessionTemplate mutator.
+type SessionTemplateFunc func(context.Context, *ent.SessionTemplateMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SessionTemplateFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SessionTemplateMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionTemplateMutation", m)
 }
 
 // The ShareWeightFunc type is an adapter to allow the use of ordinary

@@ -46,11 +46,13 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -1146,6 +1148,33 @@ func (f TraverseSession) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.SessionQuery", q)
 }
 
+// The SessionArrayFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SessionArrayFunc func(context.Context, *ent.SessionArrayQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f SessionArrayFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.SessionArrayQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.SessionArrayQuery", q)
+}
+
+// The TraverseSessionArray type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSessionArray func(context.Context, *ent.SessionArrayQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSessionArray) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSessionArray) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.SessionArrayQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.SessionArrayQuery", q)
+}
+
 // The SessionDependencyFunc type is an adapter to allow the use of ordinary function as a Querier.
 type SessionDependencyFunc func(context.Context, *ent.SessionDependencyQuery) (ent.Value, error)
 
@@ -1279,6 +1308,33 @@ func (f TraverseSessionNetwork) Traverse(ctx context.Context, q ent.Query) error
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.SessionNetworkQuery", q)
+}
+
+// The SessionTemplateFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SessionTemplateFunc func(context.Context, *ent.SessionTemplateQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f SessionTemplateFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.SessionTemplateQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.SessionTemplateQuery", q)
+}
+
+// The TraverseSessionTemplate type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSessionTemplate func(context.Context, *ent.SessionTemplateQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSessionTemplate) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSessionTemplate) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.SessionTemplateQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.SessionTemplateQuery", q)
 }
 
 // The ShareWeightFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1630,6 +1686,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.SSHKeyQuery, predicate.SSHKey, sshkey.OrderOption]{typ: ent.TypeSSHKey, tq: q}, nil
 	case *ent.SessionQuery:
 		return &query[*ent.SessionQuery, predicate.Session, session.OrderOption]{typ: ent.TypeSession, tq: q}, nil
+	case *ent.SessionArrayQuery:
+		return &query[*ent.SessionArrayQuery, predicate.SessionArray, sessionarray.OrderOption]{typ: ent.TypeSessionArray, tq: q}, nil
 	case *ent.SessionDependencyQuery:
 		return &query[*ent.SessionDependencyQuery, predicate.SessionDependency, sessiondependency.OrderOption]{typ: ent.TypeSessionDependency, tq: q}, nil
 	case *ent.SessionEventQuery:
@@ -1640,6 +1698,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.SessionMountQuery, predicate.SessionMount, sessionmount.OrderOption]{typ: ent.TypeSessionMount, tq: q}, nil
 	case *ent.SessionNetworkQuery:
 		return &query[*ent.SessionNetworkQuery, predicate.SessionNetwork, sessionnetwork.OrderOption]{typ: ent.TypeSessionNetwork, tq: q}, nil
+	case *ent.SessionTemplateQuery:
+		return &query[*ent.SessionTemplateQuery, predicate.SessionTemplate, sessiontemplate.OrderOption]{typ: ent.TypeSessionTemplate, tq: q}, nil
 	case *ent.ShareWeightQuery:
 		return &query[*ent.ShareWeightQuery, predicate.ShareWeight, shareweight.OrderOption]{typ: ent.TypeShareWeight, tq: q}, nil
 	case *ent.SlotTypeQuery:

@@ -1477,6 +1477,10 @@ var (
 		{Name: "lifetime", Type: field.TypeInt, Nullable: true},
 		{Name: "preemptible", Type: field.TypeBool, Default: false},
 		{Name: "idle_exempt", Type: field.TypeBool, Default: false},
+		{Name: "tags", Type: field.TypeJSON},
+		{Name: "auto_mount", Type: field.TypeBool, Default: true},
+		{Name: "replaced", Type: field.TypeBool, Default: false},
+		{Name: "array_index", Type: field.TypeInt, Nullable: true},
 		{Name: "idle", Type: field.TypeJSON, Nullable: true},
 		{Name: "avoid_agents", Type: field.TypeJSON},
 		{Name: "scheduled_at", Type: field.TypeTime, Nullable: true},
@@ -1492,6 +1496,8 @@ var (
 		{Name: "owner_id", Type: field.TypeUUID},
 		{Name: "resource_group_id", Type: field.TypeUUID},
 		{Name: "image_id", Type: field.TypeUUID},
+		{Name: "restart_of_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "array_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "session_group_id", Type: field.TypeUUID, Nullable: true},
 	}
 	// SessionsTable holds the schema information for the "sessions" table.
@@ -1502,37 +1508,49 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "sessions_domains_domain",
-				Columns:    []*schema.Column{SessionsColumns[35]},
+				Columns:    []*schema.Column{SessionsColumns[39]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_projects_project",
-				Columns:    []*schema.Column{SessionsColumns[36]},
+				Columns:    []*schema.Column{SessionsColumns[40]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_users_owner",
-				Columns:    []*schema.Column{SessionsColumns[37]},
+				Columns:    []*schema.Column{SessionsColumns[41]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_resource_groups_resource_group",
-				Columns:    []*schema.Column{SessionsColumns[38]},
+				Columns:    []*schema.Column{SessionsColumns[42]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "sessions_images_image",
-				Columns:    []*schema.Column{SessionsColumns[39]},
+				Columns:    []*schema.Column{SessionsColumns[43]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
+				Symbol:     "sessions_sessions_restarts",
+				Columns:    []*schema.Column{SessionsColumns[44]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "sessions_session_arrays_sessions",
+				Columns:    []*schema.Column{SessionsColumns[45]},
+				RefColumns: []*schema.Column{SessionArraysColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
 				Symbol:     "sessions_session_groups_sessions",
-				Columns:    []*schema.Column{SessionsColumns[40]},
+				Columns:    []*schema.Column{SessionsColumns[46]},
 				RefColumns: []*schema.Column{SessionGroupsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -1541,15 +1559,15 @@ var (
 			{
 				Name:    "session_owner_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[37], SessionsColumns[3]},
+				Columns: []*schema.Column{SessionsColumns[41], SessionsColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "terminated_at IS NULL",
+					Where: "terminated_at IS NULL AND NOT replaced",
 				},
 			},
 			{
 				Name:    "session_owner_id_idempotency_key",
 				Unique:  true,
-				Columns: []*schema.Column{SessionsColumns[37], SessionsColumns[17]},
+				Columns: []*schema.Column{SessionsColumns[41], SessionsColumns[17]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "idempotency_key IS NOT NULL",
 				},
@@ -1557,12 +1575,12 @@ var (
 			{
 				Name:    "session_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[36]},
+				Columns: []*schema.Column{SessionsColumns[40]},
 			},
 			{
 				Name:    "session_domain_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[35]},
+				Columns: []*schema.Column{SessionsColumns[39]},
 			},
 			{
 				Name:    "session_created_at_id",
@@ -1577,14 +1595,104 @@ var (
 			{
 				Name:    "session_owner_id_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[37], SessionsColumns[1]},
+				Columns: []*schema.Column{SessionsColumns[41], SessionsColumns[1]},
+			},
+			{
+				Name:    "session_array_id_array_index",
+				Unique:  false,
+				Columns: []*schema.Column{SessionsColumns[45], SessionsColumns[28]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "array_id IS NOT NULL",
+				},
+			},
+			{
+				Name:    "session_restart_of_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionsColumns[44]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "restart_of_id IS NOT NULL",
+				},
+			},
+			{
+				Name:    "session_tags",
+				Unique:  false,
+				Columns: []*schema.Column{SessionsColumns[25]},
+				Annotation: &entsql.IndexAnnotation{
+					Type:  "GIN",
+					Where: "tags <> '[]'",
+				},
 			},
 			{
 				Name:    "session_session_group_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[40]},
+				Columns: []*schema.Column{SessionsColumns[46]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "session_group_id IS NOT NULL",
+				},
+			},
+		},
+	}
+	// SessionArraysColumns holds the columns for the "session_arrays" table.
+	SessionArraysColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "indexes", Type: field.TypeString},
+		{Name: "size", Type: field.TypeInt},
+		{Name: "max_running", Type: field.TypeInt, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "project_id", Type: field.TypeUUID},
+		{Name: "owner_id", Type: field.TypeUUID},
+	}
+	// SessionArraysTable holds the schema information for the "session_arrays" table.
+	SessionArraysTable = &schema.Table{
+		Name:       "session_arrays",
+		Columns:    SessionArraysColumns,
+		PrimaryKey: []*schema.Column{SessionArraysColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "session_arrays_domains_domain",
+				Columns:    []*schema.Column{SessionArraysColumns[6]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "session_arrays_projects_project",
+				Columns:    []*schema.Column{SessionArraysColumns[7]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "session_arrays_users_owner",
+				Columns:    []*schema.Column{SessionArraysColumns[8]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "sessionarray_owner_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{SessionArraysColumns[8], SessionArraysColumns[1]},
+			},
+			{
+				Name:    "sessionarray_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionArraysColumns[7]},
+			},
+			{
+				Name:    "sessionarray_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionArraysColumns[6]},
+			},
+			{
+				Name:    "sessionarray_created_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionArraysColumns[1], SessionArraysColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						SessionArraysColumns[1].Name: true,
+					},
 				},
 			},
 		},
@@ -1596,6 +1704,7 @@ var (
 		{Name: "satisfied", Type: field.TypeBool, Default: false},
 		{Name: "session_id", Type: field.TypeUUID},
 		{Name: "needed_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "needed_array_id", Type: field.TypeUUID, Nullable: true},
 	}
 	// SessionDependenciesTable holds the schema information for the "session_dependencies" table.
 	SessionDependenciesTable = &schema.Table{
@@ -1615,6 +1724,12 @@ var (
 				RefColumns: []*schema.Column{SessionsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
+			{
+				Symbol:     "session_dependencies_session_arrays_dependents",
+				Columns:    []*schema.Column{SessionDependenciesColumns[5]},
+				RefColumns: []*schema.Column{SessionArraysColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
 		},
 		Indexes: []*schema.Index{
 			{
@@ -1628,6 +1743,14 @@ var (
 				Columns: []*schema.Column{SessionDependenciesColumns[4]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "NOT satisfied",
+				},
+			},
+			{
+				Name:    "sessiondependency_needed_array_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionDependenciesColumns[5]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "needed_array_id IS NOT NULL AND NOT satisfied",
 				},
 			},
 		},
@@ -1822,6 +1945,68 @@ var (
 				Name:    "sessionnetwork_created_at",
 				Unique:  false,
 				Columns: []*schema.Column{SessionNetworksColumns[1]},
+			},
+		},
+	}
+	// SessionTemplatesColumns holds the columns for the "session_templates" table.
+	SessionTemplatesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "description", Type: field.TypeString, Size: 1000, Default: ""},
+		{Name: "request", Type: field.TypeJSON},
+		{Name: "secrets_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "owner_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// SessionTemplatesTable holds the schema information for the "session_templates" table.
+	SessionTemplatesTable = &schema.Table{
+		Name:       "session_templates",
+		Columns:    SessionTemplatesColumns,
+		PrimaryKey: []*schema.Column{SessionTemplatesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "session_templates_domains_domain",
+				Columns:    []*schema.Column{SessionTemplatesColumns[7]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "session_templates_users_owner",
+				Columns:    []*schema.Column{SessionTemplatesColumns[8]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "session_templates_projects_project",
+				Columns:    []*schema.Column{SessionTemplatesColumns[9]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "sessiontemplate_owner_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{SessionTemplatesColumns[8], SessionTemplatesColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "owner_id IS NOT NULL",
+				},
+			},
+			{
+				Name:    "sessiontemplate_project_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{SessionTemplatesColumns[9], SessionTemplatesColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "project_id IS NOT NULL",
+				},
+			},
+			{
+				Name:    "sessiontemplate_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionTemplatesColumns[7]},
 			},
 		},
 	}
@@ -2415,11 +2600,13 @@ var (
 		RoleGrantsTable,
 		SSHKeysTable,
 		SessionsTable,
+		SessionArraysTable,
 		SessionDependenciesTable,
 		SessionEventsTable,
 		SessionGroupsTable,
 		SessionMountsTable,
 		SessionNetworksTable,
+		SessionTemplatesTable,
 		ShareWeightsTable,
 		SlotTypesTable,
 		StorageProxiesTable,
@@ -2500,9 +2687,15 @@ func init() {
 	SessionsTable.ForeignKeys[2].RefTable = UsersTable
 	SessionsTable.ForeignKeys[3].RefTable = ResourceGroupsTable
 	SessionsTable.ForeignKeys[4].RefTable = ImagesTable
-	SessionsTable.ForeignKeys[5].RefTable = SessionGroupsTable
+	SessionsTable.ForeignKeys[5].RefTable = SessionsTable
+	SessionsTable.ForeignKeys[6].RefTable = SessionArraysTable
+	SessionsTable.ForeignKeys[7].RefTable = SessionGroupsTable
+	SessionArraysTable.ForeignKeys[0].RefTable = DomainsTable
+	SessionArraysTable.ForeignKeys[1].RefTable = ProjectsTable
+	SessionArraysTable.ForeignKeys[2].RefTable = UsersTable
 	SessionDependenciesTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionDependenciesTable.ForeignKeys[1].RefTable = SessionsTable
+	SessionDependenciesTable.ForeignKeys[2].RefTable = SessionArraysTable
 	SessionEventsTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionGroupsTable.ForeignKeys[0].RefTable = DomainsTable
 	SessionGroupsTable.ForeignKeys[1].RefTable = ProjectsTable
@@ -2510,6 +2703,9 @@ func init() {
 	SessionMountsTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionMountsTable.ForeignKeys[1].RefTable = VfoldersTable
 	SessionNetworksTable.ForeignKeys[0].RefTable = SessionsTable
+	SessionTemplatesTable.ForeignKeys[0].RefTable = DomainsTable
+	SessionTemplatesTable.ForeignKeys[1].RefTable = UsersTable
+	SessionTemplatesTable.ForeignKeys[2].RefTable = ProjectsTable
 	ShareWeightsTable.ForeignKeys[0].RefTable = ResourceGroupsTable
 	ShareWeightsTable.ForeignKeys[1].RefTable = DomainsTable
 	ShareWeightsTable.ForeignKeys[2].RefTable = ProjectsTable

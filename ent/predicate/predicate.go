@@ -120,6 +120,9 @@ type SSHKey func(*sql.Selector)
 // Session is the predicate function for session builders.
 type Session func(*sql.Selector)
 
+// SessionArray is the predicate function for sessionarray builders.
+type SessionArray func(*sql.Selector)
+
 // SessionDependency is the predicate function for sessiondependency builders.
 type SessionDependency func(*sql.Selector)
 
@@ -134,6 +137,9 @@ type SessionMount func(*sql.Selector)
 
 // SessionNetwork is the predicate function for sessionnetwork builders.
 type SessionNetwork func(*sql.Selector)
+
+// SessionTemplate is the predicate function for sessiontemplate builders.
+type SessionTemplate func(*sql.Selector)
 
 // ShareWeight is the predicate function for shareweight builders.
 type ShareWeight func(*sql.Selector)

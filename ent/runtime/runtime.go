@@ -43,11 +43,13 @@ import (
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -1485,18 +1487,65 @@ func init() {
 	sessionDescIdleExempt := sessionFields[22].Descriptor()
 	// session.DefaultIdleExempt holds the default value on creation for the idle_exempt field.
 	session.DefaultIdleExempt = sessionDescIdleExempt.Default.(bool)
+	// sessionDescTags is the schema descriptor for tags field.
+	sessionDescTags := sessionFields[23].Descriptor()
+	// session.DefaultTags holds the default value on creation for the tags field.
+	session.DefaultTags = sessionDescTags.Default.([]string)
+	// sessionDescAutoMount is the schema descriptor for auto_mount field.
+	sessionDescAutoMount := sessionFields[24].Descriptor()
+	// session.DefaultAutoMount holds the default value on creation for the auto_mount field.
+	session.DefaultAutoMount = sessionDescAutoMount.Default.(bool)
+	// sessionDescReplaced is the schema descriptor for replaced field.
+	sessionDescReplaced := sessionFields[25].Descriptor()
+	// session.DefaultReplaced holds the default value on creation for the replaced field.
+	session.DefaultReplaced = sessionDescReplaced.Default.(bool)
 	// sessionDescAvoidAgents is the schema descriptor for avoid_agents field.
-	sessionDescAvoidAgents := sessionFields[24].Descriptor()
+	sessionDescAvoidAgents := sessionFields[30].Descriptor()
 	// session.DefaultAvoidAgents holds the default value on creation for the avoid_agents field.
 	session.DefaultAvoidAgents = sessionDescAvoidAgents.Default.([]uuid.UUID)
 	// sessionDescAttempt is the schema descriptor for attempt field.
-	sessionDescAttempt := sessionFields[31].Descriptor()
+	sessionDescAttempt := sessionFields[37].Descriptor()
 	// session.DefaultAttempt holds the default value on creation for the attempt field.
 	session.DefaultAttempt = sessionDescAttempt.Default.(int)
 	// sessionDescID is the schema descriptor for id field.
 	sessionDescID := sessionMixinFields0[0].Descriptor()
 	// session.DefaultID holds the default value on creation for the id field.
 	session.DefaultID = sessionDescID.Default.(func() uuid.UUID)
+	sessionarrayMixin := schema.SessionArray{}.Mixin()
+	sessionarrayInters := schema.SessionArray{}.Interceptors()
+	sessionarray.Interceptors[0] = sessionarrayInters[0]
+	sessionarrayMixinFields0 := sessionarrayMixin[0].Fields()
+	_ = sessionarrayMixinFields0
+	sessionarrayMixinFields1 := sessionarrayMixin[1].Fields()
+	_ = sessionarrayMixinFields1
+	sessionarrayFields := schema.SessionArray{}.Fields()
+	_ = sessionarrayFields
+	// sessionarrayDescCreatedAt is the schema descriptor for created_at field.
+	sessionarrayDescCreatedAt := sessionarrayMixinFields1[0].Descriptor()
+	// sessionarray.DefaultCreatedAt holds the default value on creation for the created_at field.
+	sessionarray.DefaultCreatedAt = sessionarrayDescCreatedAt.Default.(func() time.Time)
+	// sessionarrayDescName is the schema descriptor for name field.
+	sessionarrayDescName := sessionarrayFields[0].Descriptor()
+	// sessionarray.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	sessionarray.NameValidator = func() func(string) error {
+		validators := sessionarrayDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// sessionarrayDescID is the schema descriptor for id field.
+	sessionarrayDescID := sessionarrayMixinFields0[0].Descriptor()
+	// sessionarray.DefaultID holds the default value on creation for the id field.
+	sessionarray.DefaultID = sessionarrayDescID.Default.(func() uuid.UUID)
 	sessiondependencyMixin := schema.SessionDependency{}.Mixin()
 	sessiondependencyInters := schema.SessionDependency{}.Interceptors()
 	sessiondependency.Interceptors[0] = sessiondependencyInters[0]
@@ -1624,6 +1673,51 @@ func init() {
 	sessionnetworkDescID := sessionnetworkMixinFields0[0].Descriptor()
 	// sessionnetwork.DefaultID holds the default value on creation for the id field.
 	sessionnetwork.DefaultID = sessionnetworkDescID.Default.(func() uuid.UUID)
+	sessiontemplateMixin := schema.SessionTemplate{}.Mixin()
+	sessiontemplateInters := schema.SessionTemplate{}.Interceptors()
+	sessiontemplate.Interceptors[0] = sessiontemplateInters[0]
+	sessiontemplateMixinFields0 := sessiontemplateMixin[0].Fields()
+	_ = sessiontemplateMixinFields0
+	sessiontemplateMixinFields1 := sessiontemplateMixin[1].Fields()
+	_ = sessiontemplateMixinFields1
+	sessiontemplateFields := schema.SessionTemplate{}.Fields()
+	_ = sessiontemplateFields
+	// sessiontemplateDescCreatedAt is the schema descriptor for created_at field.
+	sessiontemplateDescCreatedAt := sessiontemplateMixinFields1[0].Descriptor()
+	// sessiontemplate.DefaultCreatedAt holds the default value on creation for the created_at field.
+	sessiontemplate.DefaultCreatedAt = sessiontemplateDescCreatedAt.Default.(func() time.Time)
+	// sessiontemplateDescUpdatedAt is the schema descriptor for updated_at field.
+	sessiontemplateDescUpdatedAt := sessiontemplateFields[0].Descriptor()
+	// sessiontemplate.DefaultUpdatedAt holds the default value on creation for the updated_at field.
+	sessiontemplate.DefaultUpdatedAt = sessiontemplateDescUpdatedAt.Default.(func() time.Time)
+	// sessiontemplateDescName is the schema descriptor for name field.
+	sessiontemplateDescName := sessiontemplateFields[1].Descriptor()
+	// sessiontemplate.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	sessiontemplate.NameValidator = func() func(string) error {
+		validators := sessiontemplateDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// sessiontemplateDescDescription is the schema descriptor for description field.
+	sessiontemplateDescDescription := sessiontemplateFields[2].Descriptor()
+	// sessiontemplate.DefaultDescription holds the default value on creation for the description field.
+	sessiontemplate.DefaultDescription = sessiontemplateDescDescription.Default.(string)
+	// sessiontemplate.DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
+	sessiontemplate.DescriptionValidator = sessiontemplateDescDescription.Validators[0].(func(string) error)
+	// sessiontemplateDescID is the schema descriptor for id field.
+	sessiontemplateDescID := sessiontemplateMixinFields0[0].Descriptor()
+	// sessiontemplate.DefaultID holds the default value on creation for the id field.
+	sessiontemplate.DefaultID = sessiontemplateDescID.Default.(func() uuid.UUID)
 	shareweightMixin := schema.ShareWeight{}.Mixin()
 	shareweightInters := schema.ShareWeight{}.Interceptors()
 	shareweight.Interceptors[0] = shareweightInters[0]

@@ -55,6 +55,12 @@ func (Session) Fields() []ent.Field {
 		field.Int("lifetime").Optional().Nillable().Immutable(),   // seconds that it can run
 		field.Bool("preemptible").Default(false).Immutable(),
 		field.Bool("idle_exempt").Default(false),
+		field.JSON("tags", []string{}).Default([]string{}),
+		field.Bool("auto_mount").Default(true).Immutable().Annotations(entgql.Skip()), // as requested: folders with a dot are mounted without being named
+		field.Bool("replaced").Default(false),                                         // a restart has taken its name
+		field.UUID("restart_of_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.UUID("array_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.Int("array_index").Optional().Nillable().Immutable(),
 		field.JSON("idle", &report.Idle{}).Optional(),                                               // the check that would end it next
 		field.JSON("avoid_agents", []uuid.UUID{}).Default([]uuid.UUID{}).Annotations(entgql.Skip()), // agents on which it failed
 		field.UUID("session_group_id", uuid.UUID{}).Optional().Nillable().Immutable(),
@@ -85,6 +91,9 @@ func (Session) Edges() []ent.Edge {
 		edge.To("app_shares", AppShare.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.To("agents", Agent.Type), // requested agents
 		edge.From("session_group", SessionGroup.Type).Ref("sessions").Field("session_group_id").Unique().Immutable(),
+		edge.From("array", SessionArray.Type).Ref("sessions").Field("array_id").Unique().Immutable(),
+		edge.To("restarts", Session.Type).Annotations(entsql.OnDelete(entsql.SetNull)).
+			From("restart_of").Field("restart_of_id").Unique().Immutable(),
 		edge.To("depends_on", SessionDependency.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
 		edge.To("dependents", SessionDependency.Type).Annotations(entsql.OnDelete(entsql.SetNull)),
 	}
@@ -92,16 +101,19 @@ func (Session) Edges() []ent.Edge {
 
 func (Session) Indexes() []ent.Index {
 	return []ent.Index{
-		// A live session's name is unique for its user, and an idempotency key creates one
-		// session. The first index is also used to list live sessions. No index has a column
+		// A live session's name is unique for its user, except that a restart takes the name of
+		// the session that it replaces, and an idempotency key creates one session. The first index is also used to list live sessions. No index has a column
 		// that changes while a session lives, because a state change would then write to every
 		// index of the table.
-		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("terminated_at IS NULL")),
+		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("terminated_at IS NULL AND NOT replaced")),
 		index.Fields("owner_id", "idempotency_key").Unique().Annotations(entsql.IndexWhere("idempotency_key IS NOT NULL")),
 		index.Fields("project_id"),
 		index.Fields("domain_id"),
 		index.Fields("created_at", "id").Annotations(entsql.DescColumns("created_at")),
 		index.Fields("owner_id", "created_at"),
+		index.Fields("array_id", "array_index").Annotations(entsql.IndexWhere("array_id IS NOT NULL")),
+		index.Fields("restart_of_id").Annotations(entsql.IndexWhere("restart_of_id IS NOT NULL")),
+		index.Fields("tags").Annotations(entsql.IndexType("GIN"), entsql.IndexWhere("tags <> '[]'")),
 		index.Fields("session_group_id").Annotations(entsql.IndexWhere("session_group_id IS NOT NULL")),
 	}
 }

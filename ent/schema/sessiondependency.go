@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// SessionDependency makes a session start only after another one has succeeded. It outlives
-// the other session, whose name it stores.
+// SessionDependency makes a session start only after another one has succeeded, or all members
+// of an array. It outlives the other session or array, whose name it stores.
 type SessionDependency struct{ ent.Schema }
 
 func (SessionDependency) Mixin() []ent.Mixin {
@@ -22,10 +22,11 @@ func (SessionDependency) Mixin() []ent.Mixin {
 
 func (SessionDependency) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").Immutable(),       // of the required session
-		field.Bool("satisfied").Default(false), // that session has succeeded
+		field.String("name").Immutable(),       // of the required session or array
+		field.Bool("satisfied").Default(false), // that session has succeeded, or that array
 		field.UUID("session_id", uuid.UUID{}).Immutable().Annotations(entgql.Skip()),
 		field.UUID("needed_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()),
+		field.UUID("needed_array_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()),
 	}
 }
 
@@ -33,6 +34,7 @@ func (SessionDependency) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("session", Session.Type).Ref("depends_on").Field("session_id").Unique().Required().Immutable(),
 		edge.From("needed", Session.Type).Ref("dependents").Field("needed_id").Unique().Immutable(),
+		edge.From("needed_array", SessionArray.Type).Ref("dependents").Field("needed_array_id").Unique().Immutable(),
 	}
 }
 
@@ -40,5 +42,6 @@ func (SessionDependency) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("session_id", "needed_id").Unique(),
 		index.Fields("needed_id").Annotations(entsql.IndexWhere("NOT satisfied")).StorageKey("sessiondependency_open"),
+		index.Fields("needed_array_id").Annotations(entsql.IndexWhere("needed_array_id IS NOT NULL AND NOT satisfied")),
 	}
 }

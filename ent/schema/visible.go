@@ -76,18 +76,18 @@ var (
 	domainColumns = map[string]string{
 		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id",
 		"allocations": "domain_id", "vfolders": "domain_id", "vfolder_shares": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
-		"session_groups": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id", "object_storages": "domain_id",
+		"session_groups": "domain_id", "session_arrays": "domain_id", "session_templates": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id", "object_storages": "domain_id",
 	}
 	projectColumns = map[string]string{
 		"projects": "id", "memberships": "project_id", "sessions": "project_id", "kernels": "project_id",
-		"session_groups": "project_id", "allocations": "project_id", "vfolders": "project_id", "audit_entries": "project_id", "invitations": "project_id",
+		"session_groups": "project_id", "session_arrays": "project_id", "session_templates": "project_id", "allocations": "project_id", "vfolders": "project_id", "audit_entries": "project_id", "invitations": "project_id",
 	}
 	objectColumns = map[string]string{
 		"domains": "id", "projects": "id", "memberships": "project_id", "users": "id", "roles": "id", "role_grants": "role_id",
 		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
 		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "volumes": "id", "volume_grants": "volume_id", "object_storages": "id",
 		"sessions": "id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
-		"session_mounts": "session_id", "app_shares": "session_id", "session_dependencies": "session_id", "session_groups": "id", "share_weights": "resource_group_id",
+		"session_mounts": "session_id", "app_shares": "session_id", "session_dependencies": "session_id", "session_groups": "id", "session_arrays": "id", "session_templates": "id", "share_weights": "resource_group_id",
 		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "vfolder_shares": "vfolder_id", "tasks": "id",
 	}
 )
@@ -331,6 +331,12 @@ func sharedWith(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("id"), ids(slices.Collect(maps.Keys(v.Shares)))...)
 }
 
+// visibleTemplate: the viewer's own, those of their projects and, for a domain admin, those of
+// the domain.
+func visibleTemplate(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(inDomain(v, s), sql.EQ(s.C("owner_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...))
+}
+
 // visibleShared: invitations and shares of the viewer, and the shares of folders that the
 // viewer can share.
 func visibleShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
@@ -409,6 +415,10 @@ func (SessionDependency) Interceptors() []ent.Interceptor {
 	return visible(access.Session, throughSession)
 }
 func (SessionGroup) Interceptors() []ent.Interceptor { return visible(access.Session, charged) }
+func (SessionArray) Interceptors() []ent.Interceptor { return visible(access.Session, charged) }
+func (SessionTemplate) Interceptors() []ent.Interceptor {
+	return visible(access.Template, visibleTemplate)
+}
 func (ShareWeight) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleShare)
 }

@@ -75,6 +75,18 @@ const (
 	FieldPreemptible = "preemptible"
 	// FieldIdleExempt holds the string denoting the idle_exempt field in the database.
 	FieldIdleExempt = "idle_exempt"
+	// FieldTags holds the string denoting the tags field in the database.
+	FieldTags = "tags"
+	// FieldAutoMount holds the string denoting the auto_mount field in the database.
+	FieldAutoMount = "auto_mount"
+	// FieldReplaced holds the string denoting the replaced field in the database.
+	FieldReplaced = "replaced"
+	// FieldRestartOfID holds the string denoting the restart_of_id field in the database.
+	FieldRestartOfID = "restart_of_id"
+	// FieldArrayID holds the string denoting the array_id field in the database.
+	FieldArrayID = "array_id"
+	// FieldArrayIndex holds the string denoting the array_index field in the database.
+	FieldArrayIndex = "array_index"
 	// FieldIdle holds the string denoting the idle field in the database.
 	FieldIdle = "idle"
 	// FieldAvoidAgents holds the string denoting the avoid_agents field in the database.
@@ -125,6 +137,12 @@ const (
 	EdgeAgents = "agents"
 	// EdgeSessionGroup holds the string denoting the session_group edge name in mutations.
 	EdgeSessionGroup = "session_group"
+	// EdgeArray holds the string denoting the array edge name in mutations.
+	EdgeArray = "array"
+	// EdgeRestartOf holds the string denoting the restart_of edge name in mutations.
+	EdgeRestartOf = "restart_of"
+	// EdgeRestarts holds the string denoting the restarts edge name in mutations.
+	EdgeRestarts = "restarts"
 	// EdgeDependsOn holds the string denoting the depends_on edge name in mutations.
 	EdgeDependsOn = "depends_on"
 	// EdgeDependents holds the string denoting the dependents edge name in mutations.
@@ -213,6 +231,21 @@ const (
 	SessionGroupInverseTable = "session_groups"
 	// SessionGroupColumn is the table column denoting the session_group relation/edge.
 	SessionGroupColumn = "session_group_id"
+	// ArrayTable is the table that holds the array relation/edge.
+	ArrayTable = "sessions"
+	// ArrayInverseTable is the table name for the SessionArray entity.
+	// It exists in this package in order to avoid circular dependency with the "sessionarray" package.
+	ArrayInverseTable = "session_arrays"
+	// ArrayColumn is the table column denoting the array relation/edge.
+	ArrayColumn = "array_id"
+	// RestartOfTable is the table that holds the restart_of relation/edge.
+	RestartOfTable = "sessions"
+	// RestartOfColumn is the table column denoting the restart_of relation/edge.
+	RestartOfColumn = "restart_of_id"
+	// RestartsTable is the table that holds the restarts relation/edge.
+	RestartsTable = "sessions"
+	// RestartsColumn is the table column denoting the restarts relation/edge.
+	RestartsColumn = "restart_of_id"
 	// DependsOnTable is the table that holds the depends_on relation/edge.
 	DependsOnTable = "session_dependencies"
 	// DependsOnInverseTable is the table name for the SessionDependency entity.
@@ -259,6 +292,12 @@ var Columns = []string{
 	FieldLifetime,
 	FieldPreemptible,
 	FieldIdleExempt,
+	FieldTags,
+	FieldAutoMount,
+	FieldReplaced,
+	FieldRestartOfID,
+	FieldArrayID,
+	FieldArrayIndex,
 	FieldIdle,
 	FieldAvoidAgents,
 	FieldSessionGroupID,
@@ -323,6 +362,12 @@ var (
 	DefaultPreemptible bool
 	// DefaultIdleExempt holds the default value on creation for the "idle_exempt" field.
 	DefaultIdleExempt bool
+	// DefaultTags holds the default value on creation for the "tags" field.
+	DefaultTags []string
+	// DefaultAutoMount holds the default value on creation for the "auto_mount" field.
+	DefaultAutoMount bool
+	// DefaultReplaced holds the default value on creation for the "replaced" field.
+	DefaultReplaced bool
 	// DefaultAvoidAgents holds the default value on creation for the "avoid_agents" field.
 	DefaultAvoidAgents []uuid.UUID
 	// DefaultAttempt holds the default value on creation for the "attempt" field.
@@ -549,6 +594,31 @@ func ByIdleExempt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldIdleExempt, opts...).ToFunc()
 }
 
+// ByAutoMount orders the results by the auto_mount field.
+func ByAutoMount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAutoMount, opts...).ToFunc()
+}
+
+// ByReplaced orders the results by the replaced field.
+func ByReplaced(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldReplaced, opts...).ToFunc()
+}
+
+// ByRestartOfID orders the results by the restart_of_id field.
+func ByRestartOfID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRestartOfID, opts...).ToFunc()
+}
+
+// ByArrayID orders the results by the array_id field.
+func ByArrayID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldArrayID, opts...).ToFunc()
+}
+
+// ByArrayIndex orders the results by the array_index field.
+func ByArrayIndex(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldArrayIndex, opts...).ToFunc()
+}
+
 // BySessionGroupID orders the results by the session_group_id field.
 func BySessionGroupID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSessionGroupID, opts...).ToFunc()
@@ -725,6 +795,34 @@ func BySessionGroupField(field string, opts ...sql.OrderTermOption) OrderOption 
 	}
 }
 
+// ByArrayField orders the results by array field.
+func ByArrayField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newArrayStep(), sql.OrderByField(field, opts...))
+	}
+}
+
+// ByRestartOfField orders the results by restart_of field.
+func ByRestartOfField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newRestartOfStep(), sql.OrderByField(field, opts...))
+	}
+}
+
+// ByRestartsCount orders the results by restarts count.
+func ByRestartsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newRestartsStep(), opts...)
+	}
+}
+
+// ByRestarts orders the results by restarts terms.
+func ByRestarts(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newRestartsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByDependsOnCount orders the results by depends_on count.
 func ByDependsOnCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -834,6 +932,27 @@ func newSessionGroupStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(SessionGroupInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, SessionGroupTable, SessionGroupColumn),
+	)
+}
+func newArrayStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ArrayInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2O, true, ArrayTable, ArrayColumn),
+	)
+}
+func newRestartOfStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(Table, FieldID),
+		sqlgraph.Edge(sqlgraph.M2O, true, RestartOfTable, RestartOfColumn),
+	)
+}
+func newRestartsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(Table, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, RestartsTable, RestartsColumn),
 	)
 }
 func newDependsOnStep() *sqlgraph.Step {

@@ -152,6 +152,31 @@ func IdleExempt(v bool) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldIdleExempt, v))
 }
 
+// AutoMount applies equality check predicate on the "auto_mount" field. It's identical to AutoMountEQ.
+func AutoMount(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldAutoMount, v))
+}
+
+// Replaced applies equality check predicate on the "replaced" field. It's identical to ReplacedEQ.
+func Replaced(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldReplaced, v))
+}
+
+// RestartOfID applies equality check predicate on the "restart_of_id" field. It's identical to RestartOfIDEQ.
+func RestartOfID(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldRestartOfID, v))
+}
+
+// ArrayID applies equality check predicate on the "array_id" field. It's identical to ArrayIDEQ.
+func ArrayID(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldArrayID, v))
+}
+
+// ArrayIndex applies equality check predicate on the "array_index" field. It's identical to ArrayIndexEQ.
+func ArrayIndex(v int) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldArrayIndex, v))
+}
+
 // SessionGroupID applies equality check predicate on the "session_group_id" field. It's identical to SessionGroupIDEQ.
 func SessionGroupID(v uuid.UUID) predicate.Session {
 	return predicate.Session(sql.FieldEQ(FieldSessionGroupID, v))
@@ -1072,6 +1097,136 @@ func IdleExemptNEQ(v bool) predicate.Session {
 	return predicate.Session(sql.FieldNEQ(FieldIdleExempt, v))
 }
 
+// AutoMountEQ applies the EQ predicate on the "auto_mount" field.
+func AutoMountEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldAutoMount, v))
+}
+
+// AutoMountNEQ applies the NEQ predicate on the "auto_mount" field.
+func AutoMountNEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldAutoMount, v))
+}
+
+// ReplacedEQ applies the EQ predicate on the "replaced" field.
+func ReplacedEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldReplaced, v))
+}
+
+// ReplacedNEQ applies the NEQ predicate on the "replaced" field.
+func ReplacedNEQ(v bool) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldReplaced, v))
+}
+
+// RestartOfIDEQ applies the EQ predicate on the "restart_of_id" field.
+func RestartOfIDEQ(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldRestartOfID, v))
+}
+
+// RestartOfIDNEQ applies the NEQ predicate on the "restart_of_id" field.
+func RestartOfIDNEQ(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldRestartOfID, v))
+}
+
+// RestartOfIDIn applies the In predicate on the "restart_of_id" field.
+func RestartOfIDIn(vs ...uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldIn(FieldRestartOfID, vs...))
+}
+
+// RestartOfIDNotIn applies the NotIn predicate on the "restart_of_id" field.
+func RestartOfIDNotIn(vs ...uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldNotIn(FieldRestartOfID, vs...))
+}
+
+// RestartOfIDIsNil applies the IsNil predicate on the "restart_of_id" field.
+func RestartOfIDIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldRestartOfID))
+}
+
+// RestartOfIDNotNil applies the NotNil predicate on the "restart_of_id" field.
+func RestartOfIDNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldRestartOfID))
+}
+
+// ArrayIDEQ applies the EQ predicate on the "array_id" field.
+func ArrayIDEQ(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldArrayID, v))
+}
+
+// ArrayIDNEQ applies the NEQ predicate on the "array_id" field.
+func ArrayIDNEQ(v uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldArrayID, v))
+}
+
+// ArrayIDIn applies the In predicate on the "array_id" field.
+func ArrayIDIn(vs ...uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldIn(FieldArrayID, vs...))
+}
+
+// ArrayIDNotIn applies the NotIn predicate on the "array_id" field.
+func ArrayIDNotIn(vs ...uuid.UUID) predicate.Session {
+	return predicate.Session(sql.FieldNotIn(FieldArrayID, vs...))
+}
+
+// ArrayIDIsNil applies the IsNil predicate on the "array_id" field.
+func ArrayIDIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldArrayID))
+}
+
+// ArrayIDNotNil applies the NotNil predicate on the "array_id" field.
+func ArrayIDNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldArrayID))
+}
+
+// ArrayIndexEQ applies the EQ predicate on the "array_index" field.
+func ArrayIndexEQ(v int) predicate.Session {
+	return predicate.Session(sql.FieldEQ(FieldArrayIndex, v))
+}
+
+// ArrayIndexNEQ applies the NEQ predicate on the "array_index" field.
+func ArrayIndexNEQ(v int) predicate.Session {
+	return predicate.Session(sql.FieldNEQ(FieldArrayIndex, v))
+}
+
+// ArrayIndexIn applies the In predicate on the "array_index" field.
+func ArrayIndexIn(vs ...int) predicate.Session {
+	return predicate.Session(sql.FieldIn(FieldArrayIndex, vs...))
+}
+
+// ArrayIndexNotIn applies the NotIn predicate on the "array_index" field.
+func ArrayIndexNotIn(vs ...int) predicate.Session {
+	return predicate.Session(sql.FieldNotIn(FieldArrayIndex, vs...))
+}
+
+// ArrayIndexGT applies the GT predicate on the "array_index" field.
+func ArrayIndexGT(v int) predicate.Session {
+	return predicate.Session(sql.FieldGT(FieldArrayIndex, v))
+}
+
+// ArrayIndexGTE applies the GTE predicate on the "array_index" field.
+func ArrayIndexGTE(v int) predicate.Session {
+	return predicate.Session(sql.FieldGTE(FieldArrayIndex, v))
+}
+
+// ArrayIndexLT applies the LT predicate on the "array_index" field.
+func ArrayIndexLT(v int) predicate.Session {
+	return predicate.Session(sql.FieldLT(FieldArrayIndex, v))
+}
+
+// ArrayIndexLTE applies the LTE predicate on the "array_index" field.
+func ArrayIndexLTE(v int) predicate.Session {
+	return predicate.Session(sql.FieldLTE(FieldArrayIndex, v))
+}
+
+// ArrayIndexIsNil applies the IsNil predicate on the "array_index" field.
+func ArrayIndexIsNil() predicate.Session {
+	return predicate.Session(sql.FieldIsNull(FieldArrayIndex))
+}
+
+// ArrayIndexNotNil applies the NotNil predicate on the "array_index" field.
+func ArrayIndexNotNil() predicate.Session {
+	return predicate.Session(sql.FieldNotNull(FieldArrayIndex))
+}
+
 // IdleIsNil applies the IsNil predicate on the "idle" field.
 func IdleIsNil() predicate.Session {
 	return predicate.Session(sql.FieldIsNull(FieldIdle))
@@ -1770,6 +1925,75 @@ func HasSessionGroup() predicate.Session {
 func HasSessionGroupWith(preds ...predicate.SessionGroup) predicate.Session {
 	return predicate.Session(func(s *sql.Selector) {
 		step := newSessionGroupStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasArray applies the HasEdge predicate on the "array" edge.
+func HasArray() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, ArrayTable, ArrayColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasArrayWith applies the HasEdge predicate on the "array" edge with a given conditions (other predicates).
+func HasArrayWith(preds ...predicate.SessionArray) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newArrayStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasRestartOf applies the HasEdge predicate on the "restart_of" edge.
+func HasRestartOf() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, RestartOfTable, RestartOfColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasRestartOfWith applies the HasEdge predicate on the "restart_of" edge with a given conditions (other predicates).
+func HasRestartOfWith(preds ...predicate.Session) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newRestartOfStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasRestarts applies the HasEdge predicate on the "restarts" edge.
+func HasRestarts() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, RestartsTable, RestartsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasRestartsWith applies the HasEdge predicate on the "restarts" edge with a given conditions (other predicates).
+func HasRestartsWith(preds ...predicate.Session) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newRestartsStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -22,10 +22,14 @@ const (
 	FieldSessionID = "session_id"
 	// FieldNeededID holds the string denoting the needed_id field in the database.
 	FieldNeededID = "needed_id"
+	// FieldNeededArrayID holds the string denoting the needed_array_id field in the database.
+	FieldNeededArrayID = "needed_array_id"
 	// EdgeSession holds the string denoting the session edge name in mutations.
 	EdgeSession = "session"
 	// EdgeNeeded holds the string denoting the needed edge name in mutations.
 	EdgeNeeded = "needed"
+	// EdgeNeededArray holds the string denoting the needed_array edge name in mutations.
+	EdgeNeededArray = "needed_array"
 	// Table holds the table name of the sessiondependency in the database.
 	Table = "session_dependencies"
 	// SessionTable is the table that holds the session relation/edge.
@@ -42,6 +46,13 @@ const (
 	NeededInverseTable = "sessions"
 	// NeededColumn is the table column denoting the needed relation/edge.
 	NeededColumn = "needed_id"
+	// NeededArrayTable is the table that holds the needed_array relation/edge.
+	NeededArrayTable = "session_dependencies"
+	// NeededArrayInverseTable is the table name for the SessionArray entity.
+	// It exists in this package in order to avoid circular dependency with the "sessionarray" package.
+	NeededArrayInverseTable = "session_arrays"
+	// NeededArrayColumn is the table column denoting the needed_array relation/edge.
+	NeededArrayColumn = "needed_array_id"
 )
 
 // Columns holds all SQL columns for sessiondependency fields.
@@ -51,6 +62,7 @@ var Columns = []string{
 	FieldSatisfied,
 	FieldSessionID,
 	FieldNeededID,
+	FieldNeededArrayID,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -104,6 +116,11 @@ func ByNeededID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNeededID, opts...).ToFunc()
 }
 
+// ByNeededArrayID orders the results by the needed_array_id field.
+func ByNeededArrayID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldNeededArrayID, opts...).ToFunc()
+}
+
 // BySessionField orders the results by session field.
 func BySessionField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -115,6 +132,13 @@ func BySessionField(field string, opts ...sql.OrderTermOption) OrderOption {
 func ByNeededField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newNeededStep(), sql.OrderByField(field, opts...))
+	}
+}
+
+// ByNeededArrayField orders the results by needed_array field.
+func ByNeededArrayField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newNeededArrayStep(), sql.OrderByField(field, opts...))
 	}
 }
 func newSessionStep() *sqlgraph.Step {
@@ -129,5 +153,12 @@ func newNeededStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(NeededInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, NeededTable, NeededColumn),
+	)
+}
+func newNeededArrayStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(NeededArrayInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2O, true, NeededArrayTable, NeededArrayColumn),
 	)
 }

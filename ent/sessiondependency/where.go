@@ -74,6 +74,11 @@ func NeededID(v uuid.UUID) predicate.SessionDependency {
 	return predicate.SessionDependency(sql.FieldEQ(FieldNeededID, v))
 }
 
+// NeededArrayID applies equality check predicate on the "needed_array_id" field. It's identical to NeededArrayIDEQ.
+func NeededArrayID(v uuid.UUID) predicate.SessionDependency {
+	return predicate.SessionDependency(sql.FieldEQ(FieldNeededArrayID, v))
+}
+
 // NameEQ applies the EQ predicate on the "name" field.
 func NameEQ(v string) predicate.SessionDependency {
 	return predicate.SessionDependency(sql.FieldEQ(FieldName, v))
@@ -199,6 +204,36 @@ func NeededIDNotNil() predicate.SessionDependency {
 	return predicate.SessionDependency(sql.FieldNotNull(FieldNeededID))
 }
 
+// NeededArrayIDEQ applies the EQ predicate on the "needed_array_id" field.
+func NeededArrayIDEQ(v uuid.UUID) predicate.SessionDependency {
+	return predicate.SessionDependency(sql.FieldEQ(FieldNeededArrayID, v))
+}
+
+// NeededArrayIDNEQ applies the NEQ predicate on the "needed_array_id" field.
+func NeededArrayIDNEQ(v uuid.UUID) predicate.SessionDependency {
+	return predicate.SessionDependency(sql.FieldNEQ(FieldNeededArrayID, v))
+}
+
+// NeededArrayIDIn applies the In predicate on the "needed_array_id" field.
+func NeededArrayIDIn(vs ...uuid.UUID) predicate.SessionDependency {
+	return predicate.SessionDependency(sql.FieldIn(FieldNeededArrayID, vs...))
+}
+
+// NeededArrayIDNotIn applies the NotIn predicate on the "needed_array_id" field.
+func NeededArrayIDNotIn(vs ...uuid.UUID) predicate.SessionDependency {
+	return predicate.SessionDependency(sql.FieldNotIn(FieldNeededArrayID, vs...))
+}
+
+// NeededArrayIDIsNil applies the IsNil predicate on the "needed_array_id" field.
+func NeededArrayIDIsNil() predicate.SessionDependency {
+	return predicate.SessionDependency(sql.FieldIsNull(FieldNeededArrayID))
+}
+
+// NeededArrayIDNotNil applies the NotNil predicate on the "needed_array_id" field.
+func NeededArrayIDNotNil() predicate.SessionDependency {
+	return predicate.SessionDependency(sql.FieldNotNull(FieldNeededArrayID))
+}
+
 // HasSession applies the HasEdge predicate on the "session" edge.
 func HasSession() predicate.SessionDependency {
 	return predicate.SessionDependency(func(s *sql.Selector) {
@@ -237,6 +272,29 @@ func HasNeeded() predicate.SessionDependency {
 func HasNeededWith(preds ...predicate.Session) predicate.SessionDependency {
 	return predicate.SessionDependency(func(s *sql.Selector) {
 		step := newNeededStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasNeededArray applies the HasEdge predicate on the "needed_array" edge.
+func HasNeededArray() predicate.SessionDependency {
+	return predicate.SessionDependency(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, NeededArrayTable, NeededArrayColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasNeededArrayWith applies the HasEdge predicate on the "needed_array" edge with a given conditions (other predicates).
+func HasNeededArrayWith(preds ...predicate.SessionArray) predicate.SessionDependency {
+	return predicate.SessionDependency(func(s *sql.Selector) {
+		step := newNeededArrayStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

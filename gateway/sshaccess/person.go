@@ -85,7 +85,7 @@ func (p *person) session(ctx context.Context, name string) (*ent.Session, error)
 		}
 		return s, nil
 	}
-	live := []predicate.Session{session.Name(name), session.TerminatedAtIsNil()}
+	live := []predicate.Session{session.Name(name), session.TerminatedAtIsNil(), session.Replaced(false)}
 	for _, which := range [][]predicate.Session{append(live, session.OwnerID(p.v.User)), live} {
 		found, err := p.server.cfg.Client.Session.Query().Where(which...).Limit(2).All(ctx)
 		switch {

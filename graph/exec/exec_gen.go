@@ -68,6 +68,7 @@ import (
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/task"
+	"github.com/berthhq/berth/manager/template"
 	"github.com/berthhq/berth/manager/vfolder"
 	"github.com/berthhq/berth/storage/storagepb"
 	"github.com/google/uuid"
@@ -117,6 +118,8 @@ type ResolverRoot interface {
 	RoleGrant() RoleGrantResolver
 	SSHKey() SSHKeyResolver
 	Session() SessionResolver
+	SessionArray() SessionArrayResolver
+	SessionTemplate() SessionTemplateResolver
 	ShareHolder() ShareHolderResolver
 	Subscription() SubscriptionResolver
 	Task() TaskResolver
@@ -126,6 +129,8 @@ type ResolverRoot interface {
 	Viewer() ViewerResolver
 	Volume() VolumeResolver
 	VolumeGrant() VolumeGrantResolver
+	SessionArrayWhereInput() SessionArrayWhereInputResolver
+	SessionWhereInput() SessionWhereInputResolver
 	VfolderWhereInput() VfolderWhereInputResolver
 }
 
@@ -205,6 +210,7 @@ var waiting = answer.Waiting{
 	{Object: "Role", Field: "permissions"}:                  true,
 	{Object: "RoleGrant", Field: "scopeId"}:                 true,
 	{Object: "SSHKey", Field: "status"}:                     true,
+	{Object: "Session", Field: "request"}:                   true,
 	{Object: "Session", Field: "environment"}:               true,
 	{Object: "Session", Field: "endsAt"}:                    true,
 	{Object: "Session", Field: "history"}:                   true,
@@ -213,6 +219,9 @@ var waiting = answer.Waiting{
 	{Object: "Session", Field: "apps"}:                      true,
 	{Object: "Session", Field: "appLog"}:                    true,
 	{Object: "Session", Field: "permissions"}:               true,
+	{Object: "SessionArray", Field: "counts"}:               true,
+	{Object: "SessionTemplate", Field: "request"}:           true,
+	{Object: "SessionTemplate", Field: "permissions"}:       true,
 	{Object: "ShareHolder", Field: "domain"}:                true,
 	{Object: "ShareHolder", Field: "project"}:               true,
 	{Object: "ShareHolder", Field: "user"}:                  true,
@@ -416,8 +425,16 @@ type MutationResolver interface {
 	CreateSession(ctx context.Context, input session.CreateSessionInput) (*session.SessionPayload, error)
 	TerminateSession(ctx context.Context, input session.TerminateSessionInput) (*session.SessionPayload, error)
 	RenameSession(ctx context.Context, input session.RenameSessionInput) (*session.SessionPayload, error)
+	SetSessionTags(ctx context.Context, input session.SetSessionTagsInput) (*session.SessionPayload, error)
+	RestartSession(ctx context.Context, input session.RestartSessionInput) (*session.SessionPayload, error)
+	CreateSessionArray(ctx context.Context, input session.CreateSessionArrayInput) (*session.SessionArrayPayload, error)
+	CancelSessionArray(ctx context.Context, input session.CancelSessionArrayInput) (*session.SessionArrayPayload, error)
+	RetrySessionArray(ctx context.Context, input session.RetrySessionArrayInput) (*session.SessionArrayPayload, error)
 	CreateSessionGroup(ctx context.Context, input session.CreateSessionGroupInput) (*session.SessionGroupPayload, error)
 	DeleteSessionGroup(ctx context.Context, input session.DeleteSessionGroupInput) (*session.DeleteSessionGroupPayload, error)
+	CreateSessionTemplate(ctx context.Context, input template.CreateSessionTemplateInput) (*template.SessionTemplatePayload, error)
+	UpdateSessionTemplate(ctx context.Context, input template.UpdateSessionTemplateInput) (*template.SessionTemplatePayload, error)
+	DeleteSessionTemplate(ctx context.Context, input template.DeleteSessionTemplateInput) (*template.DeleteSessionTemplatePayload, error)
 	SetShareWeight(ctx context.Context, input group.SetShareWeightInput) (*group.ShareWeightPayload, error)
 	RemoveShareWeight(ctx context.Context, input group.RemoveShareWeightInput) (*group.RemoveShareWeightPayload, error)
 	CreateInvitation(ctx context.Context, input signup.CreateInvitationInput) (*signup.InvitationPayload, error)
@@ -502,7 +519,9 @@ type QueryResolver interface {
 	DryRun(ctx context.Context, input session.CreateSessionInput) (*scheduler.DryRun, error)
 	Sessions(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error)
 	Usage(ctx context.Context, where *stats.UsageWhereInput) ([]*stats.UsageEntry, error)
+	SessionArrays(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionArrayOrder, where *ent.SessionArrayWhereInput) (*ent.SessionArrayConnection, error)
 	SessionGroups(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionGroupOrder, where *ent.SessionGroupWhereInput) (*ent.SessionGroupConnection, error)
+	SessionTemplates(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionTemplateOrder, where *ent.SessionTemplateWhereInput) (*ent.SessionTemplateConnection, error)
 	SignUpOffer(ctx context.Context) (*signup.SignUpOffer, error)
 	Invitations(ctx context.Context) ([]*ent.Invitation, error)
 	Tasks(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) (*ent.TaskConnection, error)
@@ -549,6 +568,8 @@ type SSHKeyResolver interface {
 	Status(ctx context.Context, obj *ent.SSHKey) (auth.CredentialStatus, error)
 }
 type SessionResolver interface {
+	Request(ctx context.Context, obj *ent.Session) (*session.CreateSessionInput, error)
+
 	Environment(ctx context.Context, obj *ent.Session) (map[string]string, error)
 
 	EndsAt(ctx context.Context, obj *ent.Session) (*time.Time, error)
@@ -560,6 +581,14 @@ type SessionResolver interface {
 	AppLog(ctx context.Context, obj *ent.Session, app string, kernel *uuid.UUID, bytes *int) (string, error)
 
 	Permissions(ctx context.Context, obj *ent.Session) ([]access.Operation, error)
+}
+type SessionArrayResolver interface {
+	Counts(ctx context.Context, obj *ent.SessionArray) (*session.ArrayCounts, error)
+}
+type SessionTemplateResolver interface {
+	Request(ctx context.Context, obj *ent.SessionTemplate) (*session.CreateSessionInput, error)
+
+	Permissions(ctx context.Context, obj *ent.SessionTemplate) ([]access.Operation, error)
 }
 type ShareHolderResolver interface {
 	Domain(ctx context.Context, obj *plan.Holder) (*ent.Domain, error)
@@ -625,6 +654,13 @@ type VolumeGrantResolver interface {
 	Everybody(ctx context.Context, obj *ent.VolumeGrant) (bool, error)
 }
 
+type SessionArrayWhereInputResolver interface {
+	Live(ctx context.Context, obj *ent.SessionArrayWhereInput, data *bool) error
+	Tag(ctx context.Context, obj *ent.SessionArrayWhereInput, data *string) error
+}
+type SessionWhereInputResolver interface {
+	Tag(ctx context.Context, obj *ent.SessionWhereInput, data *string) error
+}
 type VfolderWhereInputResolver interface {
 	Kind(ctx context.Context, obj *ent.VfolderWhereInput, data *model.VfolderKind) error
 }
@@ -665,6 +701,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputAuditEntryOrder,
 			ec.unmarshalInputAuditEntryWhereInput,
 			ec.unmarshalInputBindIdleCheckerInput,
+			ec.unmarshalInputCancelSessionArrayInput,
 			ec.unmarshalInputCancelTaskInput,
 			ec.unmarshalInputChangePasswordInput,
 			ec.unmarshalInputCloneVfolderInput,
@@ -686,8 +723,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputCreateResourcePresetInput,
 			ec.unmarshalInputCreateRoleInput,
 			ec.unmarshalInputCreateSSHKeyInput,
+			ec.unmarshalInputCreateSessionArrayInput,
 			ec.unmarshalInputCreateSessionGroupInput,
 			ec.unmarshalInputCreateSessionInput,
+			ec.unmarshalInputCreateSessionTemplateInput,
 			ec.unmarshalInputCreateUploadInput,
 			ec.unmarshalInputCreateUserInput,
 			ec.unmarshalInputCreateVfolderInput,
@@ -704,6 +743,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputDeleteRoleInput,
 			ec.unmarshalInputDeleteSSHKeyInput,
 			ec.unmarshalInputDeleteSessionGroupInput,
+			ec.unmarshalInputDeleteSessionTemplateInput,
 			ec.unmarshalInputDeleteVfolderInput,
 			ec.unmarshalInputDetachResourcePolicyInput,
 			ec.unmarshalInputDeviceOrder,
@@ -760,7 +800,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputResourcePolicyOrder,
 			ec.unmarshalInputResourcePolicyWhereInput,
 			ec.unmarshalInputRestartPluginInput,
+			ec.unmarshalInputRestartSessionInput,
 			ec.unmarshalInputRestoreVfolderInput,
+			ec.unmarshalInputRetrySessionArrayInput,
 			ec.unmarshalInputRetryTaskInput,
 			ec.unmarshalInputRevokeAccessTokenInput,
 			ec.unmarshalInputRevokeInvitationInput,
@@ -772,15 +814,20 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputRoleWhereInput,
 			ec.unmarshalInputRotateKeypairInput,
 			ec.unmarshalInputScanRegistryInput,
+			ec.unmarshalInputSessionArrayOrder,
+			ec.unmarshalInputSessionArrayWhereInput,
 			ec.unmarshalInputSessionGroupOrder,
 			ec.unmarshalInputSessionGroupWhereInput,
 			ec.unmarshalInputSessionOrder,
+			ec.unmarshalInputSessionTemplateOrder,
+			ec.unmarshalInputSessionTemplateWhereInput,
 			ec.unmarshalInputSessionWhereInput,
 			ec.unmarshalInputSetMembershipInput,
 			ec.unmarshalInputSetQuotaScopeInput,
 			ec.unmarshalInputSetRecoveryInput,
 			ec.unmarshalInputSetRetentionInput,
 			ec.unmarshalInputSetSessionIdleExemptInput,
+			ec.unmarshalInputSetSessionTagsInput,
 			ec.unmarshalInputSetShareWeightInput,
 			ec.unmarshalInputSetVolumeGrantInput,
 			ec.unmarshalInputShareAppInput,
@@ -806,6 +853,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputUpdateResourcePolicyInput,
 			ec.unmarshalInputUpdateResourcePresetInput,
 			ec.unmarshalInputUpdateRoleInput,
+			ec.unmarshalInputUpdateSessionTemplateInput,
 			ec.unmarshalInputUpdateUserInput,
 			ec.unmarshalInputUpdateVfolderInput,
 			ec.unmarshalInputUpdateVfolderShareInput,
@@ -1349,7 +1397,7 @@ enum AccessOperation {
 "A kind of object that permissions are about."
 enum AccessEntity {
   domain project user credential invitation identity_provider role resource_policy resource_group resource_preset
-  agent registry image volume object_storage session vfolder task audit system
+  agent registry image volume object_storage session session_template vfolder task audit system
 }
 "One operation on the folders of a volume."
 enum VolumePermission { create_folder modify_folder delete_folder mount upload download invite set_user_permission }
@@ -3378,6 +3426,20 @@ type Session implements Node @allow(to: USER) {
   "Requested slots of each kernel."
   slots: Slots!
   command: [String!]!
+  "Labels of the session, in the order in which they were given."
+  tags: [String!]!
+  "The request, as createSession would take it again. Null if the viewer cannot enter the session."
+  request: SessionRequest
+  "The session that this one was started again from, with restartSession or as a retry of an array."
+  restartOf: Session
+  "The sessions that were started again from this one, in any order."
+  restarts: [Session!]!
+  "True if a restart has taken the name, or the place in the array, of this session."
+  replaced: Boolean!
+  "The array of which the session is a member."
+  array: SessionArray
+  "The index of the session in its array."
+  arrayIndex: Int
   "Environment variables. A viewer who cannot enter the session gets empty values."
   environment: StringMap!
   terminationReason: TerminationReason
@@ -3423,17 +3485,63 @@ type Session implements Node @allow(to: USER) {
   usage: [UsageEntry!]!
 }
 
-"A session that starts only after another session has succeeded. If that one fails, it is cancelled."
+"A session that starts only after another session, or all members of an array, have succeeded. If that fails, it is cancelled."
 type SessionDependency implements Node @allow(to: USER) {
   id: ID!
-  "The name of the needed session when the dependency was created."
+  "The name of the needed session or array when the dependency was created."
   name: String!
-  "True if the needed session has succeeded."
+  "True if the needed session or array has succeeded."
   satisfied: Boolean!
   "The session that waits."
   session: Session
-  "The session that must succeed; null if it was removed or the viewer cannot see it."
+  "The session that must succeed; null if it is an array, was removed or the viewer cannot see it."
   needed: Session
+  "The array whose members must all succeed; null if it is a session, was removed or the viewer cannot see it."
+  neededArray: SessionArray
+}
+
+"What a session was asked to be, or what a template asks for: the fields of CreateSessionInput. Null fields have the default."
+type SessionRequest @allow(to: USER) {
+  name: String
+  image: String!
+  type: SessionType
+  slots: Slots!
+  kernels: Int
+  command: [String!]
+  bootstrapScript: String
+  environment: StringMap!
+  apps: [AppRequest!]
+  mounts: [MountRequest!]
+  autoMount: Boolean
+  project: ID
+  resourceGroup: ID
+  priority: Int
+  startsAt: Time
+  "Of the request of a session: what has not succeeded yet."
+  dependsOn: [ID!]
+  agents: [ID!]
+  strictAgents: Boolean
+  lifetime: Int
+  preemptible: Boolean
+  sessionGroup: ID
+  shmBytes: Int64
+  diskBytes: Int64
+  tags: [String!]
+}
+
+type MountRequest @allow(to: USER) {
+  vfolder: String!
+  target: String
+  subpath: String
+  readOnly: Boolean
+}
+
+type AppRequest @allow(to: USER) {
+  name: String!
+  title: String
+  port: Int!
+  command: [String!]
+  environment: StringMap!
 }
 
 type SessionMount implements Node @allow(to: USER) {
@@ -3657,6 +3765,12 @@ input SessionWhereInput {
   createdAtGT: Time
   createdAtLT: Time
   terminatedAtIsNil: Boolean
+  "Sessions with this tag."
+  tag: String
+  arrayID: ID
+  "True: sessions that are not members of an array. False: only members."
+  arrayIDIsNil: Boolean
+  replaced: Boolean
 }
 
 input UsageWhereInput {
@@ -3686,12 +3800,20 @@ input MountInput {
 input CreateSessionInput {
   "1 to 64 characters; default: a generated name. Unique among the live sessions of a user."
   name: String
-  "Full reference, or name:tag if only one registry has it."
-  image: String!
+  """
+  A session to clone: fields that are not given are those of its request. Slots and environment variables that are given
+  are added to it or replace those of the same name; an amount of 0 removes a slot. The viewer must be able to enter the
+  session. Not taken over: the name, and a start time that has passed.
+  """
+  from: ID
+  "A template to start from, in the same way. Not together with from."
+  template: ID
+  "Full reference, or name:tag if only one registry has it. Required without from and template."
+  image: String
   "Default: batch if there is a command, otherwise interactive."
   type: SessionType
-  "Slots of each kernel."
-  slots: Slots!
+  "Slots of each kernel. Required without from and template."
+  slots: Slots
   """
   1 to 29 containers that start together or not at all; default 1. They run on one agent if it has room for all of
   them, otherwise on several. They reach each other by name: main, sub1, sub2 and so on.
@@ -3713,7 +3835,7 @@ input CreateSessionInput {
   priority: Int
   "Only for batch sessions: the session does not start before this time. At most a year from now."
   startsAt: Time
-  "Sessions that must succeed before this one starts, at most 32. If one fails, this one is cancelled."
+  "Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled."
   dependsOn: [ID!]
   "Agents to run on, at most 32. The session must have access to all of them."
   agents: [ID!]
@@ -3729,6 +3851,8 @@ input CreateSessionInput {
   shmBytes: Int64
   "Bytes that each container can write to the disk of its machine, not counting folders; at least 64 MiB. Default: 20 GiB, or less if a policy allows less."
   diskBytes: Int64
+  "At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit."
+  tags: [String!]
   "A second request with the same key returns the session of the first request."
   idempotencyKey: String
 }
@@ -3738,12 +3862,21 @@ input TerminateSessionInput {
   force: Boolean
 }
 input RenameSessionInput { id: ID! name: String! }
+"All tags of the session from now on."
+input SetSessionTagsInput { id: ID! tags: [String!]! }
+input RestartSessionInput { id: ID! }
 type SessionPayload @allow(to: USER) { session: Session! }
 
 extend type Mutation {
   createSession(input: CreateSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
   terminateSession(input: TerminateSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
   renameSession(input: RenameSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
+  setSessionTags(input: SetSessionTagsInput!): SessionPayload! @allow(to: USER, scope: sessions)
+  """
+  Starts a session of the viewer again: a new session with the same request, name and place in its array. A session that
+  has not ended is ended first; the new one waits for that.
+  """
+  restartSession(input: RestartSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
 }
 
 "A piece of a log. It can begin or end within a line. Bytes that are not valid UTF-8 are replaced."
@@ -3762,6 +3895,94 @@ extend type Subscription {
   kernelLogs(kernel: ID!, follow: Boolean = true, offset: Int64, tailLines: Int): LogChunk! @allow(to: USER)
   "Samples of the session's kernels, as they arrive."
   kernelStats(session: ID!): KernelStats! @allow(to: USER)
+}
+`, BuiltIn: false},
+	{Name: "../sessionarray.graphql", Input: `"Batch sessions with the same request, each with an index in BERTH_ARRAY_INDEX."
+type SessionArray implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  "The indexes, such as 1-10:2,20."
+  indexes: String!
+  "Number of indexes."
+  size: Int!
+  "How many members run at the same time at most; null: no limit of their own."
+  maxRunning: Int
+  createdAt: Time!
+  "Null if the viewer cannot see it; the same is true of the two fields below."
+  owner: User
+  project: Project
+  domain: Domain
+  "The members by state: of each index the latest session."
+  counts: SessionArrayCounts!
+  "All sessions of the array, those that were replaced by a retry included."
+  sessions(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [SessionOrder!], where: SessionWhereInput): SessionConnection!
+}
+
+type SessionArrayCounts @allow(to: USER) {
+  "Waiting for resources, or held back by the limit of the array."
+  pending: Int!
+  starting: Int!
+  running: Int!
+  ending: Int!
+  succeeded: Int!
+  "Ended without success, otherwise than by a user."
+  failed: Int!
+  "Ended by a user before they succeeded, or cancelled."
+  cancelled: Int!
+}
+
+type SessionArrayConnection @allow(to: USER) { edges: [SessionArrayEdge] pageInfo: PageInfo! totalCount: Int! }
+type SessionArrayEdge @allow(to: USER) { node: SessionArray cursor: Cursor! }
+input SessionArrayOrder { direction: OrderDirection! = ASC field: SessionArrayOrderField! }
+enum SessionArrayOrderField { CREATED_AT NAME }
+input SessionArrayWhereInput {
+  not: SessionArrayWhereInput
+  and: [SessionArrayWhereInput!]
+  or: [SessionArrayWhereInput!]
+  id: ID
+  idIn: [ID!]
+  name: String
+  nameContainsFold: String
+  ownerID: ID
+  projectID: ID
+  "Arrays with a member that has not ended, or only arrays without."
+  live: Boolean
+  "Arrays with a member with this tag."
+  tag: String
+}
+
+extend type Query {
+  sessionArrays(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [SessionArrayOrder!], where: SessionArrayWhereInput): SessionArrayConnection! @allow(to: USER)
+}
+
+input CreateSessionArrayInput {
+  "The request of every member. It must be of a batch session. Members are named after it, with a hyphen and the index."
+  session: CreateSessionInput!
+  """
+  Indexes from 0 to 999999: a list of numbers and ranges with an optional step, such as 1,3,7 or 1-100 or 1-10:2. With
+  %8 at the end, at most 8 members run at the same time; the others wait.
+  """
+  indexes: String!
+}
+input CancelSessionArrayInput {
+  id: ID!
+  "Skip the grace period."
+  force: Boolean
+}
+input RetrySessionArrayInput { id: ID! }
+type SessionArrayPayload @allow(to: USER) {
+  array: SessionArray!
+  "Number of sessions that were created or ended."
+  sessions: Int!
+}
+
+extend type Mutation {
+  "Creates all members of an array, or none. They count for the limits of policies like as many requests."
+  createSessionArray(input: CreateSessionArrayInput!): SessionArrayPayload! @allow(to: USER, scope: sessions)
+  "Ends all members that have not ended."
+  cancelSessionArray(input: CancelSessionArrayInput!): SessionArrayPayload! @allow(to: USER, scope: sessions)
+  "Starts the members again that ended without success. Only the owner can do that."
+  retrySessionArray(input: RetrySessionArrayInput!): SessionArrayPayload! @allow(to: USER, scope: sessions)
 }
 `, BuiltIn: false},
 	{Name: "../sessiongroup.graphql", Input: `"Sessions that the scheduler places with regard to each other."
@@ -3823,6 +4044,75 @@ extend type Mutation {
   createSessionGroup(input: CreateSessionGroupInput!): SessionGroupPayload! @allow(to: USER, scope: sessions)
   "The group's sessions continue, and those that wait are placed independently."
   deleteSessionGroup(input: DeleteSessionGroupInput!): DeleteSessionGroupPayload! @allow(to: USER, scope: sessions)
+}
+`, BuiltIn: false},
+	{Name: "../sessiontemplate.graphql", Input: `"A saved request for sessions, of a user or of a project, whose members can use it."
+type SessionTemplate implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  description: String!
+  createdAt: Time!
+  "Changes with every change of the template."
+  updatedAt: Time!
+  "The request. The values of environment variables and the script are empty for viewers who cannot use the template."
+  request: SessionRequest!
+  "The user that it belongs to; null if it belongs to a project or the viewer cannot see the user."
+  owner: User
+  "The project that it is shared with; null if it belongs to a user or the viewer cannot see the project."
+  project: Project
+  "What the viewer can do with it."
+  permissions: [AccessOperation!]!
+}
+
+type SessionTemplateConnection @allow(to: USER) { edges: [SessionTemplateEdge] pageInfo: PageInfo! totalCount: Int! }
+type SessionTemplateEdge @allow(to: USER) { node: SessionTemplate cursor: Cursor! }
+input SessionTemplateOrder { direction: OrderDirection! = ASC field: SessionTemplateOrderField! }
+enum SessionTemplateOrderField { CREATED_AT NAME UPDATED_AT }
+input SessionTemplateWhereInput {
+  not: SessionTemplateWhereInput
+  and: [SessionTemplateWhereInput!]
+  or: [SessionTemplateWhereInput!]
+  id: ID
+  idIn: [ID!]
+  name: String
+  nameContainsFold: String
+  ownerID: ID
+  projectID: ID
+}
+
+extend type Query {
+  sessionTemplates(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [SessionTemplateOrder!], where: SessionTemplateWhereInput): SessionTemplateConnection! @allow(to: USER)
+}
+
+input CreateSessionTemplateInput {
+  "1 to 64 characters; unique among the templates of the user or project."
+  name: String!
+  "At most 1000 characters."
+  description: String
+  "Share it with this project. Only admins of the project can do that. Default: it belongs to the viewer."
+  project: ID
+  "What sessions are started with. Required: image and slots. Not allowed: idempotencyKey and template."
+  request: CreateSessionInput!
+}
+input UpdateSessionTemplateInput {
+  id: ID!
+  name: String
+  description: String
+  "Replaces the whole request."
+  request: CreateSessionInput
+  "Share the template with this project, to which it belongs from then on."
+  project: ID
+  "If given, the change is refused if the template has changed since this time of updatedAt."
+  updatedAt: Time
+}
+input DeleteSessionTemplateInput { id: ID! }
+type SessionTemplatePayload @allow(to: USER) { template: SessionTemplate! }
+type DeleteSessionTemplatePayload @allow(to: USER) { id: ID! }
+
+extend type Mutation {
+  createSessionTemplate(input: CreateSessionTemplateInput!): SessionTemplatePayload! @allow(to: USER, scope: sessions)
+  updateSessionTemplate(input: UpdateSessionTemplateInput!): SessionTemplatePayload! @allow(to: USER, scope: sessions)
+  deleteSessionTemplate(input: DeleteSessionTemplateInput!): DeleteSessionTemplatePayload! @allow(to: USER, scope: sessions)
 }
 `, BuiltIn: false},
 	{Name: "../share.graphql", Input: `"""
@@ -4712,6 +5002,22 @@ func (ec *executionContext) childFields_AppPayload(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type AppPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_AppRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_AppRequest_name(ctx, field)
+	case "title":
+		return ec.fieldContext_AppRequest_title(ctx, field)
+	case "port":
+		return ec.fieldContext_AppRequest_port(ctx, field)
+	case "command":
+		return ec.fieldContext_AppRequest_command(ctx, field)
+	case "environment":
+		return ec.fieldContext_AppRequest_environment(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AppRequest", field.Name)
+}
+
 func (ec *executionContext) childFields_AppShare(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -4930,6 +5236,14 @@ func (ec *executionContext) childFields_DeleteSessionGroupPayload(ctx context.Co
 		return ec.fieldContext_DeleteSessionGroupPayload_id(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteSessionGroupPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteSessionTemplatePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteSessionTemplatePayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteSessionTemplatePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DetachResourcePolicyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5908,6 +6222,20 @@ func (ec *executionContext) childFields_Metric(ctx context.Context, field graphq
 		return ec.fieldContext_Metric_quality(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Metric", field.Name)
+}
+
+func (ec *executionContext) childFields_MountRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "vfolder":
+		return ec.fieldContext_MountRequest_vfolder(ctx, field)
+	case "target":
+		return ec.fieldContext_MountRequest_target(ctx, field)
+	case "subpath":
+		return ec.fieldContext_MountRequest_subpath(ctx, field)
+	case "readOnly":
+		return ec.fieldContext_MountRequest_readOnly(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MountRequest", field.Name)
 }
 
 func (ec *executionContext) childFields_NearestFit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6938,6 +7266,20 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 		return ec.fieldContext_Session_slots(ctx, field)
 	case "command":
 		return ec.fieldContext_Session_command(ctx, field)
+	case "tags":
+		return ec.fieldContext_Session_tags(ctx, field)
+	case "request":
+		return ec.fieldContext_Session_request(ctx, field)
+	case "restartOf":
+		return ec.fieldContext_Session_restartOf(ctx, field)
+	case "restarts":
+		return ec.fieldContext_Session_restarts(ctx, field)
+	case "replaced":
+		return ec.fieldContext_Session_replaced(ctx, field)
+	case "array":
+		return ec.fieldContext_Session_array(ctx, field)
+	case "arrayIndex":
+		return ec.fieldContext_Session_arrayIndex(ctx, field)
 	case "environment":
 		return ec.fieldContext_Session_environment(ctx, field)
 	case "terminationReason":
@@ -7006,6 +7348,86 @@ func (ec *executionContext) childFields_Session(ctx context.Context, field graph
 	return nil, fmt.Errorf("no field named %q was found under type Session", field.Name)
 }
 
+func (ec *executionContext) childFields_SessionArray(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SessionArray_id(ctx, field)
+	case "name":
+		return ec.fieldContext_SessionArray_name(ctx, field)
+	case "indexes":
+		return ec.fieldContext_SessionArray_indexes(ctx, field)
+	case "size":
+		return ec.fieldContext_SessionArray_size(ctx, field)
+	case "maxRunning":
+		return ec.fieldContext_SessionArray_maxRunning(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_SessionArray_createdAt(ctx, field)
+	case "owner":
+		return ec.fieldContext_SessionArray_owner(ctx, field)
+	case "project":
+		return ec.fieldContext_SessionArray_project(ctx, field)
+	case "domain":
+		return ec.fieldContext_SessionArray_domain(ctx, field)
+	case "counts":
+		return ec.fieldContext_SessionArray_counts(ctx, field)
+	case "sessions":
+		return ec.fieldContext_SessionArray_sessions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionArray", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionArrayConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_SessionArrayConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_SessionArrayConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_SessionArrayConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionArrayConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionArrayCounts(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "pending":
+		return ec.fieldContext_SessionArrayCounts_pending(ctx, field)
+	case "starting":
+		return ec.fieldContext_SessionArrayCounts_starting(ctx, field)
+	case "running":
+		return ec.fieldContext_SessionArrayCounts_running(ctx, field)
+	case "ending":
+		return ec.fieldContext_SessionArrayCounts_ending(ctx, field)
+	case "succeeded":
+		return ec.fieldContext_SessionArrayCounts_succeeded(ctx, field)
+	case "failed":
+		return ec.fieldContext_SessionArrayCounts_failed(ctx, field)
+	case "cancelled":
+		return ec.fieldContext_SessionArrayCounts_cancelled(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionArrayCounts", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionArrayEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_SessionArrayEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_SessionArrayEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionArrayEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionArrayPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "array":
+		return ec.fieldContext_SessionArrayPayload_array(ctx, field)
+	case "sessions":
+		return ec.fieldContext_SessionArrayPayload_sessions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionArrayPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_SessionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -7030,6 +7452,8 @@ func (ec *executionContext) childFields_SessionDependency(ctx context.Context, f
 		return ec.fieldContext_SessionDependency_session(ctx, field)
 	case "needed":
 		return ec.fieldContext_SessionDependency_needed(ctx, field)
+	case "neededArray":
+		return ec.fieldContext_SessionDependency_neededArray(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionDependency", field.Name)
 }
@@ -7164,6 +7588,114 @@ func (ec *executionContext) childFields_SessionPayload(ctx context.Context, fiel
 		return ec.fieldContext_SessionPayload_session(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_SessionRequest_name(ctx, field)
+	case "image":
+		return ec.fieldContext_SessionRequest_image(ctx, field)
+	case "type":
+		return ec.fieldContext_SessionRequest_type(ctx, field)
+	case "slots":
+		return ec.fieldContext_SessionRequest_slots(ctx, field)
+	case "kernels":
+		return ec.fieldContext_SessionRequest_kernels(ctx, field)
+	case "command":
+		return ec.fieldContext_SessionRequest_command(ctx, field)
+	case "bootstrapScript":
+		return ec.fieldContext_SessionRequest_bootstrapScript(ctx, field)
+	case "environment":
+		return ec.fieldContext_SessionRequest_environment(ctx, field)
+	case "apps":
+		return ec.fieldContext_SessionRequest_apps(ctx, field)
+	case "mounts":
+		return ec.fieldContext_SessionRequest_mounts(ctx, field)
+	case "autoMount":
+		return ec.fieldContext_SessionRequest_autoMount(ctx, field)
+	case "project":
+		return ec.fieldContext_SessionRequest_project(ctx, field)
+	case "resourceGroup":
+		return ec.fieldContext_SessionRequest_resourceGroup(ctx, field)
+	case "priority":
+		return ec.fieldContext_SessionRequest_priority(ctx, field)
+	case "startsAt":
+		return ec.fieldContext_SessionRequest_startsAt(ctx, field)
+	case "dependsOn":
+		return ec.fieldContext_SessionRequest_dependsOn(ctx, field)
+	case "agents":
+		return ec.fieldContext_SessionRequest_agents(ctx, field)
+	case "strictAgents":
+		return ec.fieldContext_SessionRequest_strictAgents(ctx, field)
+	case "lifetime":
+		return ec.fieldContext_SessionRequest_lifetime(ctx, field)
+	case "preemptible":
+		return ec.fieldContext_SessionRequest_preemptible(ctx, field)
+	case "sessionGroup":
+		return ec.fieldContext_SessionRequest_sessionGroup(ctx, field)
+	case "shmBytes":
+		return ec.fieldContext_SessionRequest_shmBytes(ctx, field)
+	case "diskBytes":
+		return ec.fieldContext_SessionRequest_diskBytes(ctx, field)
+	case "tags":
+		return ec.fieldContext_SessionRequest_tags(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionRequest", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionTemplate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_SessionTemplate_id(ctx, field)
+	case "name":
+		return ec.fieldContext_SessionTemplate_name(ctx, field)
+	case "description":
+		return ec.fieldContext_SessionTemplate_description(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_SessionTemplate_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_SessionTemplate_updatedAt(ctx, field)
+	case "request":
+		return ec.fieldContext_SessionTemplate_request(ctx, field)
+	case "owner":
+		return ec.fieldContext_SessionTemplate_owner(ctx, field)
+	case "project":
+		return ec.fieldContext_SessionTemplate_project(ctx, field)
+	case "permissions":
+		return ec.fieldContext_SessionTemplate_permissions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionTemplate", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionTemplateConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_SessionTemplateConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_SessionTemplateConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_SessionTemplateConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionTemplateConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionTemplateEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_SessionTemplateEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_SessionTemplateEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionTemplateEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionTemplatePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "template":
+		return ec.fieldContext_SessionTemplatePayload_template(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionTemplatePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SetVolumeGrantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8104,6 +8636,20 @@ func (ec *executionContext) field_Mutation_bindIdleChecker_args(ctx context.Cont
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_cancelSessionArray_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.CancelSessionArrayInput, error) {
+			return ec.unmarshalNCancelSessionArrayInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCancelSessionArrayInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_cancelTask_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8384,12 +8930,40 @@ func (ec *executionContext) field_Mutation_createRole_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createSessionArray_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.CreateSessionArrayInput, error) {
+			return ec.unmarshalNCreateSessionArrayInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionArrayInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createSessionGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (session.CreateSessionGroupInput, error) {
 			return ec.unmarshalNCreateSessionGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionGroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createSessionTemplate_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (template.CreateSessionTemplateInput, error) {
+			return ec.unmarshalNCreateSessionTemplateInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐCreateSessionTemplateInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8628,6 +9202,20 @@ func (ec *executionContext) field_Mutation_deleteSessionGroup_args(ctx context.C
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (session.DeleteSessionGroupInput, error) {
 			return ec.unmarshalNDeleteSessionGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐDeleteSessionGroupInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteSessionTemplate_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (template.DeleteSessionTemplateInput, error) {
+			return ec.unmarshalNDeleteSessionTemplateInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐDeleteSessionTemplateInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9098,12 +9686,40 @@ func (ec *executionContext) field_Mutation_restartPlugin_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_restartSession_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.RestartSessionInput, error) {
+			return ec.unmarshalNRestartSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐRestartSessionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_restoreVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.RestoreVfolderInput, error) {
 			return ec.unmarshalNRestoreVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRestoreVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_retrySessionArray_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.RetrySessionArrayInput, error) {
+			return ec.unmarshalNRetrySessionArrayInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐRetrySessionArrayInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9286,6 +9902,20 @@ func (ec *executionContext) field_Mutation_setSessionIdleExempt_args(ctx context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (session.SetSessionIdleExemptInput, error) {
 			return ec.unmarshalNSetSessionIdleExemptInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSetSessionIdleExemptInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setSessionTags_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (session.SetSessionTagsInput, error) {
+			return ec.unmarshalNSetSessionTagsInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSetSessionTagsInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9636,6 +10266,20 @@ func (ec *executionContext) field_Mutation_updateRole_args(ctx context.Context, 
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (role.UpdateRoleInput, error) {
 			return ec.unmarshalNUpdateRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐUpdateRoleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateSessionTemplate_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (template.UpdateSessionTemplateInput, error) {
+			return ec.unmarshalNUpdateSessionTemplateInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐUpdateSessionTemplateInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10848,6 +11492,60 @@ func (ec *executionContext) field_Query_roles_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_sessionArrays_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.SessionArrayOrder, error) {
+			return ec.unmarshalOSessionArrayOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.SessionArrayWhereInput, error) {
+			return ec.unmarshalOSessionArrayWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_sessionGroups_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10894,6 +11592,60 @@ func (ec *executionContext) field_Query_sessionGroups_args(ctx context.Context, 
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.SessionGroupWhereInput, error) {
 			return ec.unmarshalOSessionGroupWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_sessionTemplates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.SessionTemplateOrder, error) {
+			return ec.unmarshalOSessionTemplateOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.SessionTemplateWhereInput, error) {
+			return ec.unmarshalOSessionTemplateWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -11289,6 +12041,60 @@ func (ec *executionContext) field_ResourcePreset_fit_args(ctx context.Context, r
 		return nil, err
 	}
 	args["resourceGroup"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_SessionArray_sessions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.SessionOrder, error) {
+			return ec.unmarshalOSessionOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.SessionWhereInput, error) {
+			return ec.unmarshalOSessionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
 	return args, nil
 }
 
@@ -13916,6 +14722,104 @@ func (ec *executionContext) fieldContext_AppPayload_app(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _AppRequest_name(ctx context.Context, field graphql.CollectedField, obj *session.AppInput) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AppRequest_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AppRequest_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AppRequest_title(ctx context.Context, field graphql.CollectedField, obj *session.AppInput) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.Title)
+}
+func (ec *executionContext) fieldContext_AppRequest_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AppRequest_port(ctx context.Context, field graphql.CollectedField, obj *session.AppInput) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Port)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AppRequest_port(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Port, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AppRequest_port(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppRequest", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AppRequest_command(ctx context.Context, field graphql.CollectedField, obj *session.AppInput) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Command)
+}
+func (ec *executionContext) fieldContext_AppRequest_command(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AppRequest_environment(ctx context.Context, field graphql.CollectedField, obj *session.AppInput) (ret graphql.Marshaler) {
+	ret = ec.marshalNStringMap2map(answer.Quiet, field.Selections, obj.Environment)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AppRequest_environment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Environment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v map[string]string) graphql.Marshaler {
+			return ec.marshalNStringMap2map(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AppRequest_environment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AppRequest", field, false, false, errors.New("field of type StringMap does not have child fields"))
+}
+
 func (ec *executionContext) _AppShare_id(ctx context.Context, field graphql.CollectedField, obj *ent.AppShare) (ret graphql.Marshaler) {
 	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
 	if ret != graphql.Null {
@@ -15244,6 +16148,34 @@ func (ec *executionContext) _DeleteSessionGroupPayload_id(ctx context.Context, f
 }
 func (ec *executionContext) fieldContext_DeleteSessionGroupPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteSessionGroupPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteSessionTemplatePayload_id(ctx context.Context, field graphql.CollectedField, obj *template.DeleteSessionTemplatePayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteSessionTemplatePayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteSessionTemplatePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteSessionTemplatePayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _DetachResourcePolicyPayload_id(ctx context.Context, field graphql.CollectedField, obj *policy.DetachResourcePolicyPayload) (ret graphql.Marshaler) {
@@ -23403,6 +24335,55 @@ func (ec *executionContext) fieldContext_Metric_quality(_ context.Context, field
 	return graphql.NewScalarFieldContext("Metric", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _MountRequest_vfolder(ctx context.Context, field graphql.CollectedField, obj *session.MountInput) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Vfolder)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MountRequest_vfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Vfolder, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MountRequest_vfolder(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MountRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MountRequest_target(ctx context.Context, field graphql.CollectedField, obj *session.MountInput) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.Target)
+}
+func (ec *executionContext) fieldContext_MountRequest_target(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MountRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MountRequest_subpath(ctx context.Context, field graphql.CollectedField, obj *session.MountInput) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.Subpath)
+}
+func (ec *executionContext) fieldContext_MountRequest_subpath(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MountRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MountRequest_readOnly(ctx context.Context, field graphql.CollectedField, obj *session.MountInput) (ret graphql.Marshaler) {
+	return ec.marshalOBoolean2ᚖbool(answer.Quiet, field.Selections, obj.ReadOnly)
+}
+func (ec *executionContext) fieldContext_MountRequest_readOnly(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MountRequest", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _Mutation_auditOccupancy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -27339,6 +28320,231 @@ func (ec *executionContext) fieldContext_Mutation_renameSession(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_setSessionTags(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setSessionTags(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetSessionTags(ctx, fc.Args["input"].(session.SetSessionTagsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.SessionPayload) graphql.Marshaler {
+			return ec.marshalNSessionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setSessionTags(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setSessionTags_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_restartSession(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_restartSession(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RestartSession(ctx, fc.Args["input"].(session.RestartSessionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.SessionPayload) graphql.Marshaler {
+			return ec.marshalNSessionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_restartSession(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_restartSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createSessionArray(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createSessionArray(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateSessionArray(ctx, fc.Args["input"].(session.CreateSessionArrayInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.SessionArrayPayload) graphql.Marshaler {
+			return ec.marshalNSessionArrayPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionArrayPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createSessionArray(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArrayPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createSessionArray_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_cancelSessionArray(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_cancelSessionArray(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CancelSessionArray(ctx, fc.Args["input"].(session.CancelSessionArrayInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.SessionArrayPayload) graphql.Marshaler {
+			return ec.marshalNSessionArrayPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionArrayPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_cancelSessionArray(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArrayPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_cancelSessionArray_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_retrySessionArray(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_retrySessionArray(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RetrySessionArray(ctx, fc.Args["input"].(session.RetrySessionArrayInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.SessionArrayPayload) graphql.Marshaler {
+			return ec.marshalNSessionArrayPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionArrayPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_retrySessionArray(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArrayPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_retrySessionArray_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createSessionGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -27423,6 +28629,141 @@ func (ec *executionContext) fieldContext_Mutation_deleteSessionGroup(ctx context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_deleteSessionGroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createSessionTemplate(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createSessionTemplate(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateSessionTemplate(ctx, fc.Args["input"].(template.CreateSessionTemplateInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *template.SessionTemplatePayload) graphql.Marshaler {
+			return ec.marshalNSessionTemplatePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐSessionTemplatePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createSessionTemplate(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionTemplatePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createSessionTemplate_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateSessionTemplate(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateSessionTemplate(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateSessionTemplate(ctx, fc.Args["input"].(template.UpdateSessionTemplateInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *template.SessionTemplatePayload) graphql.Marshaler {
+			return ec.marshalNSessionTemplatePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐSessionTemplatePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateSessionTemplate(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionTemplatePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateSessionTemplate_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteSessionTemplate(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteSessionTemplate(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteSessionTemplate(ctx, fc.Args["input"].(template.DeleteSessionTemplateInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *template.DeleteSessionTemplatePayload) graphql.Marshaler {
+			return ec.marshalNDeleteSessionTemplatePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐDeleteSessionTemplatePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteSessionTemplate(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteSessionTemplatePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteSessionTemplate_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -33317,6 +34658,51 @@ func (ec *executionContext) fieldContext_Query_usage(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_sessionArrays(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_sessionArrays(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().SessionArrays(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.SessionArrayOrder), fc.Args["where"].(*ent.SessionArrayWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionArrayConnection) graphql.Marshaler {
+			return ec.marshalNSessionArrayConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_sessionArrays(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArrayConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_sessionArrays_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_sessionGroups(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -33356,6 +34742,51 @@ func (ec *executionContext) fieldContext_Query_sessionGroups(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_sessionGroups_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_sessionTemplates(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_sessionTemplates(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().SessionTemplates(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.SessionTemplateOrder), fc.Args["where"].(*ent.SessionTemplateWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionTemplateConnection) graphql.Marshaler {
+			return ec.marshalNSessionTemplateConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_sessionTemplates(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionTemplateConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_sessionTemplates_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -38508,6 +39939,225 @@ func (ec *executionContext) fieldContext_Session_command(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Session_tags(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Tags)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_tags(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Tags, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_tags(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Session_request(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_request(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Session().Request(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.CreateSessionInput) graphql.Marshaler {
+			return ec.marshalOSessionRequest2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Session_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionRequest(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Session_restartOf(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_Session_restartOf(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.RestartOf(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_restartOf(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RestartOf(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Session) graphql.Marshaler {
+			return ec.marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Session_restartOf(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Session_restarts(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_Session_restarts(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Restarts(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNSession2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionᚄ(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_restarts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Restarts(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Session) graphql.Marshaler {
+			return ec.marshalNSession2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_restarts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Session_replaced(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Replaced)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_replaced(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Replaced, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_replaced(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Session_array(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_Session_array(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Array(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOSessionArray2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArray(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_array(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Array(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionArray) graphql.Marshaler {
+			return ec.marshalOSessionArray2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArray(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Session_array(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Session",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArray(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Session_arrayIndex(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.ArrayIndex)
+}
+func (ec *executionContext) fieldContext_Session_arrayIndex(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _Session_environment(ctx context.Context, field graphql.CollectedField, obj *ent.Session) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -39433,6 +41083,730 @@ func (ec *executionContext) fieldContext_Session_permissions(_ context.Context, 
 	return graphql.NewScalarFieldContext("Session", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
 }
 
+func (ec *executionContext) _SessionArray_id(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArray", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArray_name(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArray", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArray_indexes(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Indexes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_indexes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Indexes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_indexes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArray", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArray_size(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Size)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_size(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Size, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_size(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArray", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArray_maxRunning(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.MaxRunning)
+}
+func (ec *executionContext) fieldContext_SessionArray_maxRunning(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArray", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArray_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArray", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArray_owner(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_SessionArray_owner(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Owner(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_owner(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Owner(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_owner(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionArray",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionArray_project(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_SessionArray_project(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Project(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionArray",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionArray_domain(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_SessionArray_domain(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Domain(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Domain(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_domain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionArray",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionArray_counts(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_counts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.SessionArray().Counts(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.ArrayCounts) graphql.Marshaler {
+			return ec.marshalNSessionArrayCounts2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐArrayCounts(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_counts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionArray",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArrayCounts(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionArray_sessions(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArray) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArray_sessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Sessions(ctx, fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["orderBy"].([]*ent.SessionOrder), fc.Args["where"].(*ent.SessionWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionConnection) graphql.Marshaler {
+			return ec.marshalNSessionConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArray_sessions(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionArray",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_SessionArray_sessions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionArrayConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArrayConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionArrayConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOSessionArrayEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionArrayConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionArrayConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArrayEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionArrayConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArrayConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionArrayConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionArrayConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionArrayConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionArrayConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArrayConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArrayCounts_pending(ctx context.Context, field graphql.CollectedField, obj *session.ArrayCounts) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Pending)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayCounts_pending(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Pending, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayCounts_pending(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayCounts", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArrayCounts_starting(ctx context.Context, field graphql.CollectedField, obj *session.ArrayCounts) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Starting)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayCounts_starting(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Starting, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayCounts_starting(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayCounts", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArrayCounts_running(ctx context.Context, field graphql.CollectedField, obj *session.ArrayCounts) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Running)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayCounts_running(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Running, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayCounts_running(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayCounts", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArrayCounts_ending(ctx context.Context, field graphql.CollectedField, obj *session.ArrayCounts) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Ending)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayCounts_ending(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ending, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayCounts_ending(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayCounts", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArrayCounts_succeeded(ctx context.Context, field graphql.CollectedField, obj *session.ArrayCounts) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Succeeded)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayCounts_succeeded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Succeeded, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayCounts_succeeded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayCounts", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArrayCounts_failed(ctx context.Context, field graphql.CollectedField, obj *session.ArrayCounts) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Failed)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayCounts_failed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Failed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayCounts_failed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayCounts", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArrayCounts_cancelled(ctx context.Context, field graphql.CollectedField, obj *session.ArrayCounts) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Cancelled)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayCounts_cancelled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cancelled, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayCounts_cancelled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayCounts", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArrayEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArrayEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionArrayEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOSessionArray2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArray(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionArrayEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionArrayEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArray(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionArrayEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.SessionArrayEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _SessionArrayPayload_array(ctx context.Context, field graphql.CollectedField, obj *session.SessionArrayPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionArrayPayload_array(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Array
+	fc.Result = v
+	return ec.marshalNSessionArray2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArray(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionArrayPayload_array(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionArrayPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArray(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionArrayPayload_sessions(ctx context.Context, field graphql.CollectedField, obj *session.SessionArrayPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Sessions)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionArrayPayload_sessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Sessions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionArrayPayload_sessions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionArrayPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _SessionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.SessionConnection) (ret graphql.Marshaler) {
 	fc, err := ec.fieldContext_SessionConnection_edges(ctx, field)
 	if err != nil {
@@ -39670,6 +42044,47 @@ func (ec *executionContext) fieldContext_SessionDependency_needed(_ context.Cont
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionDependency_neededArray(ctx context.Context, field graphql.CollectedField, obj *ent.SessionDependency) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_SessionDependency_neededArray(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.NeededArray(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOSessionArray2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArray(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionDependency_neededArray(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.NeededArray(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SessionArray) graphql.Marshaler {
+			return ec.marshalOSessionArray2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArray(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionDependency_neededArray(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionDependency",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionArray(ctx, field)
 		},
 	}
 	return fc, nil
@@ -40719,6 +43134,702 @@ func (ec *executionContext) fieldContext_SessionPayload_session(_ context.Contex
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionRequest_name(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.Name)
+}
+func (ec *executionContext) fieldContext_SessionRequest_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_image(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Image)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionRequest_image(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Image, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionRequest_image(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_type(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOSessionType2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐType(answer.Quiet, field.Selections, obj.Type)
+}
+func (ec *executionContext) fieldContext_SessionRequest_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type SessionType does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_slots(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	ret = ec.marshalNSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(answer.Quiet, field.Selections, obj.Slots)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionRequest_slots(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Slots, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v resource.Slots) graphql.Marshaler {
+			return ec.marshalNSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionRequest_slots(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Slots does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_kernels(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.Kernels)
+}
+func (ec *executionContext) fieldContext_SessionRequest_kernels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_command(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Command)
+}
+func (ec *executionContext) fieldContext_SessionRequest_command(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_bootstrapScript(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.BootstrapScript)
+}
+func (ec *executionContext) fieldContext_SessionRequest_bootstrapScript(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_environment(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	ret = ec.marshalNStringMap2map(answer.Quiet, field.Selections, obj.Environment)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionRequest_environment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Environment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v map[string]string) graphql.Marshaler {
+			return ec.marshalNStringMap2map(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionRequest_environment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type StringMap does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_apps(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionRequest_apps(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Apps
+	fc.Result = v
+	return ec.marshalOAppRequest2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐAppInputᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionRequest_apps(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionRequest",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AppRequest(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionRequest_mounts(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionRequest_mounts(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Mounts
+	fc.Result = v
+	return ec.marshalOMountRequest2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐMountInputᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionRequest_mounts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionRequest",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MountRequest(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionRequest_autoMount(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOBoolean2ᚖbool(answer.Quiet, field.Selections, obj.AutoMount)
+}
+func (ec *executionContext) fieldContext_SessionRequest_autoMount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_project(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.Project)
+}
+func (ec *executionContext) fieldContext_SessionRequest_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_resourceGroup(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ResourceGroup)
+}
+func (ec *executionContext) fieldContext_SessionRequest_resourceGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_priority(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.Priority)
+}
+func (ec *executionContext) fieldContext_SessionRequest_priority(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_startsAt(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.StartsAt)
+}
+func (ec *executionContext) fieldContext_SessionRequest_startsAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_dependsOn(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(answer.Quiet, field.Selections, obj.DependsOn)
+}
+func (ec *executionContext) fieldContext_SessionRequest_dependsOn(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_agents(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(answer.Quiet, field.Selections, obj.Agents)
+}
+func (ec *executionContext) fieldContext_SessionRequest_agents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_strictAgents(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOBoolean2ᚖbool(answer.Quiet, field.Selections, obj.StrictAgents)
+}
+func (ec *executionContext) fieldContext_SessionRequest_strictAgents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_lifetime(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.Lifetime)
+}
+func (ec *executionContext) fieldContext_SessionRequest_lifetime(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_preemptible(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOBoolean2ᚖbool(answer.Quiet, field.Selections, obj.Preemptible)
+}
+func (ec *executionContext) fieldContext_SessionRequest_preemptible(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_sessionGroup(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.SessionGroup)
+}
+func (ec *executionContext) fieldContext_SessionRequest_sessionGroup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_shmBytes(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOInt642ᚖint64(answer.Quiet, field.Selections, obj.ShmBytes)
+}
+func (ec *executionContext) fieldContext_SessionRequest_shmBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_diskBytes(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOInt642ᚖint64(answer.Quiet, field.Selections, obj.DiskBytes)
+}
+func (ec *executionContext) fieldContext_SessionRequest_diskBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _SessionRequest_tags(ctx context.Context, field graphql.CollectedField, obj *session.CreateSessionInput) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Tags)
+}
+func (ec *executionContext) fieldContext_SessionRequest_tags(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionRequest", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionTemplate_id(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplate) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplate_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplate_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionTemplate", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SessionTemplate_name(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplate) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplate_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplate_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionTemplate", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionTemplate_description(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplate) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Description)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplate_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplate_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionTemplate", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionTemplate_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplate) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplate_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplate_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionTemplate", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _SessionTemplate_updatedAt(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplate) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.UpdatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplate_updatedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UpdatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplate_updatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionTemplate", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _SessionTemplate_request(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplate) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplate_request(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.SessionTemplate().Request(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.CreateSessionInput) graphql.Marshaler {
+			return ec.marshalNSessionRequest2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplate_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionTemplate",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionRequest(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionTemplate_owner(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplate) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_SessionTemplate_owner(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Owner(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplate_owner(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Owner(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplate_owner(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionTemplate",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionTemplate_project(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplate) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_SessionTemplate_project(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Project(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplate_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplate_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionTemplate",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionTemplate_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplate) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplate_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.SessionTemplate().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplate_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionTemplate", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _SessionTemplateConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplateConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionTemplateConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOSessionTemplateEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionTemplateConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionTemplateConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionTemplateEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionTemplateConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplateConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionTemplateConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionTemplateConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionTemplateConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionTemplateConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplateConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplateConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplateConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionTemplateConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SessionTemplateEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplateEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionTemplateEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOSessionTemplate2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplate(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionTemplateEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionTemplateEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionTemplate(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionTemplateEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.SessionTemplateEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionTemplateEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionTemplateEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionTemplateEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _SessionTemplatePayload_template(ctx context.Context, field graphql.CollectedField, obj *template.SessionTemplatePayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SessionTemplatePayload_template(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Template
+	fc.Result = v
+	return ec.marshalNSessionTemplate2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplate(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SessionTemplatePayload_template(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionTemplatePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionTemplate(ctx, field)
 		},
 	}
 	return fc, nil
@@ -48185,6 +51296,43 @@ func (ec *executionContext) unmarshalInputBindIdleCheckerInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCancelSessionArrayInput(ctx context.Context, obj any) (session.CancelSessionArrayInput, error) {
+	var it session.CancelSessionArrayInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "force"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "force":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("force"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Force = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCancelTaskInput(ctx context.Context, obj any) (task.CancelTaskInput, error) {
 	var it task.CancelTaskInput
 	if obj == nil {
@@ -49466,6 +52614,43 @@ func (ec *executionContext) unmarshalInputCreateSSHKeyInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCreateSessionArrayInput(ctx context.Context, obj any) (session.CreateSessionArrayInput, error) {
+	var it session.CreateSessionArrayInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"session", "indexes"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "session":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("session"))
+			data, err := ec.unmarshalNCreateSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Session = data
+		case "indexes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("indexes"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Indexes = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateSessionGroupInput(ctx context.Context, obj any) (session.CreateSessionGroupInput, error) {
 	var it session.CreateSessionGroupInput
 	if obj == nil {
@@ -49528,7 +52713,7 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "autoMount", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "lifetime", "preemptible", "sessionGroup", "shmBytes", "diskBytes", "idempotencyKey", "apps"}
+	fieldsInOrder := [...]string{"name", "from", "template", "image", "type", "slots", "kernels", "command", "bootstrapScript", "environment", "mounts", "autoMount", "project", "resourceGroup", "priority", "startsAt", "dependsOn", "agents", "strictAgents", "lifetime", "preemptible", "sessionGroup", "shmBytes", "diskBytes", "tags", "idempotencyKey", "apps"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -49542,9 +52727,23 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 				return it, err
 			}
 			it.Name = data
+		case "from":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("from"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.From = data
+		case "template":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("template"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Template = data
 		case "image":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("image"))
-			data, err := ec.unmarshalNString2string(ctx, v)
+			data, err := ec.unmarshalOString2string(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -49558,7 +52757,7 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 			it.Type = data
 		case "slots":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("slots"))
-			data, err := ec.unmarshalNSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, v)
+			data, err := ec.unmarshalOSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -49689,6 +52888,13 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 				return it, err
 			}
 			it.DiskBytes = data
+		case "tags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tags = data
 		case "idempotencyKey":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -49703,6 +52909,57 @@ func (ec *executionContext) unmarshalInputCreateSessionInput(ctx context.Context
 				return it, err
 			}
 			it.Apps = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateSessionTemplateInput(ctx context.Context, obj any) (template.CreateSessionTemplateInput, error) {
+	var it template.CreateSessionTemplateInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "description", "project", "request"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "request":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("request"))
+			data, err := ec.unmarshalNCreateSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Request = data
 		}
 	}
 	return it, nil
@@ -50258,6 +53515,36 @@ func (ec *executionContext) unmarshalInputDeleteSSHKeyInput(ctx context.Context,
 
 func (ec *executionContext) unmarshalInputDeleteSessionGroupInput(ctx context.Context, obj any) (session.DeleteSessionGroupInput, error) {
 	var it session.DeleteSessionGroupInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteSessionTemplateInput(ctx context.Context, obj any) (template.DeleteSessionTemplateInput, error) {
+	var it template.DeleteSessionTemplateInput
 	if obj == nil {
 		return it, nil
 	}
@@ -53074,6 +56361,36 @@ func (ec *executionContext) unmarshalInputRestartPluginInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRestartSessionInput(ctx context.Context, obj any) (session.RestartSessionInput, error) {
+	var it session.RestartSessionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRestoreVfolderInput(ctx context.Context, obj any) (vfolder.RestoreVfolderInput, error) {
 	var it vfolder.RestoreVfolderInput
 	if obj == nil {
@@ -53106,6 +56423,36 @@ func (ec *executionContext) unmarshalInputRestoreVfolderInput(ctx context.Contex
 				return it, err
 			}
 			it.Name = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRetrySessionArrayInput(ctx context.Context, obj any) (session.RetrySessionArrayInput, error) {
+	var it session.RetrySessionArrayInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
 		}
 	}
 	return it, nil
@@ -53529,6 +56876,151 @@ func (ec *executionContext) unmarshalInputScanRegistryInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSessionArrayOrder(ctx context.Context, obj any) (ent.SessionArrayOrder, error) {
+	var it ent.SessionArrayOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNSessionArrayOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSessionArrayWhereInput(ctx context.Context, obj any) (ent.SessionArrayWhereInput, error) {
+	var it ent.SessionArrayWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "ownerID", "projectID", "live", "tag"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOSessionArrayWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOSessionArrayWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOSessionArrayWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "ownerID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OwnerID = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		case "live":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("live"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.SessionArrayWhereInput().Live(ctx, &it, data); err != nil {
+				return it, err
+			}
+		case "tag":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tag"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.SessionArrayWhereInput().Tag(ctx, &it, data); err != nil {
+				return it, err
+			}
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSessionGroupOrder(ctx context.Context, obj any) (ent.SessionGroupOrder, error) {
 	var it ent.SessionGroupOrder
 	if obj == nil {
@@ -53697,6 +57189,133 @@ func (ec *executionContext) unmarshalInputSessionOrder(ctx context.Context, obj 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSessionTemplateOrder(ctx context.Context, obj any) (ent.SessionTemplateOrder, error) {
+	var it ent.SessionTemplateOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNSessionTemplateOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSessionTemplateWhereInput(ctx context.Context, obj any) (ent.SessionTemplateWhereInput, error) {
+	var it ent.SessionTemplateWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "ownerID", "projectID"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOSessionTemplateWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOSessionTemplateWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOSessionTemplateWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "ownerID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OwnerID = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSessionWhereInput(ctx context.Context, obj any) (ent.SessionWhereInput, error) {
 	var it ent.SessionWhereInput
 	if obj == nil {
@@ -53708,7 +57327,7 @@ func (ec *executionContext) unmarshalInputSessionWhereInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "type", "status", "statusIn", "statusNotIn", "result", "ownerID", "projectID", "createdAtGT", "createdAtLT", "terminatedAtIsNil"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "type", "status", "statusIn", "statusNotIn", "result", "ownerID", "projectID", "createdAtGT", "createdAtLT", "terminatedAtIsNil", "tag", "arrayID", "arrayIDIsNil", "replaced"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -53834,6 +57453,36 @@ func (ec *executionContext) unmarshalInputSessionWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.TerminatedAtIsNil = data
+		case "tag":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tag"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.SessionWhereInput().Tag(ctx, &it, data); err != nil {
+				return it, err
+			}
+		case "arrayID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("arrayID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArrayID = data
+		case "arrayIDIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("arrayIDIsNil"))
+			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArrayIDIsNil = data
+		case "replaced":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("replaced"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Replaced = data
 		}
 	}
 	return it, nil
@@ -54047,6 +57696,43 @@ func (ec *executionContext) unmarshalInputSetSessionIdleExemptInput(ctx context.
 				return it, err
 			}
 			it.Exempt = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetSessionTagsInput(ctx context.Context, obj any) (session.SetSessionTagsInput, error) {
+	var it session.SetSessionTagsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "tags"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "tags":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tags"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tags = data
 		}
 	}
 	return it, nil
@@ -55695,6 +59381,71 @@ func (ec *executionContext) unmarshalInputUpdateRoleInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateSessionTemplateInput(ctx context.Context, obj any) (template.UpdateSessionTemplateInput, error) {
+	var it template.UpdateSessionTemplateInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "description", "request", "project", "updatedAt"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "request":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("request"))
+			data, err := ec.unmarshalOCreateSessionInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Request = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "updatedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAt = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateUserInput(ctx context.Context, obj any) (identity.UpdateUserInput, error) {
 	var it identity.UpdateUserInput
 	if obj == nil {
@@ -56509,6 +60260,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._ShareWeight(ctx, sel, obj)
+	case *ent.SessionTemplate:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._SessionTemplate(ctx, sel, obj)
 	case *ent.SessionMount:
 		if obj == nil {
 			return graphql.Null
@@ -56529,6 +60285,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._SessionDependency(ctx, sel, obj)
+	case *ent.SessionArray:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._SessionArray(ctx, sel, obj)
 	case *ent.Session:
 		if obj == nil {
 			return graphql.Null
@@ -57165,6 +60926,33 @@ func (ec *executionContext) _AppPayload(ctx context.Context, sel ast.SelectionSe
 	return out.Done(ctx)
 }
 
+var appRequestImplementors = []string{"AppRequest"}
+
+func (ec *executionContext) _AppRequest(ctx context.Context, sel ast.SelectionSet, obj *session.AppInput) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, appRequestImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("AppRequest"))
+		case "name":
+			out.SetNonNull(i, ec._AppRequest_name(ctx, field, obj))
+		case "title":
+			out.Set(i, ec._AppRequest_title(ctx, field, obj))
+		case "port":
+			out.SetNonNull(i, ec._AppRequest_port(ctx, field, obj))
+		case "command":
+			out.Set(i, ec._AppRequest_command(ctx, field, obj))
+		case "environment":
+			out.SetNonNull(i, ec._AppRequest_environment(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var appShareImplementors = []string{"AppShare"}
 
 func (ec *executionContext) _AppShare(ctx context.Context, sel ast.SelectionSet, obj *ent.AppShare) graphql.Marshaler {
@@ -57602,6 +61390,25 @@ func (ec *executionContext) _DeleteSessionGroupPayload(ctx context.Context, sel 
 			out.Set(i, graphql.MarshalString("DeleteSessionGroupPayload"))
 		case "id":
 			out.SetNonNull(i, ec._DeleteSessionGroupPayload_id(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deleteSessionTemplatePayloadImplementors = []string{"DeleteSessionTemplatePayload"}
+
+func (ec *executionContext) _DeleteSessionTemplatePayload(ctx context.Context, sel ast.SelectionSet, obj *template.DeleteSessionTemplatePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteSessionTemplatePayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeleteSessionTemplatePayload"))
+		case "id":
+			out.SetNonNull(i, ec._DeleteSessionTemplatePayload_id(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -59341,6 +63148,31 @@ func (ec *executionContext) _Metric(ctx context.Context, sel ast.SelectionSet, o
 	return out.Done(ctx)
 }
 
+var mountRequestImplementors = []string{"MountRequest"}
+
+func (ec *executionContext) _MountRequest(ctx context.Context, sel ast.SelectionSet, obj *session.MountInput) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, mountRequestImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("MountRequest"))
+		case "vfolder":
+			out.SetNonNull(i, ec._MountRequest_vfolder(ctx, field, obj))
+		case "target":
+			out.Set(i, ec._MountRequest_target(ctx, field, obj))
+		case "subpath":
+			out.Set(i, ec._MountRequest_subpath(ctx, field, obj))
+		case "readOnly":
+			out.Set(i, ec._MountRequest_readOnly(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var mutationImplementors = []string{"Mutation"}
 
 func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -59977,6 +63809,41 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "setSessionTags":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setSessionTags(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "restartSession":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_restartSession(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createSessionArray":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createSessionArray(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cancelSessionArray":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_cancelSessionArray(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "retrySessionArray":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_retrySessionArray(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createSessionGroup":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createSessionGroup(ctx, field)
@@ -59987,6 +63854,27 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deleteSessionGroup":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteSessionGroup(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createSessionTemplate":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createSessionTemplate(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateSessionTemplate":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateSessionTemplate(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteSessionTemplate":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteSessionTemplate(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -61685,6 +65573,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "sessionArrays":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_sessionArrays(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "sessionGroups":
 			field := field
 
@@ -61695,6 +65605,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_sessionGroups(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "sessionTemplates":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_sessionTemplates(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -63122,6 +67054,23 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 			out.SetNonNull(i, ec._Session_slots(ctx, field, obj))
 		case "command":
 			out.SetNonNull(i, ec._Session_command(ctx, field, obj))
+		case "tags":
+			out.SetNonNull(i, ec._Session_tags(ctx, field, obj))
+		case "request":
+			field := field
+			out.Later(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Session_request(ctx, field, obj)
+			})
+		case "restartOf":
+			out.Set(i, ec._Session_restartOf(ctx, field, obj))
+		case "restarts":
+			out.SetNonNull(i, ec._Session_restarts(ctx, field, obj))
+		case "replaced":
+			out.SetNonNull(i, ec._Session_replaced(ctx, field, obj))
+		case "array":
+			out.Set(i, ec._Session_array(ctx, field, obj))
+		case "arrayIndex":
+			out.Set(i, ec._Session_arrayIndex(ctx, field, obj))
 		case "environment":
 			field := field
 			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
@@ -63217,6 +67166,144 @@ func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, 
 	return out.Done(ctx)
 }
 
+var sessionArrayImplementors = []string{"SessionArray", "Node"}
+
+func (ec *executionContext) _SessionArray(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionArray) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionArrayImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionArray"))
+		case "id":
+			out.SetNonNull(i, ec._SessionArray_id(ctx, field, obj))
+		case "name":
+			out.SetNonNull(i, ec._SessionArray_name(ctx, field, obj))
+		case "indexes":
+			out.SetNonNull(i, ec._SessionArray_indexes(ctx, field, obj))
+		case "size":
+			out.SetNonNull(i, ec._SessionArray_size(ctx, field, obj))
+		case "maxRunning":
+			out.Set(i, ec._SessionArray_maxRunning(ctx, field, obj))
+		case "createdAt":
+			out.SetNonNull(i, ec._SessionArray_createdAt(ctx, field, obj))
+		case "owner":
+			out.Set(i, ec._SessionArray_owner(ctx, field, obj))
+		case "project":
+			out.Set(i, ec._SessionArray_project(ctx, field, obj))
+		case "domain":
+			out.Set(i, ec._SessionArray_domain(ctx, field, obj))
+		case "counts":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._SessionArray_counts(ctx, field, obj)
+			})
+		case "sessions":
+			out.SetNonNull(i, ec._SessionArray_sessions(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sessionArrayConnectionImplementors = []string{"SessionArrayConnection"}
+
+func (ec *executionContext) _SessionArrayConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionArrayConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionArrayConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionArrayConnection"))
+		case "edges":
+			out.Set(i, ec._SessionArrayConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._SessionArrayConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._SessionArrayConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sessionArrayCountsImplementors = []string{"SessionArrayCounts"}
+
+func (ec *executionContext) _SessionArrayCounts(ctx context.Context, sel ast.SelectionSet, obj *session.ArrayCounts) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionArrayCountsImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionArrayCounts"))
+		case "pending":
+			out.SetNonNull(i, ec._SessionArrayCounts_pending(ctx, field, obj))
+		case "starting":
+			out.SetNonNull(i, ec._SessionArrayCounts_starting(ctx, field, obj))
+		case "running":
+			out.SetNonNull(i, ec._SessionArrayCounts_running(ctx, field, obj))
+		case "ending":
+			out.SetNonNull(i, ec._SessionArrayCounts_ending(ctx, field, obj))
+		case "succeeded":
+			out.SetNonNull(i, ec._SessionArrayCounts_succeeded(ctx, field, obj))
+		case "failed":
+			out.SetNonNull(i, ec._SessionArrayCounts_failed(ctx, field, obj))
+		case "cancelled":
+			out.SetNonNull(i, ec._SessionArrayCounts_cancelled(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sessionArrayEdgeImplementors = []string{"SessionArrayEdge"}
+
+func (ec *executionContext) _SessionArrayEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionArrayEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionArrayEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionArrayEdge"))
+		case "node":
+			out.Set(i, ec._SessionArrayEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._SessionArrayEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sessionArrayPayloadImplementors = []string{"SessionArrayPayload"}
+
+func (ec *executionContext) _SessionArrayPayload(ctx context.Context, sel ast.SelectionSet, obj *session.SessionArrayPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionArrayPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionArrayPayload"))
+		case "array":
+			out.SetNonNull(i, ec._SessionArrayPayload_array(ctx, field, obj))
+		case "sessions":
+			out.SetNonNull(i, ec._SessionArrayPayload_sessions(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var sessionConnectionImplementors = []string{"SessionConnection"}
 
 func (ec *executionContext) _SessionConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionConnection) graphql.Marshaler {
@@ -63260,6 +67347,8 @@ func (ec *executionContext) _SessionDependency(ctx context.Context, sel ast.Sele
 			out.Set(i, ec._SessionDependency_session(ctx, field, obj))
 		case "needed":
 			out.Set(i, ec._SessionDependency_needed(ctx, field, obj))
+		case "neededArray":
+			out.Set(i, ec._SessionDependency_neededArray(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -63491,6 +67580,175 @@ func (ec *executionContext) _SessionPayload(ctx context.Context, sel ast.Selecti
 			out.Set(i, graphql.MarshalString("SessionPayload"))
 		case "session":
 			out.SetNonNull(i, ec._SessionPayload_session(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sessionRequestImplementors = []string{"SessionRequest"}
+
+func (ec *executionContext) _SessionRequest(ctx context.Context, sel ast.SelectionSet, obj *session.CreateSessionInput) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionRequestImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionRequest"))
+		case "name":
+			out.Set(i, ec._SessionRequest_name(ctx, field, obj))
+		case "image":
+			out.SetNonNull(i, ec._SessionRequest_image(ctx, field, obj))
+		case "type":
+			out.Set(i, ec._SessionRequest_type(ctx, field, obj))
+		case "slots":
+			out.SetNonNull(i, ec._SessionRequest_slots(ctx, field, obj))
+		case "kernels":
+			out.Set(i, ec._SessionRequest_kernels(ctx, field, obj))
+		case "command":
+			out.Set(i, ec._SessionRequest_command(ctx, field, obj))
+		case "bootstrapScript":
+			out.Set(i, ec._SessionRequest_bootstrapScript(ctx, field, obj))
+		case "environment":
+			out.SetNonNull(i, ec._SessionRequest_environment(ctx, field, obj))
+		case "apps":
+			out.Set(i, ec._SessionRequest_apps(ctx, field, obj))
+		case "mounts":
+			out.Set(i, ec._SessionRequest_mounts(ctx, field, obj))
+		case "autoMount":
+			out.Set(i, ec._SessionRequest_autoMount(ctx, field, obj))
+		case "project":
+			out.Set(i, ec._SessionRequest_project(ctx, field, obj))
+		case "resourceGroup":
+			out.Set(i, ec._SessionRequest_resourceGroup(ctx, field, obj))
+		case "priority":
+			out.Set(i, ec._SessionRequest_priority(ctx, field, obj))
+		case "startsAt":
+			out.Set(i, ec._SessionRequest_startsAt(ctx, field, obj))
+		case "dependsOn":
+			out.Set(i, ec._SessionRequest_dependsOn(ctx, field, obj))
+		case "agents":
+			out.Set(i, ec._SessionRequest_agents(ctx, field, obj))
+		case "strictAgents":
+			out.Set(i, ec._SessionRequest_strictAgents(ctx, field, obj))
+		case "lifetime":
+			out.Set(i, ec._SessionRequest_lifetime(ctx, field, obj))
+		case "preemptible":
+			out.Set(i, ec._SessionRequest_preemptible(ctx, field, obj))
+		case "sessionGroup":
+			out.Set(i, ec._SessionRequest_sessionGroup(ctx, field, obj))
+		case "shmBytes":
+			out.Set(i, ec._SessionRequest_shmBytes(ctx, field, obj))
+		case "diskBytes":
+			out.Set(i, ec._SessionRequest_diskBytes(ctx, field, obj))
+		case "tags":
+			out.Set(i, ec._SessionRequest_tags(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sessionTemplateImplementors = []string{"SessionTemplate", "Node"}
+
+func (ec *executionContext) _SessionTemplate(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionTemplate) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionTemplateImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionTemplate"))
+		case "id":
+			out.SetNonNull(i, ec._SessionTemplate_id(ctx, field, obj))
+		case "name":
+			out.SetNonNull(i, ec._SessionTemplate_name(ctx, field, obj))
+		case "description":
+			out.SetNonNull(i, ec._SessionTemplate_description(ctx, field, obj))
+		case "createdAt":
+			out.SetNonNull(i, ec._SessionTemplate_createdAt(ctx, field, obj))
+		case "updatedAt":
+			out.SetNonNull(i, ec._SessionTemplate_updatedAt(ctx, field, obj))
+		case "request":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._SessionTemplate_request(ctx, field, obj)
+			})
+		case "owner":
+			out.Set(i, ec._SessionTemplate_owner(ctx, field, obj))
+		case "project":
+			out.Set(i, ec._SessionTemplate_project(ctx, field, obj))
+		case "permissions":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._SessionTemplate_permissions(ctx, field, obj)
+			})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sessionTemplateConnectionImplementors = []string{"SessionTemplateConnection"}
+
+func (ec *executionContext) _SessionTemplateConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionTemplateConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionTemplateConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionTemplateConnection"))
+		case "edges":
+			out.Set(i, ec._SessionTemplateConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._SessionTemplateConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._SessionTemplateConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sessionTemplateEdgeImplementors = []string{"SessionTemplateEdge"}
+
+func (ec *executionContext) _SessionTemplateEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.SessionTemplateEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionTemplateEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionTemplateEdge"))
+		case "node":
+			out.Set(i, ec._SessionTemplateEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._SessionTemplateEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sessionTemplatePayloadImplementors = []string{"SessionTemplatePayload"}
+
+func (ec *executionContext) _SessionTemplatePayload(ctx context.Context, sel ast.SelectionSet, obj *template.SessionTemplatePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionTemplatePayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SessionTemplatePayload"))
+		case "template":
+			out.SetNonNull(i, ec._SessionTemplatePayload_template(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -65292,6 +69550,10 @@ func (ec *executionContext) marshalNAppPayload2ᚖgithubᚗcomᚋberthhqᚋberth
 	return ec._AppPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNAppRequest2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐAppInput(ctx context.Context, sel ast.SelectionSet, v session.AppInput) graphql.Marshaler {
+	return ec._AppRequest(ctx, sel, &v)
+}
+
 func (ec *executionContext) unmarshalNAppSource2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppSource(ctx context.Context, v any) (app.AppSource, error) {
 	tmp, err := scalar.UnmarshalString(v)
 	res := app.AppSource(tmp)
@@ -65406,6 +69668,11 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNCancelSessionArrayInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCancelSessionArrayInput(ctx context.Context, v any) (session.CancelSessionArrayInput, error) {
+	res, err := ec.unmarshalInputCancelSessionArrayInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNCancelTaskInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐCancelTaskInput(ctx context.Context, v any) (task.CancelTaskInput, error) {
@@ -65559,6 +69826,11 @@ func (ec *executionContext) unmarshalNCreateSSHKeyInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCreateSessionArrayInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionArrayInput(ctx context.Context, v any) (session.CreateSessionArrayInput, error) {
+	res, err := ec.unmarshalInputCreateSessionArrayInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCreateSessionGroupInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionGroupInput(ctx context.Context, v any) (session.CreateSessionGroupInput, error) {
 	res, err := ec.unmarshalInputCreateSessionGroupInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -65566,6 +69838,11 @@ func (ec *executionContext) unmarshalNCreateSessionGroupInput2githubᚗcomᚋber
 
 func (ec *executionContext) unmarshalNCreateSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx context.Context, v any) (session.CreateSessionInput, error) {
 	res, err := ec.unmarshalInputCreateSessionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateSessionTemplateInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐCreateSessionTemplateInput(ctx context.Context, v any) (template.CreateSessionTemplateInput, error) {
+	res, err := ec.unmarshalInputCreateSessionTemplateInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -65784,6 +70061,21 @@ func (ec *executionContext) marshalNDeleteSessionGroupPayload2ᚖgithubᚗcomᚋ
 		return graphql.Null
 	}
 	return ec._DeleteSessionGroupPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteSessionTemplateInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐDeleteSessionTemplateInput(ctx context.Context, v any) (template.DeleteSessionTemplateInput, error) {
+	res, err := ec.unmarshalInputDeleteSessionTemplateInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteSessionTemplatePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐDeleteSessionTemplatePayload(ctx context.Context, sel ast.SelectionSet, v *template.DeleteSessionTemplatePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteSessionTemplatePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteVfolderInput(ctx context.Context, v any) (vfolder.DeleteVfolderInput, error) {
@@ -67279,6 +71571,10 @@ func (ec *executionContext) unmarshalNMountInput2githubᚗcomᚋberthhqᚋberth�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNMountRequest2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐMountInput(ctx context.Context, sel ast.SelectionSet, v session.MountInput) graphql.Marshaler {
+	return ec._MountRequest(ctx, sel, &v)
+}
+
 func (ec *executionContext) unmarshalNMoveFileItem2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMoveFileItem(ctx context.Context, v any) (vfolder.MoveFileItem, error) {
 	res, err := ec.unmarshalInputMoveFileItem(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -68254,6 +72550,11 @@ func (ec *executionContext) unmarshalNRestartPluginInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNRestartSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐRestartSessionInput(ctx context.Context, v any) (session.RestartSessionInput, error) {
+	res, err := ec.unmarshalInputRestartSessionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRestoreVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRestoreVfolderInput(ctx context.Context, v any) (vfolder.RestoreVfolderInput, error) {
 	res, err := ec.unmarshalInputRestoreVfolderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -68293,6 +72594,11 @@ func (ec *executionContext) marshalNRetentionPayload2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._RetentionPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRetrySessionArrayInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐRetrySessionArrayInput(ctx context.Context, v any) (session.RetrySessionArrayInput, error) {
+	res, err := ec.unmarshalInputRetrySessionArrayInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNRetryTaskInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtaskᚐRetryTaskInput(ctx context.Context, v any) (task.RetryTaskInput, error) {
@@ -68610,6 +72916,72 @@ func (ec *executionContext) marshalNSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋ
 	return ec._Session(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNSessionArray2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArray(ctx context.Context, sel ast.SelectionSet, v *ent.SessionArray) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionArray(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSessionArrayConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayConnection(ctx context.Context, sel ast.SelectionSet, v *ent.SessionArrayConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionArrayConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSessionArrayCounts2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐArrayCounts(ctx context.Context, sel ast.SelectionSet, v *session.ArrayCounts) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionArrayCounts(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSessionArrayOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayOrder(ctx context.Context, v any) (*ent.SessionArrayOrder, error) {
+	res, err := ec.unmarshalInputSessionArrayOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSessionArrayOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayOrderField(ctx context.Context, v any) (*ent.SessionArrayOrderField, error) {
+	var res = new(ent.SessionArrayOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSessionArrayOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.SessionArrayOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNSessionArrayPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSessionArrayPayload(ctx context.Context, sel ast.SelectionSet, v *session.SessionArrayPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionArrayPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSessionArrayWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayWhereInput(ctx context.Context, v any) (*ent.SessionArrayWhereInput, error) {
+	res, err := ec.unmarshalInputSessionArrayWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNSessionConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionConnection(ctx context.Context, sel ast.SelectionSet, v *ent.SessionConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -68795,6 +73167,16 @@ func (ec *executionContext) marshalNSessionPayload2ᚖgithubᚗcomᚋberthhqᚋb
 	return ec._SessionPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNSessionRequest2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx context.Context, sel ast.SelectionSet, v *session.CreateSessionInput) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionRequest(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNSessionResult2githubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐResult(ctx context.Context, v any) (session1.Result, error) {
 	var res session1.Result
 	err := res.UnmarshalGQL(v)
@@ -68813,6 +73195,62 @@ func (ec *executionContext) unmarshalNSessionStatus2githubᚗcomᚋberthhqᚋber
 
 func (ec *executionContext) marshalNSessionStatus2githubᚗcomᚋberthhqᚋberthᚋinternalᚋlifecycleᚐStatus(ctx context.Context, sel ast.SelectionSet, v lifecycle.Status) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) marshalNSessionTemplate2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplate(ctx context.Context, sel ast.SelectionSet, v *ent.SessionTemplate) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionTemplate(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSessionTemplateConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateConnection(ctx context.Context, sel ast.SelectionSet, v *ent.SessionTemplateConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionTemplateConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSessionTemplateOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateOrder(ctx context.Context, v any) (*ent.SessionTemplateOrder, error) {
+	res, err := ec.unmarshalInputSessionTemplateOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSessionTemplateOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateOrderField(ctx context.Context, v any) (*ent.SessionTemplateOrderField, error) {
+	var res = new(ent.SessionTemplateOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSessionTemplateOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.SessionTemplateOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNSessionTemplatePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐSessionTemplatePayload(ctx context.Context, sel ast.SelectionSet, v *template.SessionTemplatePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionTemplatePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSessionTemplateWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateWhereInput(ctx context.Context, v any) (*ent.SessionTemplateWhereInput, error) {
+	res, err := ec.unmarshalInputSessionTemplateWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNSessionType2githubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐType(ctx context.Context, v any) (session1.Type, error) {
@@ -68852,6 +73290,11 @@ func (ec *executionContext) unmarshalNSetRetentionInput2githubᚗcomᚋberthhq�
 
 func (ec *executionContext) unmarshalNSetSessionIdleExemptInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSetSessionIdleExemptInput(ctx context.Context, v any) (session.SetSessionIdleExemptInput, error) {
 	res, err := ec.unmarshalInputSetSessionIdleExemptInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSetSessionTagsInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐSetSessionTagsInput(ctx context.Context, v any) (session.SetSessionTagsInput, error) {
+	res, err := ec.unmarshalInputSetSessionTagsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -69485,6 +73928,11 @@ func (ec *executionContext) unmarshalNUpdateResourcePresetInput2githubᚗcomᚋb
 
 func (ec *executionContext) unmarshalNUpdateRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐUpdateRoleInput(ctx context.Context, v any) (role.UpdateRoleInput, error) {
 	res, err := ec.unmarshalInputUpdateRoleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateSessionTemplateInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋtemplateᚐUpdateSessionTemplateInput(ctx context.Context, v any) (template.UpdateSessionTemplateInput, error) {
+	res, err := ec.unmarshalInputUpdateSessionTemplateInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -70313,6 +74761,25 @@ func (ec *executionContext) unmarshalOAppInput2ᚕgithubᚗcomᚋberthhqᚋberth
 	return res, nil
 }
 
+func (ec *executionContext) marshalOAppRequest2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐAppInputᚄ(ctx context.Context, sel ast.SelectionSet, v []session.AppInput) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAppRequest2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐAppInput(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOAppShare2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAppShare(ctx context.Context, sel ast.SelectionSet, v *ent.AppShare) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -70424,6 +74891,14 @@ func (ec *executionContext) unmarshalOCreateIdleCheckerInput2ᚖgithubᚗcomᚋb
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputCreateIdleCheckerInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOCreateSessionInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx context.Context, v any) (*session.CreateSessionInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputCreateSessionInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -71303,6 +75778,25 @@ func (ec *executionContext) unmarshalOMountInput2ᚕgithubᚗcomᚋberthhqᚋber
 	return res, nil
 }
 
+func (ec *executionContext) marshalOMountRequest2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐMountInputᚄ(ctx context.Context, sel ast.SelectionSet, v []session.MountInput) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMountRequest2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐMountInput(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalONearestFit2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐNearestFit(ctx context.Context, sel ast.SelectionSet, v *report.NearestFit) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -71932,6 +76426,75 @@ func (ec *executionContext) marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋ
 	return ec._Session(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOSessionArray2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArray(ctx context.Context, sel ast.SelectionSet, v *ent.SessionArray) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SessionArray(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSessionArrayEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.SessionArrayEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOSessionArrayEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOSessionArrayEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayEdge(ctx context.Context, sel ast.SelectionSet, v *ent.SessionArrayEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SessionArrayEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOSessionArrayOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayOrderᚄ(ctx context.Context, v any) ([]*ent.SessionArrayOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.SessionArrayOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSessionArrayOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOSessionArrayWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayWhereInputᚄ(ctx context.Context, v any) ([]*ent.SessionArrayWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.SessionArrayWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSessionArrayWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOSessionArrayWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionArrayWhereInput(ctx context.Context, v any) (*ent.SessionArrayWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputSessionArrayWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOSessionEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.SessionEdge) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -72045,6 +76608,13 @@ func (ec *executionContext) unmarshalOSessionOrder2ᚕᚖgithubᚗcomᚋberthhq�
 	return res, nil
 }
 
+func (ec *executionContext) marshalOSessionRequest2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx context.Context, sel ast.SelectionSet, v *session.CreateSessionInput) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SessionRequest(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOSessionResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐResult(ctx context.Context, v any) (*session1.Result, error) {
 	if v == nil {
 		return nil, nil
@@ -72111,6 +76681,75 @@ func (ec *executionContext) marshalOSessionStatus2ᚖgithubᚗcomᚋberthhqᚋbe
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) marshalOSessionTemplate2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplate(ctx context.Context, sel ast.SelectionSet, v *ent.SessionTemplate) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SessionTemplate(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSessionTemplateEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.SessionTemplateEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOSessionTemplateEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOSessionTemplateEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateEdge(ctx context.Context, sel ast.SelectionSet, v *ent.SessionTemplateEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SessionTemplateEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOSessionTemplateOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateOrderᚄ(ctx context.Context, v any) ([]*ent.SessionTemplateOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.SessionTemplateOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSessionTemplateOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOSessionTemplateWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateWhereInputᚄ(ctx context.Context, v any) ([]*ent.SessionTemplateWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.SessionTemplateWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSessionTemplateWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOSessionTemplateWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplateWhereInput(ctx context.Context, v any) (*ent.SessionTemplateWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputSessionTemplateWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOSessionType2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐType(ctx context.Context, v any) (*session1.Type, error) {

@@ -32,6 +32,7 @@ const (
 	Volume         Entity = "volume"
 	ObjectStorage  Entity = "object_storage"
 	Session        Entity = "session"
+	Template       Entity = "session_template"
 	Vfolder        Entity = "vfolder"
 	Task           Entity = "task"
 	Audit          Entity = "audit"
@@ -83,7 +84,7 @@ func Applies(op Operation, e Entity) bool {
 var acts = map[Entity][]Operation{
 	Domain: general, Project: general, User: general, Role: general, ResourcePolicy: general, ResourceGroup: general,
 	ResourcePreset: general, Agent: ops(Read, Update), Registry: general, Image: ops(Read, Create, Delete), ObjectStorage: general,
-	Session: ops(Read, Update, Delete), Vfolder: general, Task: ops(Read, Update),
+	Session: ops(Read, Update, Delete), Template: general, Vfolder: general, Task: ops(Read, Update),
 }
 
 // Acts reports whether an operation exists on a kind of object.
@@ -95,7 +96,7 @@ func Acts(op Operation, e Entity) bool {
 func Entities() []Entity {
 	return []Entity{
 		Domain, Project, User, Credential, Invitation, Provider, Role, ResourcePolicy, ResourceGroup, ResourcePreset,
-		Agent, Registry, Image, Volume, ObjectStorage, Session, Vfolder, Task, Audit, System,
+		Agent, Registry, Image, Volume, ObjectStorage, Session, Template, Vfolder, Task, Audit, System,
 	}
 }
 
@@ -199,6 +200,10 @@ var builtin = map[Entity]map[Relation][]Operation{
 	Session: {
 		Owner: ops(Read, Create, Update, Delete, Enter),
 		Lead:  ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete),
+	},
+	// A template belongs to a user or to a project.
+	Template: {
+		Owner: general, Member: ops(Read), Lead: general, DomainAdmin: ops(Read, Delete),
 	},
 	Vfolder: {
 		Reader: ops(Read, ReadFiles), Writer: ops(Read, ReadFiles, WriteFiles), Keeper: ops(Read, Delete, ReadFiles, WriteFiles),

@@ -23,7 +23,7 @@ func TokenScopes() []TokenScope {
 // Needs returns the token scope that op on an entity requires.
 func Needs(op Operation, e Entity) TokenScope {
 	switch {
-	case e == Session && op != Read:
+	case (e == Session || e == Template) && op != Read:
 		return TokenSessions
 	case (e == Vfolder || e == ObjectStorage) && op != Read:
 		return TokenFolders

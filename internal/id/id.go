@@ -59,6 +59,8 @@ const (
 	VfolderTicket     Kind = 43
 	ObjectStorage     Kind = 44
 	AppShare          Kind = 48
+	SessionArray      Kind = 50
+	SessionTemplate   Kind = 51
 	Other             Kind = 63
 )
 

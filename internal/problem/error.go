@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -89,6 +90,16 @@ func (e *Error) WithField(field string) *Error {
 	c := *e
 	c.field = field
 	return &c
+}
+
+// Within returns err with the name of the field of the input that contains the field that
+// err is about. Other errors stay as they are.
+func Within(err error, field string) error {
+	var p *Error
+	if !errors.As(err, &p) || p.field == "" {
+		return err
+	}
+	return p.WithField(field + "." + p.field)
 }
 
 // WithLimit names the limit that was met, as the asker would write it.

@@ -10,9 +10,10 @@ const (
 	RegistryPassword Purpose = "registry password"
 	ProviderSecret   Purpose = "identity provider"
 	StorageSecret    Purpose = "object storage"
-	Canary           Purpose = "canary"       // by which a manager knows that it has the cluster's keys
-	LoginState       Purpose = "login state"  // of a browser at an identity provider, for minutes; in no table
-	SessionSecrets   Purpose = "session"      // its environment and bootstrap script
+	Canary           Purpose = "canary"      // by which a manager knows that it has the cluster's keys
+	LoginState       Purpose = "login state" // of a browser at an identity provider, for minutes; in no table
+	SessionSecrets   Purpose = "session"     // its environment and bootstrap script
+	TemplateSecrets  Purpose = "session template"
 	KernelSecrets    Purpose = "kernel"       // the same on the disk of an agent, encrypted with its own key ring; in no table
 	KnownDevice      Purpose = "known device" // a cookie of who logged in before; in no table
 	AppEntry         Purpose = "app entry"    // a cookie of who may open an app; in no table
@@ -34,5 +35,6 @@ func Columns() []Column {
 		{"object_storages", "secret_sealed", StorageSecret},
 		{"cluster_identities", "canary_sealed", Canary},
 		{"sessions", "secrets_sealed", SessionSecrets},
+		{"session_templates", "secrets_sealed", TemplateSecrets},
 	}
 }

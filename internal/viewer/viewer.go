@@ -102,7 +102,7 @@ func (v *Viewer) May(op access.Operation, e access.Entity, on access.Object) boo
 		return true
 	case !access.Applies(op, e), v.anonymous, v.Due != "", !v.Allows(access.Needs(op, e)) && !v.ownProfile(op, e, on):
 		return false
-	case v.Within != uuid.Nil && on.Project != v.Within && on.ID != v.Within && (e == access.Session || e == access.Vfolder || e == access.Project):
+	case v.Within != uuid.Nil && on.Project != v.Within && on.ID != v.Within && (e == access.Session || e == access.Template || e == access.Vfolder || e == access.Project):
 		return false
 	case v.Role == RoleSuperadmin && !access.Private(op):
 		return true

@@ -27,7 +27,7 @@ var entities = map[id.Kind]access.Entity{
 	id.Agent: access.Agent, id.Device: access.Agent, id.SlotType: access.Agent, id.JoinToken: access.System,
 	id.Registry: access.Registry, id.Image: access.Image,
 	id.Session: access.Session, id.Kernel: access.Session, id.Allocation: access.Session,
-	id.SessionGroup: access.Session, id.SessionEvent: access.Session, id.SessionMount: access.Session, id.SessionDependency: access.Session,
+	id.SessionGroup: access.Session, id.SessionArray: access.Session, id.SessionTemplate: access.Template, id.SessionEvent: access.Session, id.SessionMount: access.Session, id.SessionDependency: access.Session,
 	id.IdleChecker: access.ResourceGroup, id.IdleBinding: access.ResourceGroup,
 	id.StorageProxy: access.Volume, id.Volume: access.Volume, id.VolumeGrant: access.Volume, id.ObjectStorage: access.ObjectStorage,
 	id.QuotaScope: access.Vfolder, id.Vfolder: access.Vfolder, id.Task: access.Task, id.AuditEntry: access.Audit,

@@ -45,6 +45,8 @@ type Config struct {
 	Samples      Samples
 	LogRetention session.LogRetention // nil: logs of ended sessions stay
 	Recovery     Recovery             // nil: there is no such mode
+	Templates    session.Templates    // nil: there are none
+	MaxArraySize int                  // of sessions; 0: session.DefaultArraySize
 	Networks     overlay.Range        // for sessions on several agents; zero: overlay.Default
 
 	ID          string          // of this manager
@@ -82,7 +84,7 @@ func New(cfg Config) *Core {
 	sessions := session.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Agents: c.Agents, Images: c.Images, Fitter: c.Scheduler, Policies: cfg.Policies,
 		Volumes: cfg.Volumes, Samples: cfg.Samples, LogRetention: cfg.LogRetention, Orphans: orphans, Keys: cfg.Keys,
-		Registry: cfg.Registry, Logger: cfg.Logger,
+		Templates: cfg.Templates, MaxArraySize: cfg.MaxArraySize, Registry: cfg.Registry, Logger: cfg.Logger,
 	}
 	audit := occupancy.Config{Client: cfg.Client, Bus: cfg.Bus, Agents: c.Agents, Registry: cfg.Registry, Logger: cfg.Logger}
 	if cfg.Recovery != nil {

@@ -14,9 +14,11 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
@@ -201,6 +203,10 @@ func purgeProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []uu
 			return tx.SessionEvent.Delete().Where(sessionevent.HasSessionWith(of)).Exec(ctx)
 		}},
 		{"sessions", func() (int, error) { return tx.Session.Delete().Where(of).Exec(ctx) }},
+		{"arrays", func() (int, error) { return tx.SessionArray.Delete().Where(sessionarray.ProjectID(p.ID)).Exec(ctx) }},
+		{"session templates", func() (int, error) {
+			return tx.SessionTemplate.Delete().Where(sessiontemplate.ProjectID(p.ID)).Exec(ctx)
+		}},
 		{"session groups", func() (int, error) {
 			return tx.SessionGroup.Delete().Where(sessiongroup.ProjectID(p.ID)).Exec(ctx)
 		}},

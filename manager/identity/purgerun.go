@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessiongroup"
+	"github.com/berthhq/berth/ent/sessiontemplate"
 	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
@@ -315,6 +316,7 @@ func tiesOf(tx *ent.Tx, id uuid.UUID) []removal {
 		{"roles", tx.RoleGrant.Delete().Where(rolegrant.Or(rolegrant.UserID(id), rolegrant.ScopeID(id))).Exec},
 		{"resource groups", tx.GroupGrant.Delete().Where(groupgrant.UserID(id)).Exec},
 		{"volumes", tx.VolumeGrant.Delete().Where(volumegrant.UserID(id)).Exec},
+		{"session templates", tx.SessionTemplate.Delete().Where(sessiontemplate.OwnerID(id)).Exec},
 		{"session groups", tx.SessionGroup.Delete().Where(sessiongroup.OwnerID(id)).Exec},
 	}
 }

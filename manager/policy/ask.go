@@ -2,13 +2,15 @@ package policy
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Ask is a requested session.
+// Ask is a requested session, or several with the same request.
 type Ask struct {
+	Sessions   int            // 0: 1
 	Slots      resource.Slots // of all its containers
 	Containers int
 	Priority   int
@@ -36,14 +38,24 @@ func (l *Limit) Refuses(ask Ask, used Used) (list []report.LimitReached) {
 	if most := l.MaxDiskBytes; most != nil && ask.Disk > *most {
 		list = append(list, l.Reached(DiskBytes, "0", fmt.Sprint(ask.Disk), fmt.Sprint(*most)))
 	}
-	count("pending sessions", used.Pending, 1, l.MaxPendingSessions)
+	sessions := max(ask.Sessions, 1)
+	count("pending sessions", used.Pending, sessions, l.MaxPendingSessions)
+	all := func(name string) int64 { return times(ask.Slots[name], sessions) }
 	for _, name := range ask.Slots.Names() {
-		if most, ok := l.PendingSlots[name]; ok && ask.Slots[name] > most-used.PendingSlots[name] {
+		if most, ok := l.PendingSlots[name]; ok && all(name) > most-used.PendingSlots[name] {
 			list = append(list, l.Reached("pending "+name, resource.Format(name, used.PendingSlots[name]),
-				resource.Format(name, ask.Slots[name]), resource.Format(name, most)))
+				resource.Format(name, all(name)), resource.Format(name, most)))
 		}
 	}
 	return list
+}
+
+// times multiplies an amount, at most up to the largest number.
+func times(amount int64, n int) int64 {
+	if amount > math.MaxInt64/int64(n) {
+		return math.MaxInt64
+	}
+	return amount * int64(n)
 }
 
 // Reached returns the limit in the form of reports.

@@ -29,6 +29,15 @@ type live struct {
 	told    *report.Pending // why it waits, as its row says
 	holds   []hold
 	terms
+	array seat
+}
+
+// seat is the place of a session in its array; zero: it is in none.
+type seat struct {
+	array uuid.UUID
+	index int
+	name  string // of the array, while the session waits
+	most  int    // members that run at once, while the session waits; 0: any number
 }
 
 // hold is a live allocation.
@@ -48,6 +57,8 @@ const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 'image', (SELECT i.reference FROM images i WHERE i.id = sessions.image_id),
 'agents', (SELECT json_agg(a.agent_id ORDER BY a.agent_id) FROM session_agents a WHERE a.session_id = sessions.id),
 'after', (SELECT json_agg(d.name ORDER BY d.id) FROM session_dependencies d WHERE d.session_id = sessions.id AND NOT d.satisfied),
+'replaces', (SELECT o.name FROM sessions o WHERE o.id = sessions.restart_of_id AND o.terminated_at IS NULL),
+'array', (SELECT json_build_object('Name', x.name, 'Most', x.max_running) FROM session_arrays x WHERE x.id = sessions.array_id AND x.max_running IS NOT NULL),
 'together', (SELECT json_build_object('ID', g.id, 'Spread', g.placement = 'spread', 'Strict', g.strict) FROM session_groups g WHERE g.id = sessions.session_group_id),
 'volumes', (SELECT json_agg(v.name ORDER BY m.id) FROM session_mounts m JOIN vfolders f ON f.id = m.vfolder_id
   JOIN quota_scopes q ON q.id = f.quota_scope_id JOIN volumes v ON v.id = q.volume_id WHERE m.session_id = sessions.id)
@@ -59,7 +70,12 @@ type asked struct {
 	Agents       []uuid.UUID
 	After        []string
 	Volumes      []string
+	Replaces     string
 	Together     *plan.Together
+	Array        struct {
+		Name string
+		Most int
+	}
 }
 
 // readLive reads the live sessions among ids, or all of them, and what they hold;
@@ -72,7 +88,8 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 	q.Select(session.FieldID, session.FieldStatus, session.FieldAttempt, session.FieldOwnerID, session.FieldProjectID, session.FieldDomainID,
 		session.FieldResourceGroupID, session.FieldKeypairID, session.FieldPriority, session.FieldCreatedAt, session.FieldRetryAt,
 		session.FieldStartsAt, session.FieldStrictAgents, session.FieldAvoidAgents, session.FieldPending,
-		session.FieldStartedAt, session.FieldLifetime, session.FieldPreemptible, session.FieldSessionGroupID)
+		session.FieldStartedAt, session.FieldLifetime, session.FieldPreemptible, session.FieldSessionGroupID,
+		session.FieldArrayID, session.FieldArrayIndex)
 	q.Modify(func(s *sql.Selector) { s.AppendSelectExprAs(sql.Expr(asks), "asks") })
 	rows, err := q.All(ctx)
 	if err != nil {
@@ -81,7 +98,7 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 	all := make(map[uuid.UUID]*live, len(rows))
 	for _, row := range rows {
 		l := &live{status: row.Status, attempt: row.Attempt, told: row.Pending, terms: rowTerms(row)}
-		if l.request, err = rowRequest(row); err != nil {
+		if err := l.ask(row); err != nil {
 			return nil, fmt.Errorf("session %s: %w", row.ID, err)
 		}
 		all[row.ID] = l
@@ -108,12 +125,16 @@ func rowTerms(row *ent.Session) terms {
 	return t
 }
 
-// rowRequest is what a session asks for.
-func rowRequest(row *ent.Session) (plan.Request, error) {
-	r := plan.Request{
+// ask fills in what a session asks for.
+func (l *live) ask(row *ent.Session) error {
+	if row.ArrayID != nil && row.ArrayIndex != nil {
+		l.array = seat{array: *row.ArrayID, index: *row.ArrayIndex}
+	}
+	l.request = plan.Request{
 		SessionID: row.ID, Owner: row.OwnerID, Project: row.ProjectID, Domain: row.DomainID, Group: row.ResourceGroupID,
 		Priority: row.Priority, Created: row.CreatedAt, Strict: row.StrictAgents, AvoidAgents: row.AvoidAgents,
 	}
+	r := &l.request
 	if row.KeypairID != nil {
 		r.Keypair = *row.KeypairID
 	}
@@ -128,18 +149,20 @@ func rowRequest(row *ent.Session) (plan.Request, error) {
 	}
 	value, err := row.Value("asks")
 	if err != nil || value == nil {
-		return r, err
+		return err
 	}
 	text, ok := value.(string)
 	if !ok {
-		return r, fmt.Errorf("what it asks for is a %T", value)
+		return fmt.Errorf("what it asks for is a %T", value)
 	}
 	var a asked
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
-		return r, fmt.Errorf("what it asks for: %w", err)
+		return fmt.Errorf("what it asks for: %w", err)
 	}
 	r.Image, r.Architecture, r.Agents, r.After, r.Volumes, r.Together = a.Image, a.Architecture, a.Agents, a.After, a.Volumes, a.Together
-	return r, nil
+	r.Replaces = a.Replaces
+	l.array.name, l.array.most = a.Array.Name, a.Array.Most
+	return nil
 }
 
 // readKernels adds the kernels of those of ids, or of all, that wait.

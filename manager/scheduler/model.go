@@ -21,12 +21,15 @@ type model struct {
 	live    map[uuid.UUID]*live
 	limits  []policy.Limit // of which snap.Limits, in the same order, has what is used
 	change  plan.Change
-	bounds  []policy.Limit       // those of limits that say how long sessions run
-	pending map[uuid.UUID]int    // in snap.Pending
-	running map[uuid.UUID]int    // in snap.Running
-	agents  map[uuid.UUID]int    // in snap.Agents
-	devices map[uuid.UUID][2]int // agent and device
-	counts  map[holderOf][]int   // limits that count what someone holds
+	bounds  []policy.Limit          // those of limits that say how long sessions run
+	pending map[uuid.UUID]int       // in snap.Pending
+	running map[uuid.UUID]int       // in snap.Running
+	agents  map[uuid.UUID]int       // in snap.Agents
+	devices map[uuid.UUID][2]int    // agent and device
+	counts  map[holderOf][]int      // limits that count what someone holds
+	arrays  map[uuid.UUID]*array    // with members that run or wait
+	members map[uuid.UUID]uuid.UUID // the arrays of sessions
+	parked  []plan.Decision         // members that were held back since the last pass
 }
 
 // holderOf is whose sessions a limit counts.
@@ -38,7 +41,7 @@ type holderOf struct {
 func newModel(now time.Time) *model {
 	return &model{
 		snap: &plan.Snapshot{Now: now}, live: map[uuid.UUID]*live{},
-		pending: map[uuid.UUID]int{}, running: map[uuid.UUID]int{}, change: plan.Change{All: true},
+		pending: map[uuid.UUID]int{}, running: map[uuid.UUID]int{}, arrays: map[uuid.UUID]*array{}, members: map[uuid.UUID]uuid.UUID{}, change: plan.Change{All: true},
 	}
 }
 
@@ -138,12 +141,15 @@ func (m *model) put(id uuid.UUID, now *live) {
 	}
 	m.runs(id, now)
 	m.queue(id, now)
+	if old != nil && old.array.array != uuid.Nil {
+		m.advance(old.array.array)
+	}
 }
 
 // queue puts a session in the queue, or takes it out.
 func (m *model) queue(id uuid.UUID, now *live) {
 	i, queued := m.pending[id]
-	waits := now != nil && now.status == lifecycle.Pending
+	waits := m.admits(id, now)
 	switch {
 	case waits && queued:
 		if !reflect.DeepEqual(m.snap.Pending[i], now.request) {

@@ -30,9 +30,7 @@ func (s *Scheduler) read(ctx context.Context) (*model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read live sessions: %w", err)
 	}
-	for id, l := range live {
-		m.put(id, l)
-	}
+	m.putAll(live)
 	agents := &plan.Snapshot{}
 	if err := s.readAgents(ctx, agents); err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)

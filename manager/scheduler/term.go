@@ -139,6 +139,7 @@ func (t *term) pass(ctx context.Context) error {
 		return err
 	}
 	t.told.offer(decisions, t.model.live)
+	t.told.offer(t.model.takeParked(), t.model.live)
 	return nil
 }
 
@@ -185,8 +186,11 @@ func (t *term) look(ctx context.Context) (err error) {
 			return fmt.Errorf("read sessions: %w", err)
 		}
 		for _, id := range ids {
-			t.model.put(id, rows[id])
+			if rows[id] == nil {
+				t.model.put(id, nil)
+			}
 		}
+		t.model.putAll(rows)
 		clear(t.sessions)
 	}
 	return nil

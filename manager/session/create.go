@@ -29,6 +29,8 @@ type MountInput struct {
 
 // CreateSessionInput is what a user asks for.
 type CreateSessionInput struct {
+	From            *uuid.UUID // a session whose request fills in what is not given
+	Template        *uuid.UUID // a template that does
 	Name            *string
 	Image           string
 	Type            *session.Type
@@ -52,6 +54,7 @@ type CreateSessionInput struct {
 	SessionGroup    *uuid.UUID
 	ShmBytes        *int64
 	DiskBytes       *int64 // of each kernel
+	Tags            []string
 	IdempotencyKey  *string
 }
 
@@ -92,6 +95,9 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 		if prior, err := s.byKey(ctx, v, *in.IdempotencyKey); prior != nil || err != nil {
 			return &SessionPayload{Session: prior}, err
 		}
+	}
+	if in, err = s.complete(ctx, v, in); err != nil {
+		return nil, err
 	}
 	spec, err := s.check(ctx, v, in)
 	if err != nil {
@@ -135,7 +141,7 @@ func (s *Service) RenameSession(ctx context.Context, in RenameSessionInput) (*Se
 	if err != nil {
 		return nil, err
 	}
-	if err := checkName(in.Name); err != nil {
+	if err := CheckName(in.Name); err != nil {
 		return nil, err
 	}
 	sess, err = s.Client.Session.UpdateOne(sess).SetName(in.Name).AddVersion(1).Save(ctx)
@@ -172,7 +178,8 @@ const (
 	maxKernels       = 29 // as many as a session's network has addresses
 )
 
-func checkName(name string) error {
+// CheckName checks the name of a session, or of something that is named likewise.
+func CheckName(name string) error {
 	if len(name) < minName || len(name) > maxName {
 		return problem.Invalid("name", "must have %d to %d characters", minName, maxName).
 			WithLimit(fmt.Sprintf("%d..%d", minName, maxName))

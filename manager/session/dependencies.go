@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,10 +13,12 @@ import (
 	"github.com/berthhq/berth/ent/sessiondependency"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 const (
@@ -34,16 +37,63 @@ func (s *Service) checkNeeded(ctx context.Context, _ *viewer.Viewer, in CreateSe
 		if slices.Contains(in.DependsOn[:i], id) {
 			return problem.Invalid(field, "is named twice")
 		}
-		needed, err := s.Client.Session.Get(ctx, id)
+		one, err := s.findNeeded(ctx, field, id)
 		if err != nil {
-			return permit.Missing(err, "session", field)
+			return err
 		}
-		if failed(needed) {
-			return problem.Precondition("session %s did not succeed, so nothing can start after it", needed.Name).WithField(field)
-		}
-		spec.needed = append(spec.needed, needed)
+		spec.needed = append(spec.needed, *one)
 	}
 	return nil
+}
+
+// needed is a session or an array that must succeed before another session starts.
+type needed struct {
+	id    uuid.UUID
+	array bool
+	name  string
+	done  bool
+}
+
+// findNeeded finds a session or an array on which another session depends.
+func (s *Service) findNeeded(ctx context.Context, field string, one uuid.UUID) (*needed, error) {
+	if id.KindOf(one) == id.SessionArray {
+		return s.findNeededArray(ctx, field, one)
+	}
+	row, err := s.Client.Session.Get(ctx, one)
+	if err != nil {
+		return nil, permit.Missing(err, "session", field)
+	}
+	if failed(row) {
+		return nil, problem.Precondition("session %s did not succeed, so nothing can start after it", row.Name).WithField(field)
+	}
+	return &needed{id: one, name: row.Name, done: succeeded(row)}, nil
+}
+
+// findNeededArray is findNeeded for an array. One whose members have all ended must have
+// succeeded.
+func (s *Service) findNeededArray(ctx context.Context, field string, one uuid.UUID) (*needed, error) {
+	row, err := s.Client.SessionArray.Get(ctx, one)
+	if err != nil {
+		return nil, permit.Missing(err, "array", field)
+	}
+	counts, err := s.ArrayCounts(ctx, []uuid.UUID{one})
+	if err != nil {
+		return nil, err
+	}
+	c := counts[one]
+	if c.live() == 0 && c.Succeeded < row.Size {
+		return nil, problem.Precondition("%d of %d members of array %s did not succeed, so nothing can start after it", row.Size-c.Succeeded, row.Size, row.Name).WithField(field)
+	}
+	return &needed{id: one, array: true, name: row.Name, done: c.Succeeded == row.Size}, nil
+}
+
+// row returns the row of a dependency, without the session that has it.
+func (n needed) row(tx *ent.Tx) *ent.SessionDependencyCreate {
+	row := tx.SessionDependency.Create().SetName(n.name).SetSatisfied(n.done)
+	if n.array {
+		return row.SetNeededArrayID(n.id)
+	}
+	return row.SetNeededID(n.id)
 }
 
 // succeeded and failed report how a session ended. Before its end, both are false.
@@ -56,7 +106,7 @@ func (s *Service) followUp(ctx context.Context, epoch int64) {
 	tick := clock.NewTicker("dependencies", passEvery)
 	defer tick.Stop()
 	for {
-		if err := s.satisfy(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {
+		if err := errors.Join(s.satisfy(ctx, epoch), s.satisfyArrays(ctx, epoch)); err != nil && ctx.Err() == nil && !isAborted(err) {
 			s.Logger.Error("resolve dependencies", "error", err)
 		}
 		select {
@@ -71,7 +121,7 @@ func (s *Service) followUp(ctx context.Context, epoch int64) {
 // sessions that succeeded as satisfied, and cancels sessions that depend on one that
 // failed or no longer exists.
 func (s *Service) satisfy(ctx context.Context, epoch int64, on ...uuid.UUID) error {
-	q := s.Client.SessionDependency.Query().Where(sessiondependency.Satisfied(false),
+	q := s.Client.SessionDependency.Query().Where(sessiondependency.Satisfied(false), sessiondependency.NeededArrayIDIsNil(),
 		sessiondependency.HasSessionWith(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending)),
 		sessiondependency.Or(sessiondependency.NeededIDIsNil(), sessiondependency.HasNeededWith(session.StatusIn(final...)))).
 		WithSession().WithNeeded().Order(sessiondependency.ByID()).Limit(openAtOnce)
@@ -109,7 +159,6 @@ var final = slices.DeleteFunc(slices.Clone(lifecycle.All), func(s lifecycle.Stat
 
 // cancelAfter cancels a session that depends on one that will never succeed.
 func (s *Service) cancelAfter(ctx context.Context, epoch int64, d *ent.SessionDependency) error {
-	reason := session.TerminationReasonDependencyFailed
 	how := "is gone"
 	if n := d.Edges.Needed; n != nil {
 		how = "did not succeed"
@@ -117,6 +166,73 @@ func (s *Service) cancelAfter(ctx context.Context, epoch int64, d *ent.SessionDe
 			how = "was ended before it succeeded"
 		}
 	}
+	return s.cancelFor(ctx, epoch, d, fmt.Sprintf("session %s, after which it was to start, %s", d.Name, how))
+}
+
+func (s *Service) cancelFor(ctx context.Context, epoch int64, d *ent.SessionDependency, why string) error {
+	reason := session.TerminationReasonDependencyFailed
 	return s.apply(ctx, epoch, d.Edges.Session, move{to: lifecycle.Cancelled, result: sessionevent.ResultFailure, phase: "schedule",
-		code: string(reason), message: fmt.Sprintf("session %s, after which it was to start, %s", d.Name, how), reason: &reason})
+		code: string(reason), message: why, reason: &reason})
+}
+
+// satisfyArrays is satisfy for the dependencies on arrays, or on some arrays: an array
+// has succeeded when all of its members have, and failed when all have ended and one did not
+// succeed, so that members can be retried while others run.
+func (s *Service) satisfyArrays(ctx context.Context, epoch int64, on ...uuid.UUID) error {
+	q := s.Client.SessionDependency.Query().Where(sessiondependency.Satisfied(false), sessiondependency.NeededArrayIDNotNil(),
+		sessiondependency.HasSessionWith(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending))).
+		WithSession().WithNeededArray().Order(sessiondependency.ByID()).Limit(openAtOnce)
+	if len(on) > 0 {
+		q.Where(sessiondependency.NeededArrayIDIn(on...))
+	}
+	open, err := q.All(ctx)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	arrays := map[uuid.UUID]bool{}
+	for _, d := range open {
+		arrays[*d.NeededArrayID] = true
+	}
+	counts, err := s.ArrayCounts(ctx, store.IDs(arrays))
+	if err != nil {
+		return err
+	}
+	for _, d := range open {
+		c, size := counts[*d.NeededArrayID], d.Edges.NeededArray.Size
+		switch {
+		case c.live() > 0:
+			continue
+		case c.Succeeded == size:
+			if err := s.Client.SessionDependency.UpdateOne(d).SetSatisfied(true).Exec(ctx); err != nil {
+				return fmt.Errorf("satisfy dependency on array %s: %w", d.Name, err)
+			}
+			s.changed(ctx, d.SessionID)
+			continue
+		}
+		why := fmt.Sprintf("%d of %d members of array %s, after which it was to start, did not succeed", size-c.Succeeded, size, d.Name)
+		if err := s.cancelFor(ctx, epoch, d, why); err != nil && !isAborted(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// freed wakes what waits for the end of a session: what depends on it or on its array, and the
+// session that replaces it.
+func (s *Service) freed(ctx context.Context, epoch int64, sess *ent.Session) error {
+	if sess.Replaced {
+		next, err := s.Client.Session.Query().Where(session.RestartOfID(sess.ID), session.StatusEQ(lifecycle.Pending)).IDs(ctx)
+		if err != nil {
+			return fmt.Errorf("find what replaces session %s: %w", sess.ID, err)
+		}
+		for _, id := range next {
+			s.changed(ctx, id)
+		}
+	}
+	if sess.ArrayID != nil {
+		if err := s.satisfyArrays(ctx, epoch, *sess.ArrayID); err != nil {
+			return err
+		}
+	}
+	return s.satisfy(ctx, epoch, sess.ID)
 }

@@ -101,7 +101,7 @@ func (s *Service) admit(ctx context.Context, tx *ent.Tx, spec *sessionSpec) erro
 }
 
 func (spec *sessionSpec) ask() policy.Ask {
-	return policy.Ask{Slots: spec.total(), Containers: spec.kernels, Priority: spec.priority, Disk: spec.diskBytes}
+	return policy.Ask{Sessions: spec.member.count(), Slots: spec.total(), Containers: spec.kernels, Priority: spec.priority, Disk: spec.diskBytes}
 }
 
 // locks returns the names of the locks under which the usage is counted.

@@ -51,6 +51,12 @@ func (s *Service) Preview(ctx context.Context, in CreateSessionInput) (*Preview,
 	if err != nil {
 		return nil, nil, err
 	}
+	in, err = s.complete(ctx, v, in)
+	if err != nil && !ofInput(err) {
+		return nil, nil, err
+	} else if err != nil {
+		return nil, []error{err}, nil
+	}
 	spec, refused, err := s.refusals(ctx, v, in)
 	if err != nil {
 		return nil, nil, err
@@ -91,8 +97,9 @@ func (s *Service) refusals(ctx context.Context, v *viewer.Viewer, in CreateSessi
 		}
 		return nil
 	}
-	_ = try(s.checkBasics)
-	_ = try(s.checkTimes)
+	_ = try(checkBasics)
+	_ = try(checkTimes)
+	_ = try(checkTags)
 	_ = try(s.checkNeeded)
 	noImage := try(s.checkImage)
 	if err := try(s.checkPlace); errdefs.IsPermissionDenied(err) {
@@ -122,7 +129,7 @@ func (s *Service) tryStore(ctx context.Context, spec *sessionSpec) error {
 	if err := lock(ctx, tx, spec); err != nil {
 		return err
 	}
-	taken, err := tx.Session.Query().Where(session.OwnerID(spec.owner), session.Name(spec.name), session.TerminatedAtIsNil()).Exist(viewer.SystemContext(ctx))
+	taken, err := tx.Session.Query().Where(session.OwnerID(spec.owner), session.Name(spec.name), session.TerminatedAtIsNil(), session.Replaced(false)).Exist(viewer.SystemContext(ctx))
 	if err != nil {
 		return fmt.Errorf("look for the name: %w", err)
 	}
@@ -146,8 +153,8 @@ func (s *Service) preview(ctx context.Context, spec *sessionSpec) (*Preview, err
 		}
 	}
 	for _, n := range spec.needed {
-		if !succeeded(n) {
-			p.After = append(p.After, n.Name)
+		if !n.done {
+			p.After = append(p.After, n.name)
 		}
 	}
 	var folders []uuid.UUID

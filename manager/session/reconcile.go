@@ -206,7 +206,7 @@ func (s *Service) answered(sess *ent.Session) bool {
 // of that changes, but for what move notes on the entity.
 func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) {
 	return s.Client.Session.Query().Where(session.ID(id)).
-		WithOwner().WithResourceGroup().WithNetworks(present).WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
+		WithOwner().WithArray().WithResourceGroup().WithNetworks(present).WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
 		WithKernels(func(q *ent.KernelQuery) {
 			q.WithAgent().WithAllocations(func(q *ent.AllocationQuery) { q.WithDevice() })
 		}).
@@ -243,7 +243,7 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 	case lifecycle.Terminating:
 		return s.terminate(ctx)
 	case lifecycle.Terminated, lifecycle.Cancelled, lifecycle.Error:
-		return false, 0, s.satisfy(ctx, s.epoch, s.sess.ID)
+		return false, 0, s.freed(ctx, s.epoch, s.sess)
 	}
 	return false, 0, nil
 }

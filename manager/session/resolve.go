@@ -81,7 +81,7 @@ func (s *Service) checkProject(ctx context.Context, v *viewer.Viewer, named *uui
 	}
 	on := access.Object{Domain: p.DomainID, Project: p.ID}
 	if v.MemberOf(p.ID) {
-		on.Owner, spec.member = v.User, true // members own the sessions that they start in their project
+		on.Owner, spec.belongs = v.User, true // members own the sessions that they start in their project
 	} else if !v.May(access.Create, access.Session, on) {
 		return problem.NotFound("project").WithField("project")
 	}

@@ -88,13 +88,16 @@ type LogRetention interface {
 
 // Config are the parts a Service works with.
 type Config struct {
-	Client       *ent.Client
-	Bus          *event.Bus
-	Agents       Agents
-	Images       Images
-	Fitter       Fitter
-	Policies     Policies
-	Volumes      Volumes
+	Client    *ent.Client
+	Bus       *event.Bus
+	Agents    Agents
+	Images    Images
+	Fitter    Fitter
+	Policies  Policies
+	Volumes   Volumes
+	Templates Templates // nil: there are none
+	// MaxArraySize bounds the members of an array; 0: DefaultArraySize.
+	MaxArraySize int
 	Samples      Samples
 	LogRetention LogRetention // nil: logs of ended sessions stay until their agents remove them
 	Orphans      *Orphans     // shared with the scheduler; nil: a set of its own

@@ -43,7 +43,7 @@ func (s *Service) CreateSessionGroup(ctx context.Context, in CreateSessionGroupI
 	if err != nil {
 		return nil, err
 	}
-	if err := checkName(in.Name); err != nil {
+	if err := CheckName(in.Name); err != nil {
 		return nil, err
 	}
 	spec := &sessionSpec{owner: v.User}

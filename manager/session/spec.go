@@ -37,20 +37,24 @@ type sessionSpec struct {
 	startsAt    *time.Time
 	lifetime    *int // seconds
 	preemptible bool
-	stored      bool // the session is already pending
+	autoMount   bool
+	tags        []string
+	stored      bool         // the session is already pending
+	restarts    *ent.Session // that the session replaces
+	member      *member      // of an array
 }
 
 // resolved are the rows that a request refers to, and what follows from them.
 type resolved struct {
 	project, domain uuid.UUID
-	member          bool        // the owner belongs to the project; without it, a role lets them start sessions
+	belongs         bool        // the owner belongs to the project; without it, a role lets them start sessions
 	groups          []uuid.UUID // among which group is chosen
 	group           uuid.UUID
 	image           *ent.Image
 	slots           resource.Slots // of each kernel
 	kernels         int
 	mounts          []mount
-	needed          []*ent.Session // that must succeed first
+	needed          []needed       // that must succeed first
 	agents          []uuid.UUID    // to run on
 	strict          bool           // on these agents or nowhere
 	together        *uuid.UUID     // the session group
@@ -74,6 +78,7 @@ type inspection = func(context.Context, *viewer.Viewer, CreateSessionInput, *ses
 
 func newSpec(v *viewer.Viewer, in CreateSessionInput) *sessionSpec {
 	spec := &sessionSpec{owner: v.User, command: in.Command, environment: in.Environment, priority: defaultPriority, key: in.IdempotencyKey}
+	spec.autoMount = in.AutoMount == nil || *in.AutoMount
 	spec.kind = session.TypeInteractive
 	if len(in.Command) > 0 {
 		spec.kind = session.TypeBatch
@@ -87,7 +92,7 @@ func newSpec(v *viewer.Viewer, in CreateSessionInput) *sessionSpec {
 // check turns an input into a spec, or returns an error that names the wrong field.
 func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*sessionSpec, error) {
 	spec := newSpec(v, in)
-	for _, do := range []inspection{s.checkBasics, s.checkTimes, checkApps} {
+	for _, do := range []inspection{checkBasics, checkTimes, checkApps, checkTags} {
 		if err := do(ctx, v, in, spec); err != nil {
 			return nil, err
 		}
@@ -100,13 +105,42 @@ func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CreateSessionI
 	return spec, s.checkDisk(ctx, v, in, spec)
 }
 
+// CheckSaved checks a request that is to be saved, as far as that needs no rows.
+func CheckSaved(in CreateSessionInput) error {
+	switch {
+	case in.IdempotencyKey != nil:
+		return problem.Invalid("idempotencyKey", "cannot be saved")
+	case in.From != nil:
+		return problem.Invalid("from", "cannot be saved")
+	case in.Template != nil:
+		return problem.Invalid("template", "cannot be saved")
+	case in.Image == "":
+		return problem.Invalid("image", "must be given")
+	case in.Slots == nil:
+		return problem.Invalid("slots", "must be given")
+	case len(in.Mounts) > maxMounts:
+		return problem.Invalid("mounts", "has %d folders, which is too many", len(in.Mounts)).WithLimit(fmt.Sprint(maxMounts))
+	case len(in.DependsOn) > maxNeeded:
+		return problem.Invalid("dependsOn", "has %d sessions, which is too many", len(in.DependsOn)).WithLimit(fmt.Sprint(maxNeeded))
+	case len(in.Agents) > maxAgents:
+		return problem.Invalid("agents", "has %d agents, which is too many", len(in.Agents)).WithLimit(fmt.Sprint(maxAgents))
+	}
+	spec := newSpec(&viewer.Viewer{}, in)
+	for _, do := range []inspection{checkBasics, checkTimes, checkApps, checkTags} {
+		if err := do(context.Background(), nil, in, spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkBasics checks the fields that refer to no row.
-func (s *Service) checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
+func checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
 	spec.name = "session-" + strings.ToLower(rand.Text()[:8])
 	if in.Name != nil {
 		spec.name = *in.Name
 	}
-	if err := checkName(spec.name); err != nil {
+	if err := CheckName(spec.name); err != nil {
 		return err
 	}
 	if spec.kind == session.TypeBatch && len(in.Command) == 0 {
@@ -154,7 +188,7 @@ const (
 )
 
 // checkTimes checks when a session can start, and for how long it can run.
-func (s *Service) checkTimes(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
+func checkTimes(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
 	spec.lifetime, spec.preemptible = in.Lifetime, in.Preemptible != nil && *in.Preemptible
 	if l := in.Lifetime; l != nil && (*l < minLifetime || *l > maxLifetime) {
 		return problem.Invalid("lifetime", "must be %d to %d seconds", minLifetime, maxLifetime).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -38,9 +39,13 @@ type storer interface {
 // store is the storer that writes the rows, in one transaction. check has already asked
 // what the viewers may do.
 func (s database) store(ctx context.Context, specs []*sessionSpec) (sessions []*ent.Session, err error) {
+	var ended []endedMove
 	ctx = viewer.SystemContext(ctx)
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		for _, spec := range specs {
+			if spec.member.counted() {
+				continue // with the first member of its array
+			}
 			if err := s.admit(ctx, tx, spec); err != nil {
 				return err
 			}
@@ -48,18 +53,41 @@ func (s database) store(ctx context.Context, specs []*sessionSpec) (sessions []*
 		if err := lock(ctx, tx, specs...); err != nil {
 			return err
 		}
-		sessions, err = s.insert(ctx, tx, specs)
-		return err
+		if ended, err = replaced(ctx, tx, specs...); err != nil {
+			return err
+		}
+		if err := insertArray(ctx, tx, specs[0]); err != nil {
+			return err
+		}
+		for some := range slices.Chunk(specs, insertAtOnce) {
+			rows, err := s.insert(ctx, tx, some)
+			if err != nil {
+				return err
+			}
+			sessions = append(sessions, rows...)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	for _, m := range ended {
+		s.noteMove(ctx, m.from, m.move)
+	}
 	for i, spec := range specs {
 		sessions[i] = sessions[i].Unwrap()
-		s.noteUse(ctx, spec)
+		if !spec.member.counted() {
+			s.noteUse(ctx, spec)
+		}
+		if spec.restarts != nil {
+			s.changed(ctx, spec.restarts.ID)
+		}
 	}
 	return sessions, nil
 }
+
+// insertAtOnce bounds the sessions of one statement, which has all of their fields.
+const insertAtOnce = 1000
 
 // lock keeps the rows that specs refer to as they are until the sessions are stored: they
 // may have changed since they were read.
@@ -78,7 +106,7 @@ func lockMemberships(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) err
 	want := map[member]bool{}
 	var any []predicate.Membership
 	for _, spec := range specs {
-		if m := (member{spec.owner, spec.project}); spec.member && !want[m] {
+		if m := (member{spec.owner, spec.project}); spec.belongs && !want[m] {
 			want[m] = true
 			any = append(any, membership.And(membership.UserID(m.owner), membership.ProjectID(m.project)))
 		}
@@ -149,10 +177,8 @@ func (s database) insert(ctx context.Context, tx *ent.Tx, specs []*sessionSpec) 
 	if err != nil {
 		return nil, err
 	}
-	for i, spec := range specs {
-		if err := insertReferences(ctx, tx, ids[i], spec); err != nil {
-			return nil, err
-		}
+	if err := insertReferences(ctx, tx, ids, specs); err != nil {
+		return nil, err
 	}
 	stored, err := tx.Session.Query().Where(func(q *sql.Selector) { q.Where(store.In(q.C(session.FieldID), ids)) }).
 		Order(session.ByID()).All(ctx)
@@ -162,25 +188,33 @@ func (s database) insert(ctx context.Context, tx *ent.Tx, specs []*sessionSpec) 
 	return inOrder(stored, ids)
 }
 
-// insertReferences inserts what a session mounts, depends on and prefers.
-func insertReferences(ctx context.Context, tx *ent.Tx, id uuid.UUID, spec *sessionSpec) error {
-	for _, m := range spec.mounts {
-		if err := tx.SessionMount.Create().SetSessionID(id).SetVfolderID(m.folder).
-			SetTarget(m.target).SetSubpath(m.subpath).SetReadOnly(m.readOnly).SetReadOnlyWanted(m.readOnlyWanted).Exec(ctx); err != nil {
-			return fmt.Errorf("store mount %s: %w", m.target, err)
+// insertReferences inserts what sessions mount, depend on and prefer.
+func insertReferences(ctx context.Context, tx *ent.Tx, ids []uuid.UUID, specs []*sessionSpec) error {
+	var mounts []*ent.SessionMountCreate
+	var needed []*ent.SessionDependencyCreate
+	for i, spec := range specs {
+		for _, m := range spec.mounts {
+			mounts = append(mounts, tx.SessionMount.Create().SetSessionID(ids[i]).SetVfolderID(m.folder).
+				SetTarget(m.target).SetSubpath(m.subpath).SetReadOnly(m.readOnly).SetReadOnlyWanted(m.readOnlyWanted))
+		}
+		for _, n := range spec.needed {
+			needed = append(needed, n.row(tx).SetSessionID(ids[i]))
+		}
+		if len(spec.agents) > 0 {
+			if err := tx.Session.Update().Where(session.ID(ids[i])).AddAgentIDs(spec.agents...).Exec(ctx); err != nil {
+				return fmt.Errorf("store agents of session %s: %w", ids[i], err)
+			}
 		}
 	}
-	for _, n := range spec.needed {
-		if err := tx.SessionDependency.Create().SetSessionID(id).SetNeededID(n.ID).SetName(n.Name).
-			SetSatisfied(succeeded(n)).Exec(ctx); err != nil {
-			return fmt.Errorf("store dependency on %s: %w", n.Name, err)
+	for some := range slices.Chunk(mounts, insertAtOnce) {
+		if err := tx.SessionMount.CreateBulk(some...).Exec(ctx); err != nil {
+			return fmt.Errorf("store mounts: %w", err)
 		}
 	}
-	if len(spec.agents) == 0 {
-		return nil
-	}
-	if err := tx.Session.Update().Where(session.ID(id)).AddAgentIDs(spec.agents...).Exec(ctx); err != nil {
-		return fmt.Errorf("store agents of session %s: %w", id, err)
+	for some := range slices.Chunk(needed, insertAtOnce) {
+		if err := tx.SessionDependency.CreateBulk(some...).Exec(ctx); err != nil {
+			return fmt.Errorf("store dependencies: %w", err)
+		}
 	}
 	return nil
 }
@@ -220,6 +254,11 @@ type newSession struct {
 	StrictAgents    bool              `json:"strict_agents"`
 	Lifetime        *int              `json:"lifetime"`
 	Preemptible     bool              `json:"preemptible"`
+	AutoMount       bool              `json:"auto_mount"`
+	Tags            []string          `json:"tags"`
+	RestartOfID     *uuid.UUID        `json:"restart_of_id"`
+	ArrayID         *uuid.UUID        `json:"array_id"`
+	ArrayIndex      *int              `json:"array_index"`
 	KeypairID       *uuid.UUID        `json:"keypair_id"`
 	DomainID        uuid.UUID         `json:"domain_id"`
 	ProjectID       uuid.UUID         `json:"project_id"`
@@ -243,12 +282,15 @@ type newKernel struct {
 const insertStatement = `WITH r AS (SELECT * FROM json_to_recordset($3::json) AS r(id uuid, name text, type text, priority bigint,
   slots jsonb, command jsonb, environment jsonb, apps jsonb, bootstrap_script text, secrets_sealed text, shm_bytes bigint, disk_bytes bigint,
   idempotency_key text, starts_at timestamptz, strict_agents boolean, lifetime bigint, preemptible boolean, keypair_id uuid,
+  auto_mount boolean, tags jsonb, restart_of_id uuid, array_id uuid, array_index bigint,
   domain_id uuid, project_id uuid, owner_id uuid, resource_group_id uuid, session_group_id uuid, image_id uuid)),
 s AS (INSERT INTO sessions (id, created_at, name, type, priority, slots, command, environment, apps, bootstrap_script, secrets_sealed,
   shm_bytes, disk_bytes, idempotency_key, starts_at, strict_agents, lifetime, preemptible, keypair_id,
+  auto_mount, tags, restart_of_id, array_id, array_index,
   domain_id, project_id, owner_id, resource_group_id, session_group_id, image_id, avoid_agents)
   SELECT r.id, $1::timestamptz, r.name, r.type, r.priority, r.slots, r.command, r.environment, r.apps, r.bootstrap_script, decode(r.secrets_sealed, 'base64'),
   r.shm_bytes, r.disk_bytes, r.idempotency_key, r.starts_at, r.strict_agents, r.lifetime, r.preemptible, r.keypair_id,
+  r.auto_mount, r.tags, r.restart_of_id, r.array_id, r.array_index,
   r.domain_id, r.project_id, r.owner_id, r.resource_group_id, r.session_group_id, r.image_id, '[]' FROM r),
 k AS (INSERT INTO kernels (id, created_at, session_id, role, index, hostname, slots, domain_id, project_id, owner_id)
   SELECT k.id, $1::timestamptz, r.id, k.role, k.index, k.hostname, r.slots, r.domain_id, r.project_id, r.owner_id
@@ -267,7 +309,7 @@ func (s database) insertSessions(ctx context.Context, tx *ent.Tx, specs []*sessi
 			return nil, err
 		}
 		ids[i], sessions[i] = row.ID, row
-		history[i] = entry{session: row.ID, phase: "schedule", to: lifecycle.Pending, result: sessionevent.ResultInfo, attempt: 1, message: "queued"}
+		history[i] = entry{session: row.ID, phase: "schedule", to: lifecycle.Pending, result: sessionevent.ResultInfo, attempt: 1, message: spec.queued()}
 		for k := range spec.kernels {
 			role, host := kernelName(k)
 			kernels = append(kernels, newKernel{id.New(id.Kernel), row.ID, role, k, host})
@@ -306,6 +348,13 @@ func (s database) newSession(spec *sessionSpec) (newSession, error) {
 		Environment: spec.environment, Apps: spec.apps, BootstrapScript: spec.bootstrap, ShmBytes: spec.shmBytes, DiskBytes: spec.diskBytes, IdempotencyKey: spec.key,
 		StartsAt: spec.startsAt, StrictAgents: spec.strict, Lifetime: spec.lifetime, Preemptible: spec.preemptible, KeypairID: spec.keypair,
 		DomainID: spec.domain, ProjectID: spec.project, OwnerID: spec.owner, GroupID: spec.group, SessionGroupID: spec.together, ImageID: spec.image.ID,
+		AutoMount: spec.autoMount, Tags: spec.tags,
+	}
+	if spec.restarts != nil {
+		row.RestartOfID = &spec.restarts.ID
+	}
+	if m := spec.member; m != nil {
+		row.ArrayID, row.ArrayIndex = &m.array, &m.index
 	}
 	if s.Keys == nil {
 		return row, nil

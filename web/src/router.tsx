@@ -52,11 +52,19 @@ const sessions = createRoute({
   getParentRoute: () => frame,
   path: "/sessions",
   component: Sessions,
-  validateSearch: (search): { show?: string; q?: string; all?: boolean } => ({
+  validateSearch: (search): { show?: string; q?: string; all?: boolean; tag?: string; array?: string } => ({
     show: text(search.show),
     q: text(search.q),
+    tag: text(search.tag),
+    array: text(search.array),
     all: search.all === true || undefined,
   }),
+});
+
+const templates = createRoute({
+  getParentRoute: () => frame,
+  path: "/templates",
+  component: lazyRouteComponent(() => import("./pages/Templates"), "Templates"),
 });
 
 const oneSession = createRoute({
@@ -287,6 +295,7 @@ export const router = createRouter({
     frame.addChildren([
       home,
       sessions,
+      templates,
       oneSession,
       queue,
       data,

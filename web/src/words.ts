@@ -79,6 +79,7 @@ export const words = {
     volume: "volume",
     object_storage: "object storage",
     session: "session",
+    session_template: "session template",
     vfolder: "folder",
     task: "task",
     audit: "audit log",

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -169,4 +170,47 @@ func FindSessionGroupID(ctx context.Context, c *client.Client, ref string) (stri
 		}
 		return &list[0], nil
 	}, func(g *client.SessionGroup) string { return g.ID })
+}
+
+// FindArray finds an array of sessions by ID or name: the newest with a live member, else the
+// newest.
+func FindArray(ctx context.Context, c *client.Client, ref string) (*client.SessionArray, error) {
+	f := client.SessionArrayFilter{Name: ref, Limit: 1}
+	if IsID(ref) {
+		f = client.SessionArrayFilter{ID: ref, Limit: 1}
+	}
+	f.Live = true
+	all, err := c.SessionArrays(ctx, f)
+	if err == nil && len(all) == 0 {
+		f.Live = false
+		all, err = c.SessionArrays(ctx, f)
+	}
+	return One(ctx, c, "array", ref, all, err, func(a client.SessionArray) (id, owner string) { return a.ID, "" })
+}
+
+// FindTemplate finds a template by ID or name; one's own before those of projects.
+func FindTemplate(ctx context.Context, c *client.Client, ref string) (*client.SessionTemplate, error) {
+	name := ref
+	if IsID(ref) {
+		name = ""
+	}
+	all, err := c.SessionTemplates(ctx, name)
+	if err == nil && name == "" {
+		all = slices.DeleteFunc(all, func(t client.SessionTemplate) bool { return t.ID != ref })
+	}
+	return One(ctx, c, "template", ref, all, err, func(t client.SessionTemplate) (id, owner string) {
+		if t.Owner != nil {
+			owner = t.Owner.ID
+		}
+		return t.ID, owner
+	})
+}
+
+// FindTemplateID is FindTemplate for the ID.
+func FindTemplateID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	t, err := FindTemplate(ctx, c, ref)
+	if err != nil {
+		return "", err
+	}
+	return t.ID, nil
 }

@@ -3,11 +3,13 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
@@ -32,6 +34,9 @@ type createFlags struct {
 	preemptible          bool
 	groupOf              string
 	apps                 []client.AppInput
+	tags                 []string
+	template             string
+	from                 string // id of the session to clone
 }
 
 func (f *createFlags) register(cmd *cobra.Command) {
@@ -52,13 +57,15 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.kernels, "kernels", 0, "containers of the session, each with all of the above, that start together (default 1)")
 	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm to take, where no flag says otherwise (see: berth preset ls)")
 	flags.StringVar(&f.start, "start", "", "start a batch session not before a `time`: 2026-01-31T08:00, or a while such as 2h30m from now")
-	flags.StringArrayVar(&f.after, "after", nil, "start only after this `session` has succeeded, by name or id (repeatable)")
+	flags.StringArrayVar(&f.after, "after", nil, "start only after this `session` or array has succeeded, by name or id (repeatable)")
 	flags.StringArrayVar(&f.agents, "agent", nil, "prefer this agent, by `name` or id (repeatable)")
 	flags.BoolVar(&f.only, "only-agents", false, "run on an agent named with --agent or wait for one; for administrators")
 	cli.OptionalFlag(cmd, &f.lifetime, "lifetime", "end it after this `while`, such as 2h; it may then start before others that need more room", cli.ParseSeconds)
 	flags.BoolVar(&f.preemptible, "preemptible", false, "it may be ended for a session of a higher priority, where the resource group does that")
 	flags.StringVar(&f.groupOf, "group-of", "", "session `group` with which it is placed, by name or id (see: berth session-group)")
 	cli.ListFlag(cmd, &f.apps, "app", "app beside those of the image: `name=port`, or name=port:command with the shell command that starts it (repeatable)", parseApp)
+	flags.StringArrayVar(&f.tags, "tag", nil, "label of the session (repeatable)")
+	cli.SetsField(cmd, "tag", "tags")
 	cli.SetsField(cmd, "app", "apps")
 	cli.SetsField(cmd, "group-of", "sessionGroup")
 	cli.SetsField(cmd, "start", "startsAt")
@@ -74,10 +81,35 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	cli.SetsField(cmd, "bootstrap", "bootstrapScript")
 }
 
+// fromTemplate adds the flag that names a template.
+func (f *createFlags) fromTemplate(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.template, "template", "", "template, by `name` or id, whose request to take where no flag says otherwise (see: berth template ls)")
+}
+
+// based reports whether the request takes over what no flag says.
+func (f *createFlags) based() bool { return f.template != "" || f.from != "" }
+
+// image returns the image that is named before the command, which a request that takes over
+// that of something else does not need.
+func (f *createFlags) image(cmd *cobra.Command, before []string) (string, error) {
+	switch {
+	case len(before) == 1:
+		return before[0], nil
+	case len(before) == 0 && f.template != "":
+		return "", nil
+	}
+	return "", cli.Usagef("usage: %s", cmd.UseLine())
+}
+
 // input turns flags and arguments into what the API takes.
 func (f *createFlags) input(ctx context.Context, a *cli.App, cmd *cobra.Command, c *client.Client, kind, image string, command []string) (client.CreateSessionInput, error) {
-	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString(), Apps: f.apps}
+	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString(), Apps: f.apps, Tags: f.tags, From: f.from}
 	var err error
+	if f.template != "" {
+		if in.Template, err = cli.FindTemplateID(ctx, c, f.template); err != nil {
+			return in, err
+		}
+	}
 	for _, text := range f.mounts {
 		m, err := parseMount(text)
 		if err != nil {
@@ -121,12 +153,37 @@ func (f *createFlags) input(ctx context.Context, a *cli.App, cmd *cobra.Command,
 	if err := f.fromPreset(ctx, cmd, c, &in); err != nil {
 		return in, err
 	}
-	slots, err := f.slots(ctx, c)
+	slots, err := f.amounts(ctx, cmd, c)
 	if err != nil {
 		return in, err
 	}
 	in.Slots = slots.Strings()
 	return in, f.place(ctx, c, &in)
+}
+
+// amounts returns what is asked for: all of it or, for a request that takes over that of
+// something else, what flags name.
+func (f *createFlags) amounts(ctx context.Context, cmd *cobra.Command, c *client.Client) (resource.Slots, error) {
+	if !f.based() {
+		return f.slots(ctx, c)
+	}
+	given, err := f.named()
+	if err != nil {
+		return nil, err
+	}
+	others := f.slotFlags
+	others.more = nil
+	slots, err := others.slots(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for slot, flag := range map[string]string{resource.CPU: "cpu", resource.Mem: "mem"} {
+		if !cmd.Flags().Changed(flag) {
+			delete(slots, slot)
+		}
+	}
+	maps.Copy(slots, given)
+	return slots, nil
 }
 
 // when finds what the session waits for, and the agents it is to run on.
@@ -139,11 +196,11 @@ func (f *createFlags) when(ctx context.Context, a *cli.App, c *client.Client, in
 		in.StartsAt = &at
 	}
 	for _, ref := range f.after {
-		s, err := cli.FindSession(ctx, c, ref)
+		id, err := findNeeded(ctx, c, ref)
 		if err != nil {
 			return err
 		}
-		in.DependsOn = append(in.DependsOn, s.ID)
+		in.DependsOn = append(in.DependsOn, id)
 	}
 	for _, ref := range f.agents {
 		agent, err := cli.FindAgent(ctx, c, ref)
@@ -159,6 +216,20 @@ func (f *createFlags) when(ctx context.Context, a *cli.App, c *client.Client, in
 	id, err := cli.FindSessionGroupID(ctx, c, f.groupOf)
 	in.SessionGroup = id
 	return err
+}
+
+// findNeeded finds a session, or else an array.
+func findNeeded(ctx context.Context, c *client.Client, ref string) (string, error) {
+	s, err := cli.FindSession(ctx, c, ref)
+	if err == nil {
+		return s.ID, nil
+	}
+	if errdefs.IsNotFound(err) {
+		if a, arrayErr := cli.FindArray(ctx, c, ref); arrayErr == nil {
+			return a.ID, nil
+		}
+	}
+	return "", err
 }
 
 // parseStart reads a time of the clock here, or a while from now.
@@ -189,14 +260,11 @@ func (f *createFlags) fromPreset(ctx context.Context, cmd *cobra.Command, c *cli
 	for slot, amount := range p.Slots {
 		switch {
 		case slices.ContainsFunc(f.more, func(r string) bool { return strings.HasPrefix(r, slot+"=") }):
-		case slot == resource.CPU:
-			if !cmd.Flags().Changed("cpu") {
-				f.cpu = amount
-			}
-		case slot == resource.Mem:
-			if !cmd.Flags().Changed("mem") {
-				f.mem = amount
-			}
+		case slot == resource.CPU && cmd.Flags().Changed("cpu"), slot == resource.Mem && cmd.Flags().Changed("mem"):
+		case slot == resource.CPU && !f.based():
+			f.cpu = amount
+		case slot == resource.Mem && !f.based():
+			f.mem = amount
 		default:
 			f.more = append(f.more, slot+"="+amount)
 		}

@@ -20,29 +20,38 @@ import (
 func RunCommand(a *cli.App) *cobra.Command {
 	var f createFlags
 	var keep, detach, quiet, raw bool
+	var array string
 	cmd := &cobra.Command{
-		Use:   "run IMAGE [flags] -- COMMAND [ARG...]",
+		Use:   "run [IMAGE] [flags] -- COMMAND [ARG...]",
 		Short: "Run a command in a batch session and stream its output",
 		Long: `Run a command in a batch session, stream its output, and exit with its exit code.
 
 While the session is pending, a line on standard error says why. Ctrl-C ends the
 session and waits until it has ended; a second Ctrl-C exits at once. If berth
-itself fails, the exit code is 125.`,
+itself fails, the exit code is 125.
+
+With --array, one session is created for each index, with the index in
+BERTH_ARRAY_INDEX. berth prints the name of the array and does not wait.`,
 		Example: `  berth run python:3.11 -- python3 -c 'print(6*7)'
-  berth run python:3.11 --cpu 2 --mem 4g --gpu 0.5 -v data:/home/work/data:ro -- python3 train.py`,
+  berth run python:3.11 --cpu 2 --mem 4g --gpu 0.5 -v data:/home/work/data:ro -- python3 train.py
+  berth run python:3.11 --array 1-100%8 -- python3 job.py`,
 		Annotations: map[string]string{cli.PassesCode: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, command := cli.Split(cmd, args)
-			if len(before) != 1 {
-				return cli.Usagef("usage: %s", cmd.UseLine())
+			image, err := f.image(cmd, before)
+			if err != nil {
+				return err
 			}
 			c, err := a.Client()
 			if err != nil {
 				return err
 			}
-			in, err := f.input(cmd.Context(), a, cmd, c, "batch", before[0], command)
+			in, err := f.input(cmd.Context(), a, cmd, c, "batch", image, command)
 			if err != nil {
 				return err
+			}
+			if array != "" {
+				return createArray(cmd.Context(), a, c, in, array)
 			}
 			s, err := c.CreateSession(cmd.Context(), in)
 			if err != nil {
@@ -56,12 +65,16 @@ itself fails, the exit code is 125.`,
 		},
 	}
 	f.register(cmd)
+	f.fromTemplate(cmd)
 	flags := cmd.Flags()
+	flags.StringVar(&array, "array", "", "create a session for each of these `indexes`: 1-100, 1-10:2 or 1,3,7; with %8 at the end, at most 8 run at once")
+	cli.SetsField(cmd, "array", "indexes")
 	flags.BoolVar(&keep, "keep", false, "leave the session running on Ctrl-C instead of ending it")
 	flags.BoolVarP(&detach, "detach", "d", false, "print the session and do not wait for it")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "say nothing while the session waits")
 	cli.RawFlag(cmd, &raw)
 	cmd.MarkFlagsMutuallyExclusive("keep", "detach")
+	cmd.MarkFlagsMutuallyExclusive("keep", "array")
 	return cmd
 }
 

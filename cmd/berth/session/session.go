@@ -18,7 +18,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group("session", "Manage sessions",
 		listCommand(a), showCommand(a), whyCommand(a), createCommand(a), changeCommand(a), logsCommand(a), execCommand(a),
-		forwardCommand(a), eventsCommand(a), renameCommand(a), removeCommand(a))
+		forwardCommand(a), eventsCommand(a), renameCommand(a), tagCommand(a), cloneCommand(a), restartCommand(a), arrayCommand(a), removeCommand(a))
 	cmd.Aliases = []string{"sessions"}
 	return cmd
 }
@@ -53,7 +53,8 @@ func onDetail(a *cli.App, cmd *cobra.Command, do func(context.Context, *client.C
 
 func listCommand(a *cli.App) *cobra.Command {
 	var f client.SessionFilter
-	var all, mine bool
+	var all, mine, members bool
+	var array string
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
@@ -72,26 +73,60 @@ func listCommand(a *cli.App) *cobra.Command {
 				}
 				f.Owner = who.User.ID
 			}
+			if array != "" {
+				x, err := cli.FindArray(cmd.Context(), c, array)
+				if err != nil {
+					return err
+				}
+				f.Array, f.Live = x.ID, false
+			}
+			folded := !members && f.Array == "" && !a.Printer().Machine()
+			f.Alone = folded
 			list, err := c.Sessions(cmd.Context(), f)
 			if err != nil {
 				return err
 			}
-			return a.Table(list, func() *output.Table { return Table(a, list) })
+			var arrays []client.SessionArray
+			if folded && len(f.Statuses) == 0 {
+				arrays, err = c.SessionArrays(cmd.Context(), client.SessionArrayFilter{Owner: f.Owner, Tag: f.Tag, Live: f.Live, Limit: f.Limit})
+				if err != nil {
+					return err
+				}
+			}
+			return a.Table(list, func() *output.Table { return foldedTable(a, list, arrays) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&all, "all", "a", false, "also sessions that have ended")
 	flags.BoolVar(&mine, "mine", false, "only your own")
 	flags.StringSliceVar(&f.Statuses, "status", nil, "only these states, for example running,pending")
+	flags.StringVar(&f.Tag, "tag", "", "only those with this tag")
+	flags.StringVar(&array, "array", "", "the members of this array, by `name` or id, ended ones included")
+	flags.BoolVar(&members, "members", false, "list the members of arrays one by one, instead of one line for each array")
 	flags.IntVar(&f.Limit, "limit", 100, "at most so many, newest first; 0 = all")
 	return cmd
 }
 
 // Table returns the table that shows these sessions.
 func Table(a *cli.App, list []client.Session) *output.Table {
-	t := output.NewTable("NAME", "STATUS", "TYPE", "IMAGE", "RESOURCES", "AGE", "OWNER", "ID").Spare("ID", "TYPE", "OWNER")
+	return foldedTable(a, list, nil)
+}
+
+// foldedTable is Table with one line for each array, all of it newest first.
+func foldedTable(a *cli.App, list []client.Session, arrays []client.SessionArray) *output.Table {
+	t := output.NewTable("NAME", "STATUS", "TYPE", "IMAGE", "RESOURCES", "AGE", "OWNER", "TAGS", "ID").Spare("ID", "TAGS", "TYPE", "OWNER")
+	row := func(x client.SessionArray) {
+		t.Row(x.Name+"["+x.Indexes+"]", countsText(x.Counts), "array", "", "", output.Age(a.Now(), x.CreatedAt), x.Owner.Title(), "", x.ID)
+	}
 	for _, s := range list {
-		t.Row(s.Name, statusCell(s), s.Type, s.Image.Name, output.Slots(s.Slots), output.Age(a.Now(), s.CreatedAt), s.Owner.Title(), s.ID)
+		for len(arrays) > 0 && arrays[0].CreatedAt.After(s.CreatedAt) {
+			row(arrays[0])
+			arrays = arrays[1:]
+		}
+		t.Row(s.Name, statusCell(s), s.Type, s.Image.Name, output.Slots(s.Slots), output.Age(a.Now(), s.CreatedAt), s.Owner.Title(), strings.Join(s.Tags, ","), s.ID)
+	}
+	for _, x := range arrays {
+		row(x)
 	}
 	return t
 }
@@ -119,42 +154,68 @@ func statusCell(s client.Session) output.Cell {
 
 func createCommand(a *cli.App) *cobra.Command {
 	var f createFlags
-	var wait, dry bool
+	s := starter{app: a, flags: &f}
 	cmd := &cobra.Command{
-		Use:   "create IMAGE [flags] [-- COMMAND [ARG...]]",
+		Use:   "create [IMAGE] [flags] [-- COMMAND [ARG...]]",
 		Short: "Start an interactive session",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, command := cli.Split(cmd, args)
-			if len(before) != 1 {
-				return cli.Usagef("usage: %s", cmd.UseLine())
+			image, err := f.image(cmd, before)
+			if err != nil {
+				return err
 			}
 			c, err := a.Client()
 			if err != nil {
 				return err
 			}
-			in, err := f.input(cmd.Context(), a, cmd, c, "interactive", before[0], command)
-			if err != nil {
-				return err
+			kind := "interactive"
+			if f.template != "" {
+				kind = "" // as the template says
 			}
-			if dry {
-				return try(cmd.Context(), a, c, in)
-			}
-			s, err := c.CreateSession(cmd.Context(), in)
-			if err != nil {
-				return err
-			}
-			if wait {
-				if err := awaitRunning(cmd.Context(), a, c, s); err != nil {
-					return err
-				}
-			}
-			return created(a, s)
+			return s.start(cmd, c, kind, image, command)
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until it runs")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "create nothing; report whether it would start now, or why not")
+	f.fromTemplate(cmd)
+	s.register(cmd)
 	return cmd
+}
+
+// starter starts a session as its flags say, or only says what would happen.
+type starter struct {
+	app       *cli.App
+	flags     *createFlags
+	wait, dry bool
+}
+
+func (s *starter) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&s.wait, "wait", "w", false, "wait until it runs")
+	cmd.Flags().BoolVar(&s.dry, "dry-run", false, "create nothing; report whether it would start now, or why not")
+}
+
+func (s *starter) start(cmd *cobra.Command, c *client.Client, kind, image string, command []string) error {
+	in, err := s.flags.input(cmd.Context(), s.app, cmd, c, kind, image, command)
+	if err != nil {
+		return err
+	}
+	if s.dry {
+		return try(cmd.Context(), s.app, c, in)
+	}
+	made, err := c.CreateSession(cmd.Context(), in)
+	if err != nil {
+		return err
+	}
+	return started(cmd.Context(), s.app, c, made, s.wait)
+}
+
+// started prints a new session, once it runs if that is waited for.
+func started(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, wait bool) error {
+	if wait {
+		if err := awaitRunning(ctx, a, c, s); err != nil {
+			return err
+		}
+	}
+	return created(a, s)
 }
 
 // awaitRunning waits until the session runs and updates what is known of it.

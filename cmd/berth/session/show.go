@@ -58,6 +58,16 @@ func describeSession(a *cli.App, p output.Printer, d *client.SessionDetail) erro
 	if d.SessionGroup != nil {
 		s.Fact("Placed with", "session group "+d.SessionGroup.Name)
 	}
+	s.Fact("Tags", strings.Join(d.Tags, ", "))
+	if d.Array != nil && d.ArrayIndex != nil {
+		s.Fact("Array", fmt.Sprintf("%s, index %d", d.Array.Name, *d.ArrayIndex))
+	}
+	if d.RestartOf != nil {
+		s.Fact("Restart of", d.RestartOf.ID)
+	}
+	for _, r := range d.Restarts {
+		s.Fact("Restarted as", r.ID)
+	}
 	s.Fact("Agents", wantedAgents(d))
 	s.Fact("Created", a.Moment(&d.CreatedAt))
 	if d.StartsAt != nil {

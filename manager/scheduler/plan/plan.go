@@ -141,7 +141,8 @@ type Request struct {
 	Created   time.Time
 	RetryAt   time.Time // earliest time of a retry
 	StartsAt  time.Time // requested earliest start
-	After     []string  // names of sessions that must succeed first
+	After     []string  // names of sessions and arrays that must succeed first
+	Replaces  string    // name of the session that must end first, because this one replaces it
 	Kernels   []KernelRequest
 	// Architecture is empty if any is suitable.
 	Architecture string

@@ -13,6 +13,8 @@ import (
 // "" if it can be placed now.
 func (r *Request) held(now time.Time) string {
 	switch {
+	case r.Replaces != "":
+		return fmt.Sprintf("It starts when session %s, which it replaces, has ended.", r.Replaces)
 	case len(r.After) == 1:
 		return fmt.Sprintf("It starts after session %s has succeeded.", r.After[0])
 	case len(r.After) > 1:

@@ -7,9 +7,9 @@ import { AppMenu } from "../components/app/AppMenu";
 import { Apps } from "../components/app/Apps";
 import { duration } from "../components/format";
 import { Leaderless } from "../components/frame/Leaderless";
-import { lineOf } from "../components/launch/request";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
+import { Again } from "../components/session/Again";
 import { Config } from "../components/session/Config";
 import { Connect } from "../components/session/Connect";
 import { DrainNote } from "../components/session/Drain";
@@ -21,11 +21,11 @@ import { Metrics } from "../components/session/Metrics";
 import { MountsNote } from "../components/session/Mounts";
 import { Pending } from "../components/session/pending/Pending";
 import { RenameSession, SessionChanged, type SessionDetail, SessionQuery } from "../components/session/session";
+import { Tags } from "../components/session/Tags";
 import { Terminate } from "../components/session/Terminate";
 import { Timeline } from "../components/session/Timeline";
 import { ended } from "../components/session/timeline";
 import { useAction } from "../hooks/useAction";
-import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useNow } from "../hooks/useNow";
 import { administers, useViewer } from "../hooks/useViewer";
@@ -55,7 +55,6 @@ export function Session() {
 function Detail({ session }: { session: SessionDetail }) {
   const search = useSearch({ from: "/frame/sessions/$id" });
   const navigate = useNavigate({ from: "/sessions/$id" });
-  const launch = useLaunch();
   const viewer = useViewer();
   const [ending, ask] = useDisclosure(false);
   const [connecting, connect] = useDisclosure(false);
@@ -86,26 +85,15 @@ function Detail({ session }: { session: SessionDetail }) {
               </Button>
             </>
           ) : null}
-          {over ? (
-            <Button
-              variant="default"
-              onClick={() =>
-                launch({
-                  image: session.image.reference,
-                  slots: session.slots,
-                  ...(batch ? { command: lineOf(session.command) } : {}),
-                })
-              }
-            >
-              {t("Launch again")}
-            </Button>
-          ) : (
+          {enters ? <Again session={session} over={over} own={session.owner?.id === viewer.user.id} /> : null}
+          {over ? null : (
             <Button variant="outline" color="red" onClick={ask.open} disabled={session.status === "terminating"}>
               {t("Stop")}
             </Button>
           )}
         </div>
       </div>
+      <Tags session={session} may={session.permissions.includes("update")} />
       {session.statusMessage && over ? (
         <p className={session.status === "error" ? "bad" : "dim"}>
           {session.statusMessage}

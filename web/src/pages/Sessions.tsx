@@ -1,10 +1,12 @@
 import { Button, TextInput } from "@mantine/core";
 import { useDebouncedCallback, useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { graphql, type VariablesOf } from "../api/graphql";
+import { nodesOf } from "../components/admin/usePages";
 import { useSessionApps } from "../components/app/useSessionApps";
 import { Empty, FailureNote } from "../components/Note";
+import { ArraysQuery } from "../components/session/arrays";
 import { IdleParts } from "../components/session/Idle";
 import { SessionTable } from "../components/session/SessionTable";
 import { Terminate } from "../components/session/Terminate";
@@ -22,7 +24,7 @@ const SessionsQuery = graphql(
       totalCount
       edges {
         node {
-          id version name type status result exitCode slots createdAt startedAt terminatedAt
+          id version name type status result exitCode slots tags createdAt startedAt terminatedAt
           image { id name }
           owner { id email }
           ...IdleParts
@@ -69,14 +71,37 @@ export function Sessions() {
     ...show.where,
     ...(q ? { nameContainsFold: q } : {}),
     ...(search.all ? {} : { ownerID: viewer.user.id }),
+    ...(search.tag ? { tag: search.tag ?? "" } : {}),
+    ...(search.array ? { arrayID: search.array } : { arrayIDIsNil: true }),
   };
+  const live = show.key === "all" ? undefined : show.key !== "ended";
+  const arrays = useLiveQuery({
+    query: ArraysQuery,
+    variables: {
+      first,
+      where: {
+        ...(q ? { nameContainsFold: q } : {}),
+        ...(search.all ? {} : { ownerID: viewer.user.id }),
+        ...(search.tag ? { tag: search.tag } : {}),
+        ...(live === undefined ? {} : { live }),
+        ...(search.array ? { id: search.array } : {}),
+      },
+    },
+  });
+  const folded = search.array ? [] : nodesOf(arrays.data?.sessionArrays);
   const { data, failure, refetch } = useLiveQuery({ query: SessionsQuery, variables: { first, where } });
   const rows = (data?.sessions.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
 
   const apps = useSessionApps(rows.filter((r) => r.status === "running").map((r) => r.id));
 
   // Pushes change the rows shown; only a session that comes or goes asks for the list again.
-  const again = useDebouncedCallback(refetch, { delay: 300, maxWait: 300 });
+  const again = useDebouncedCallback(
+    () => {
+      refetch();
+      arrays.refetch();
+    },
+    { delay: 300, maxWait: 300 },
+  );
   const known = new Map(rows.map((r) => [r.id, r.status]));
   useSessionChanges((change) => {
     const here = known.has(change.id);
@@ -84,7 +109,7 @@ export function Sessions() {
   });
 
   const chosen = rows.filter((r) => picked.has(r.id) && !ended(r.status));
-  const filtered = Boolean(q) || show.key !== "all";
+  const filtered = Boolean(q) || Boolean(search.tag) || Boolean(search.array) || show.key !== "all";
 
   return (
     <>
@@ -92,6 +117,7 @@ export function Sessions() {
         <h1>{t("Sessions")}</h1>
         <span className="dim">{data ? data.sessions.totalCount : null}</span>
         <div className="push row">
+          <Link to="/templates">{t("Templates")}</Link>
           {chosen.length > 0 ? (
             <Button variant="outline" color="red" onClick={ask.open}>
               {t("Stop selected ({{count}})", { count: chosen.length })}
@@ -121,6 +147,23 @@ export function Sessions() {
           w={220}
           onChange={(e) => setTyped(e.currentTarget.value)}
         />
+        {(["tag", "array"] as const).map((kind) =>
+          search[kind] ? (
+            <button
+              key={kind}
+              type="button"
+              className="chip"
+              aria-pressed
+              aria-label={t("Remove the filter")}
+              onClick={() => void navigate({ search: (o) => ({ ...o, [kind]: undefined }) })}
+            >
+              {kind === "tag"
+                ? t("Tag {{tag}}", { tag: search.tag ?? "" })
+                : t("Array {{name}}", { name: nodesOf(arrays.data?.sessionArrays)[0]?.name ?? "" })}{" "}
+              <span aria-hidden="true">×</span>
+            </button>
+          ) : null,
+        )}
         <button
           type="button"
           className="chip push"
@@ -131,10 +174,17 @@ export function Sessions() {
         </button>
       </div>
       <FailureNote failure={failure} what={t("The sessions could not be loaded")} />
-      {rows.length > 0 ? (
-        <SessionTable rows={rows} picked={picked} onPick={setPicked} owners={Boolean(search.all)} apps={apps} />
+      {rows.length + folded.length > 0 ? (
+        <SessionTable
+          rows={rows}
+          picked={picked}
+          onPick={setPicked}
+          owners={Boolean(search.all)}
+          apps={apps}
+          arrays={folded}
+        />
       ) : null}
-      {data && rows.length === 0 ? (
+      {data && rows.length + folded.length === 0 ? (
         <div className="panel">
           {filtered ? (
             <Empty title={t("No session matches")}>

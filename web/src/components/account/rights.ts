@@ -8,6 +8,7 @@ type Role = ReturnType<typeof graphql.scalar<"UserRole">>;
 /** Kinds of objects as people call them, in the order in which they are shown. */
 const entities: Record<Entity, string> = {
   session: "Sessions",
+  session_template: "Session templates",
   vfolder: "Folders",
   user: "Users",
   project: "Projects",

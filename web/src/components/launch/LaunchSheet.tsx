@@ -1,4 +1,4 @@
-import { Button, Drawer, TextInput } from "@mantine/core";
+import { Button, Drawer, TagsInput, TextInput } from "@mantine/core";
 import type { LaunchWish } from "../../hooks/useLaunch";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
@@ -11,6 +11,7 @@ import { Places } from "./Places";
 import { Presets } from "./Presets";
 import { Preview } from "./Preview";
 import { byHand } from "./request";
+import { SaveTemplate } from "./SaveTemplate";
 import { SessionType } from "./SessionType";
 import { Sizes } from "./Sizes";
 import { useLaunchForm } from "./useLaunchForm";
@@ -40,12 +41,24 @@ export default function LaunchSheet({ wish: begin, onClose }: Props) {
       <form onSubmit={submit} noValidate>
         <div className="launch-fields stack">
           <FailureNote failure={offer.failure} />
+          {wish.base ? (
+            <p className="dim">
+              {wish.base.kind === "session"
+                ? t(
+                    "Takes over the environment, script, apps and everything else of session {{name}} that you do not change.",
+                    {
+                      name: wish.base.name,
+                    },
+                  )
+                : t("Takes over everything of template {{name}} that you do not change.", { name: wish.base.name })}
+            </p>
+          ) : null}
           <Images offer={offer} chosen={wish.image} onChoose={(image) => set({ image })} error={why("image")} />
           <Presets presets={offer.presets} wish={wish} onChange={set} />
           <Sizes wish={wish} onChoose={(size) => set(byHand(size))} />
           <Amounts offer={offer} wish={wish} wrong={wrong} onChange={set} />
           <Disk wish={wish} error={why("diskBytes")} onChange={(disk) => set({ disk })} />
-          <SessionType wish={wish} error={why("command")} onChange={set} />
+          <SessionType wish={wish} error={why("command")} arrayError={why("indexes")} onChange={set} />
           <Folders
             all={offer.folders}
             chosen={wish.folders}
@@ -59,12 +72,21 @@ export default function LaunchSheet({ wish: begin, onClose }: Props) {
             error={why("name")}
             onChange={(e) => set({ name: e.currentTarget.value })}
           />
+          <TagsInput
+            label={t("Tags")}
+            description={t("Labels to find the session by.")}
+            value={wish.tags}
+            maxTags={16}
+            error={why("tags")}
+            onChange={(tags) => set({ tags })}
+          />
           <Places viewer={viewer} wish={wish} onChange={(place) => set({ ...place, preset: null })} wrong={wrong} />
           <WhenAndWhere wish={wish} agents={offer.agents} wrong={wrong} onChange={set} />
           <FailureNote failure={rest} />
         </div>
         <div className="launch-foot row">
           <Preview wish={wish} onChange={set} />
+          <SaveTemplate wish={wish} projects={viewer.projects} />
           <Button type="submit" size="sm" className="push" loading={busy} disabled={!wish.image}>
             {t("Launch")}
           </Button>

@@ -3,13 +3,14 @@ import { t } from "../../i18n";
 import type { Wish } from "./request";
 
 interface Props {
-  wish: Pick<Wish, "mode" | "command">;
+  wish: Pick<Wish, "mode" | "command" | "array">;
+  arrayError?: string;
   error?: string;
   onChange: (more: Partial<Wish>) => void;
 }
 
 /** Whether people work in the session, or it runs one command. */
-export function SessionType({ wish, error, onChange }: Props) {
+export function SessionType({ wish, error, arrayError, onChange }: Props) {
   return (
     <fieldset className="legendless">
       <legend>{t("Session type")}</legend>
@@ -31,6 +32,18 @@ export function SessionType({ wish, error, onChange }: Props) {
           value={wish.command}
           error={error}
           onChange={(e) => onChange({ command: e.currentTarget.value })}
+        />
+      ) : null}
+      {wish.mode === "batch" ? (
+        <TextInput
+          mt={8}
+          label={t("Array")}
+          description={t(
+            "Indexes of one session each, such as 1-100 or 1,3,7; %8 at the end runs at most 8 at once. Empty: one session.",
+          )}
+          value={wish.array}
+          error={arrayError}
+          onChange={(e) => onChange({ array: e.currentTarget.value })}
         />
       ) : null}
     </fieldset>

@@ -1,3 +1,4 @@
+import type { LaunchBase, LaunchWish, SavedRequest } from "../../hooks/useLaunch";
 import { parseSize, parseTime } from "../admin/rules/amounts";
 import { quote, trim } from "../format";
 
@@ -48,12 +49,27 @@ export interface Wish {
   /** On these agents or nowhere. */
   strict: boolean;
   sessionGroup: string | null;
+  tags: string[];
+  /** Of an array, such as 1-100%8; empty for one session. */
+  array: string;
+  /** What is taken over where the form does not say otherwise. */
+  base: LaunchBase | null;
 }
 
 /** What a session gets that says nothing about when and where. */
 export const usual: Pick<
   Wish,
-  "startsAt" | "dependsOn" | "lifetime" | "priority" | "preemptible" | "agents" | "strict" | "sessionGroup"
+  | "startsAt"
+  | "dependsOn"
+  | "lifetime"
+  | "priority"
+  | "preemptible"
+  | "agents"
+  | "strict"
+  | "sessionGroup"
+  | "tags"
+  | "array"
+  | "base"
 > = {
   startsAt: "",
   dependsOn: [],
@@ -63,6 +79,9 @@ export const usual: Pick<
   agents: [],
   strict: false,
   sessionGroup: null,
+  tags: [],
+  array: "",
+  base: null,
 };
 
 export const gib = 1024 ** 3;
@@ -115,6 +134,81 @@ export function lineOf(command: readonly string[]): string {
   return command.map(quote).join(" ");
 }
 
+/** The form as it begins: empty, or filled in with what a launch takes over. */
+export function beginWith(begin: LaunchWish, project: string | null, group: string | null): Wish {
+  const r = begin.base?.request;
+  const command = r ? (r.type === "interactive" ? "" : lineOf(r.command ?? [])) : (begin.command ?? "");
+  return {
+    ...usual,
+    image: r?.image ?? begin.image ?? "",
+    mode: command ? "batch" : "interactive",
+    command,
+    name: "",
+    ...sizeOf(r?.slots ?? begin.slots),
+    preset: null,
+    disk: r?.diskBytes ? `${r.diskBytes / gib} GiB` : "",
+    folders: r ? foldersOf(r) : begin.folder ? [{ id: begin.folder, readOnly: begin.readOnly ?? false }] : [],
+    project: r?.project ?? project,
+    group: r?.resourceGroup ?? group,
+    ...(r
+      ? {
+          lifetime: r.lifetime ? `${r.lifetime / 60}min` : "",
+          priority: r.priority ?? usual.priority,
+          preemptible: r.preemptible ?? false,
+          agents: r.agents ?? [],
+          strict: r.strictAgents ?? false,
+          sessionGroup: r.sessionGroup,
+          tags: r.tags ?? [],
+        }
+      : {}),
+    base: begin.base ?? null,
+  };
+}
+
+const foldersOf = (r: SavedRequest) => (r.mounts ?? []).map((m) => ({ id: m.vfolder, readOnly: m.readOnly ?? false }));
+
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+
+/** What the form says otherwise than what it takes over. */
+function changes(wish: Wish, base: LaunchBase) {
+  const r = base.request;
+  const begun = sizeOf(r.slots);
+  const slots = slotsOf(wish);
+  // An accelerator that was taken out is 0; what the form cannot show stays.
+  if (begun.slot && !(begun.slot in slots)) slots[begun.slot] = "0";
+  const folders = wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly }));
+  return {
+    ...(base.kind === "session" ? { from: base.id } : { template: base.id }),
+    slots,
+    ...(same(wish.folders, foldersOf(r)) ? {} : { mounts: folders }),
+    ...(same(wish.tags, r.tags ?? []) ? {} : { tags: wish.tags }),
+    ...(wish.mode === "batch" && wish.command === lineOf(r.command ?? []) ? { command: undefined } : {}),
+    priority: Number(wish.priority),
+  };
+}
+
+/** The whole request that is saved: what was taken over, with what the form says. */
+export function savedOf(wish: Wish) {
+  const { idempotencyKey: _, ...form } = inputOf({ ...wish, base: null }, "");
+  if (!wish.base) return form;
+  const kept = Object.fromEntries(Object.entries(wish.base.request).filter(([, value]) => value !== null));
+  const { from: _from, template: _template, ...more } = { from: "", template: "", ...changes(wish, wish.base) };
+  const changed = Object.fromEntries(Object.entries({ ...form, ...more }).filter(([, value]) => value !== undefined));
+  const slots = { ...wish.base.request.slots, ...more.slots };
+  for (const slot of Object.keys(slots)) if (slots[slot] === "0") delete slots[slot];
+  const {
+    name: _name,
+    startsAt: _startsAt,
+    dependsOn: _dependsOn,
+    ...rest
+  } = { name: "", startsAt: "", dependsOn: [], ...kept };
+  if (!("command" in changed) || changed.command === form.command) {
+    if (wish.command === lineOf(wish.base.request.command ?? [])) delete changed.command;
+  }
+  if (same(wish.folders, foldersOf(wish.base.request))) delete changed.mounts;
+  return { ...rest, ...changed, image: wish.image, slots };
+}
+
 /** What is sent; the key makes a second click on the button the same request. */
 export function inputOf(wish: Wish, idempotencyKey: string) {
   return {
@@ -136,6 +230,8 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
     ...(wish.preemptible ? { preemptible: true } : {}),
     ...(wish.agents.length > 0 ? { agents: wish.agents, strictAgents: wish.strict } : {}),
     ...(wish.sessionGroup ? { sessionGroup: wish.sessionGroup } : {}),
+    ...(wish.tags.length > 0 ? { tags: wish.tags } : {}),
+    ...(wish.base ? changes(wish, wish.base) : {}),
   };
 }
 
@@ -184,6 +280,8 @@ export function check(wish: Wish): Record<string, string> {
     wrong.lifetime = "Enter a time such as 30min, 12h or 2d, or leave empty.";
   if (wish.disk.trim() && parseSize(wish.disk) === null)
     wrong.diskBytes = "Enter a size such as 40 GiB, or leave empty.";
+  if (wish.mode === "batch" && wish.array.trim() && !/^[0-9,:% -]+$/.test(wish.array))
+    wrong.indexes = "Enter indexes such as 1-100, 1-10:2 or 1,3,7.";
   const priority = Number(wish.priority);
   if (wish.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100)
     wrong.priority = "Enter a number from 0 to 100.";

@@ -1,13 +1,13 @@
 import { useLocalStorage } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
-import { byField } from "../../api/errors";
+import { byField, type Failure } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { type LaunchWish, launchedHere } from "../../hooks/useLaunch";
 import { useViewer } from "../../hooks/useViewer";
 import { recentImages } from "./recent";
-import { check, inputOf, sizeOf, usual, type Wish } from "./request";
+import { beginWith, check, inputOf, type Wish } from "./request";
 import { useOffer } from "./useOffer";
 
 const CreateSession = graphql(`
@@ -16,7 +16,15 @@ const CreateSession = graphql(`
   }
 `);
 
+const CreateSessionArray = graphql(`
+  mutation CreateSessionArray($input: CreateSessionArrayInput!) {
+    createSessionArray(input: $input) { array { id name } sessions }
+  }
+`);
+
 const fields = [
+  "indexes",
+  "tags",
   "image",
   "command",
   "name",
@@ -42,22 +50,13 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
   const viewer = useViewer();
   const navigate = useNavigate();
   const { run, busy, failure } = useAction(CreateSession);
+  const several = useAction(CreateSessionArray);
   const [recent, setRecent] = useLocalStorage(recentImages);
   const [tried, setTried] = useState(false);
   const key = useRef(crypto.randomUUID());
-  const [wish, setWish] = useState<Wish>({
-    image: begin.image ?? "",
-    mode: begin.command ? "batch" : "interactive",
-    command: begin.command ?? "",
-    name: "",
-    ...sizeOf(begin.slots),
-    preset: null,
-    disk: "",
-    folders: begin.folder ? [{ id: begin.folder, readOnly: begin.readOnly ?? false }] : [],
-    project: viewer.projects[0]?.id ?? null,
-    group: viewer.resourceGroups[0]?.id ?? null,
-    ...usual,
-  });
+  const [wish, setWish] = useState<Wish>(() =>
+    beginWith(begin, viewer.projects[0]?.id ?? null, viewer.resourceGroups[0]?.id ?? null),
+  );
   const set = (more: Partial<Wish>) => {
     // A changed request is another request, not a repetition.
     key.current = crypto.randomUUID();
@@ -69,13 +68,20 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
     image: wish.image || (offer.images[0]?.reference ?? ""),
     slot: wish.slot || (offer.slots[0] ?? ""),
   };
-  const { field: refused, rest } = byField(failure, fields);
+  const { field: refused, rest } = byField(failure ?? inArray(several.failure), fields);
   const wrong = { ...refused, ...(tried ? check(full) : {}) };
 
   async function submit(event: React.FormEvent) {
     event.preventDefault();
     setTried(true);
     if (Object.keys(check(full)).length > 0) return;
+    if (full.mode === "batch" && full.array.trim()) {
+      const made = await several.run({ input: { session: inputOf(full, key.current), indexes: full.array } });
+      if (!made) return;
+      onClose();
+      await navigate({ to: "/sessions", search: {} });
+      return;
+    }
     const done = await run({ input: inputOf(full, key.current) });
     if (!done) return;
     setRecent([full.image, ...recent.filter((r) => r !== full.image)].slice(0, 8));
@@ -83,5 +89,11 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
     onClose();
     await navigate({ to: "/sessions/$id", params: { id: done.createSession.session.id } });
   }
-  return { wish: full, set, offer, wrong, rest, busy, submit };
+  return { wish: full, set, offer, wrong, rest, busy: busy || several.busy, submit };
+}
+
+/** A failure of an array beside the fields of its sessions. */
+function inArray(failure: Failure | null): Failure | null {
+  if (!failure?.field?.startsWith("session.")) return failure;
+  return { ...failure, field: failure.field.slice("session.".length) };
 }

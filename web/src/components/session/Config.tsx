@@ -50,6 +50,24 @@ function whenAndWhere(s: SessionDetail): [string, React.ReactNode][] {
       t("Session group"),
       `${s.sessionGroup.name} (${word("SessionGroupPlacement", s.sessionGroup.placement)}${s.sessionGroup.strict ? `, ${t("strict")}` : ""})`,
     ]);
+  if (s.array)
+    facts.push([
+      t("Array"),
+      <Link key="array" to="/sessions" search={{ array: s.array.id }}>
+        {s.array.name}, {t("index {{index}}", { index: s.arrayIndex ?? "" })}
+      </Link>,
+    ]);
+  for (const [label, list] of [
+    [t("Restart of"), s.restartOf ? [s.restartOf] : []],
+    [t("Restarted as"), s.restarts],
+  ] as const)
+    for (const other of list)
+      facts.push([
+        label,
+        <Link key={other.id} to="/sessions/$id" params={{ id: other.id }}>
+          {other.name} ({other.id})
+        </Link>,
+      ]);
   if (s.preemptible) facts.push([t("Preemptible"), t("yes")]);
   return facts;
 }

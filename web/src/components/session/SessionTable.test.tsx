@@ -17,6 +17,7 @@ const row = (name: string, more: Partial<SessionRow> = {}): SessionRow => ({
   terminatedAt: null,
   image: { id: "i", name: "python" },
   owner: { id: "ada", email: "ada@berth.example" },
+  tags: [],
   idle: { idleExempt: false, idle: null, idles: [] } as unknown as SessionRow["idle"],
   ...more,
 });

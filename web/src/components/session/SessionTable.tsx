@@ -6,7 +6,10 @@ import { AppButtons } from "../app/AppButtons";
 import type { App } from "../app/app";
 import { duration, slotsLine, when } from "../format";
 import { Status } from "../Status";
+import { ArrayRow } from "./ArrayRow";
+import type { ArrayRowData } from "./arrays";
 import { IdleBadge, type IdleState } from "./Idle";
+import { TagChips } from "./Tags";
 import { ended } from "./timeline";
 
 export interface SessionRow {
@@ -22,6 +25,7 @@ export interface SessionRow {
   terminatedAt: string | null;
   image: { id: string; name: string };
   owner: { id: string; email: string } | null;
+  tags: string[];
   idle: IdleState;
 }
 
@@ -32,9 +36,11 @@ interface Props {
   owners: boolean;
   /** By session; of those that are known. */
   apps?: ReadonlyMap<string, readonly App[]>;
+  /** Each on one row, in the order of creation among the others. */
+  arrays?: ArrayRowData[];
 }
 
-export function SessionTable({ rows, picked, onPick, owners, apps }: Props) {
+export function SessionTable({ rows, picked, onPick, owners, apps, arrays = [] }: Props) {
   const now = useNow(rows.some((r) => !ended(r.status)));
   const open = rows.filter((r) => !ended(r.status));
   function toggle(id: string) {
@@ -67,40 +73,49 @@ export function SessionTable({ rows, picked, onPick, owners, apps }: Props) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((r) => (
-            <tr key={r.id} aria-selected={picked.has(r.id)}>
-              <td className="pick">
-                <Checkbox
-                  aria-label={t("Select {{name}}", { name: r.name })}
-                  disabled={ended(r.status)}
-                  checked={picked.has(r.id)}
-                  onChange={() => toggle(r.id)}
-                />
-              </td>
-              <td className="clip">
-                <Link to="/sessions/$id" params={{ id: r.id }}>
-                  <b>{r.name}</b>
-                </Link>{" "}
-                <span className="dim">{r.type === "batch" ? t("batch") : null}</span>
-              </td>
-              <td>
-                <Status status={r.status} exitCode={r.exitCode} result={r.result} />{" "}
-                {ended(r.status) ? null : <IdleBadge idle={r.idle} now={now} />}
-              </td>
-              <td>{r.status === "running" ? <AppButtons session={r} apps={apps?.get(r.id) ?? []} /> : null}</td>
-              <td className="clip">{r.image.name}</td>
-              <td className="nowrap">{slotsLine(r.slots)}</td>
-              {owners ? <td className="clip">{r.owner?.email}</td> : null}
-              <td className="num nowrap">
-                {r.startedAt
-                  ? duration((r.terminatedAt ? Date.parse(r.terminatedAt) : now) - Date.parse(r.startedAt))
-                  : "–"}
-              </td>
-              <td className="nowrap dim">{when(r.createdAt)}</td>
-            </tr>
-          ))}
+          {together(rows, arrays).map((r) =>
+            "counts" in r ? (
+              <ArrayRow key={r.id} array={r} owners={owners} />
+            ) : (
+              <tr key={r.id} aria-selected={picked.has(r.id)}>
+                <td className="pick">
+                  <Checkbox
+                    aria-label={t("Select {{name}}", { name: r.name })}
+                    disabled={ended(r.status)}
+                    checked={picked.has(r.id)}
+                    onChange={() => toggle(r.id)}
+                  />
+                </td>
+                <td className="clip">
+                  <Link to="/sessions/$id" params={{ id: r.id }}>
+                    <b>{r.name}</b>
+                  </Link>{" "}
+                  <span className="dim">{r.type === "batch" ? t("batch") : null}</span> <TagChips tags={r.tags} />
+                </td>
+                <td>
+                  <Status status={r.status} exitCode={r.exitCode} result={r.result} />{" "}
+                  {ended(r.status) ? null : <IdleBadge idle={r.idle} now={now} />}
+                </td>
+                <td>{r.status === "running" ? <AppButtons session={r} apps={apps?.get(r.id) ?? []} /> : null}</td>
+                <td className="clip">{r.image.name}</td>
+                <td className="nowrap">{slotsLine(r.slots)}</td>
+                {owners ? <td className="clip">{r.owner?.email}</td> : null}
+                <td className="num nowrap">
+                  {r.startedAt
+                    ? duration((r.terminatedAt ? Date.parse(r.terminatedAt) : now) - Date.parse(r.startedAt))
+                    : "–"}
+                </td>
+                <td className="nowrap dim">{when(r.createdAt)}</td>
+              </tr>
+            ),
+          )}
         </tbody>
       </table>
     </div>
   );
+}
+
+/** Sessions and arrays, the newest first. */
+function together(rows: SessionRow[], arrays: ArrayRowData[]): (SessionRow | ArrayRowData)[] {
+  return [...rows, ...arrays].sort((a, b) => b.createdAt.localeCompare(a.createdAt));
 }

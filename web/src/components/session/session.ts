@@ -6,6 +6,7 @@ const SessionParts = graphql(
   `
   fragment SessionParts on Session {
     id version name type status result exitCode priority slots command environment terminationReason statusMessage
+    tags replaced arrayIndex array { id name } restartOf { id name status } restarts { id name status }
     createdAt scheduledAt startedAt terminatedAt deadlineAt
     startsAt diskBytes lifetime endsAt preemptible strictAgents agents { id name }
     sessionGroup { id name placement strict }

@@ -1,0 +1,18 @@
+CREATE TABLE "session_arrays" ("id" uuid NOT NULL, "created_at" timestamptz NOT NULL, "name" character varying NOT NULL, "indexes" character varying NOT NULL, "size" bigint NOT NULL, "max_running" bigint NULL, "domain_id" uuid NOT NULL, "project_id" uuid NOT NULL, "owner_id" uuid NOT NULL, PRIMARY KEY ("id"), CONSTRAINT "session_arrays_domains_domain" FOREIGN KEY ("domain_id") REFERENCES "domains" ("id") ON DELETE NO ACTION, CONSTRAINT "session_arrays_projects_project" FOREIGN KEY ("project_id") REFERENCES "projects" ("id") ON DELETE NO ACTION, CONSTRAINT "session_arrays_users_owner" FOREIGN KEY ("owner_id") REFERENCES "users" ("id") ON DELETE NO ACTION);
+CREATE INDEX "sessionarray_owner_id_created_at" ON "session_arrays" ("owner_id", "created_at");
+CREATE INDEX "sessionarray_project_id" ON "session_arrays" ("project_id");
+CREATE INDEX "sessionarray_domain_id" ON "session_arrays" ("domain_id");
+CREATE INDEX "sessionarray_created_at_id" ON "session_arrays" ("created_at" DESC, "id");
+ALTER TABLE "session_dependencies" ADD COLUMN "needed_array_id" uuid NULL, ADD CONSTRAINT "session_dependencies_session_arrays_dependents" FOREIGN KEY ("needed_array_id") REFERENCES "session_arrays" ("id") ON DELETE SET NULL;
+CREATE INDEX "sessiondependency_needed_array_id" ON "session_dependencies" ("needed_array_id") WHERE needed_array_id IS NOT NULL AND NOT satisfied;
+CREATE TABLE "session_templates" ("id" uuid NOT NULL, "created_at" timestamptz NOT NULL, "updated_at" timestamptz NOT NULL, "name" character varying NOT NULL, "description" character varying NOT NULL DEFAULT '', "request" jsonb NOT NULL, "secrets_sealed" bytea NULL, "domain_id" uuid NOT NULL, "owner_id" uuid NULL, "project_id" uuid NULL, PRIMARY KEY ("id"), CONSTRAINT "session_templates_domains_domain" FOREIGN KEY ("domain_id") REFERENCES "domains" ("id") ON DELETE NO ACTION, CONSTRAINT "session_templates_users_owner" FOREIGN KEY ("owner_id") REFERENCES "users" ("id") ON DELETE SET NULL, CONSTRAINT "session_templates_projects_project" FOREIGN KEY ("project_id") REFERENCES "projects" ("id") ON DELETE SET NULL);
+CREATE UNIQUE INDEX "sessiontemplate_owner_id_name" ON "session_templates" ("owner_id", "name") WHERE owner_id IS NOT NULL;
+CREATE UNIQUE INDEX "sessiontemplate_project_id_name" ON "session_templates" ("project_id", "name") WHERE project_id IS NOT NULL;
+CREATE INDEX "sessiontemplate_domain_id" ON "session_templates" ("domain_id");
+DROP INDEX "session_owner_id_name";
+ALTER TABLE "sessions" ADD COLUMN "tags" jsonb NOT NULL DEFAULT '[]', ADD COLUMN "auto_mount" boolean NOT NULL DEFAULT true, ADD COLUMN "replaced" boolean NOT NULL DEFAULT false, ADD COLUMN "array_index" bigint NULL, ADD COLUMN "restart_of_id" uuid NULL, ADD COLUMN "array_id" uuid NULL, ADD CONSTRAINT "sessions_sessions_restarts" FOREIGN KEY ("restart_of_id") REFERENCES "sessions" ("id") ON DELETE SET NULL, ADD CONSTRAINT "sessions_session_arrays_sessions" FOREIGN KEY ("array_id") REFERENCES "session_arrays" ("id") ON DELETE SET NULL;
+ALTER TABLE "sessions" ALTER COLUMN "tags" DROP DEFAULT;
+CREATE UNIQUE INDEX "session_owner_id_name" ON "sessions" ("owner_id", "name") WHERE terminated_at IS NULL AND NOT replaced;
+CREATE INDEX "session_array_id_array_index" ON "sessions" ("array_id", "array_index") WHERE array_id IS NOT NULL;
+CREATE INDEX "session_restart_of_id" ON "sessions" ("restart_of_id") WHERE restart_of_id IS NOT NULL;
+CREATE INDEX "session_tags" ON "sessions" USING GIN ("tags") WHERE tags <> '[]';

@@ -1,0 +1,301 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// CreateSessionArrayInput describes an array: sessions with the same request.
+type CreateSessionArrayInput struct {
+	Session CreateSessionInput
+	Indexes string
+}
+
+// CancelSessionArrayInput names the array whose members are to end.
+type CancelSessionArrayInput struct {
+	ID    uuid.UUID
+	Force *bool
+}
+
+// RetrySessionArrayInput names the array whose failed members are started again.
+type RetrySessionArrayInput struct{ ID uuid.UUID }
+
+// SessionArrayPayload answers the mutations of an array.
+type SessionArrayPayload struct {
+	Array    *ent.SessionArray
+	Sessions int // that were created or ended
+}
+
+// member is the place of a spec in its array.
+type member struct {
+	array uuid.UUID
+	index int
+	first bool      // of the members that are stored together: it is counted for all of them
+	of    int       // how many are stored together
+	made  *newArray // with the first member: the array that is created with it
+}
+
+// newArray is an array to be stored.
+type newArray struct {
+	name string
+	*indexes
+}
+
+// counted reports whether another member is counted for this one.
+func (m *member) counted() bool { return m != nil && !m.first }
+
+// count returns for how many sessions a spec is counted.
+func (m *member) count() int {
+	if m == nil {
+		return 1
+	}
+	return m.of
+}
+
+// CreateSessionArray checks the request of the members once, and stores all of them or none.
+// A second request with the same idempotency key returns the array of the first one.
+func (s *Service) CreateSessionArray(ctx context.Context, in CreateSessionArrayInput) (*SessionArrayPayload, error) {
+	v, err := permit.Writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if key := in.Session.IdempotencyKey; key != nil {
+		if prior, err := s.byKey(ctx, v, *key); prior != nil || err != nil {
+			return s.arrayOf(ctx, prior, err)
+		}
+	}
+	x, err := parseIndexes(in.Indexes, cmp.Or(s.MaxArraySize, DefaultArraySize))
+	if err != nil {
+		return nil, err
+	}
+	specs, err := s.members(ctx, v, in.Session, x)
+	if err != nil {
+		return nil, problem.Within(err, "session")
+	}
+	stored, err := s.storer.store(ctx, specs)
+	if sqlgraph.IsUniqueConstraintError(err) {
+		return nil, problem.Exists("session.name", "a live session of yours is already named like a member of array %q", specs[0].member.made.name)
+	}
+	if err != nil {
+		return nil, problem.Within(err, "session")
+	}
+	s.created(ctx, stored...)
+	return s.arrayOf(ctx, stored[0], nil)
+}
+
+// arrayOf returns the array of a session that was created with a request.
+func (s *Service) arrayOf(ctx context.Context, one *ent.Session, err error) (*SessionArrayPayload, error) {
+	if err != nil {
+		return nil, err
+	}
+	if one.ArrayID == nil {
+		return nil, problem.Invalid("session.idempotencyKey", "was used for a session that is not a member of an array")
+	}
+	a, err := s.Client.SessionArray.Get(ctx, *one.ArrayID)
+	if err != nil {
+		return nil, fmt.Errorf("read array: %w", err)
+	}
+	return &SessionArrayPayload{Array: a, Sessions: a.Size}, nil
+}
+
+// members makes the specs of a new array.
+func (s *Service) members(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, x *indexes) ([]*sessionSpec, error) {
+	in, err := s.complete(ctx, v, in)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := s.check(ctx, v, in)
+	if err != nil {
+		return nil, err
+	}
+	if spec.kind != session.TypeBatch {
+		return nil, problem.Invalid("type", "only batch sessions can be members of an array")
+	}
+	if most := maxName - 1 - len(fmt.Sprint(x.list[len(x.list)-1])); len(spec.name) > most {
+		return nil, problem.Invalid("name", "must have at most %d characters, so that the names of the members have room for the index", most).WithLimit(fmt.Sprint(most))
+	}
+	made, array := &newArray{name: spec.name, indexes: x}, id.New(id.SessionArray)
+	specs := make([]*sessionSpec, len(x.list))
+	for i, index := range x.list {
+		one := *spec
+		one.name = fmt.Sprintf("%s-%d", spec.name, index)
+		one.member = &member{array: array, index: index, of: len(x.list)}
+		if i == 0 {
+			one.member.first, one.member.made = true, made
+		} else {
+			one.key = nil
+		}
+		specs[i] = &one
+	}
+	return specs, nil
+}
+
+// insertArray inserts the array of which spec is the first member, if it is new.
+func insertArray(ctx context.Context, tx *ent.Tx, spec *sessionSpec) error {
+	if spec.member == nil || spec.member.made == nil {
+		return nil
+	}
+	made := spec.member.made
+	err := tx.SessionArray.Create().SetID(spec.member.array).SetName(made.name).SetIndexes(made.text).SetSize(len(made.list)).SetNillableMaxRunning(made.most).
+		SetDomainID(spec.domain).SetProjectID(spec.project).SetOwnerID(spec.owner).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("store array %s: %w", made.name, err)
+	}
+	return nil
+}
+
+// findArray returns an array if the viewer is allowed to do op with its sessions.
+func (s *Service) findArray(ctx context.Context, one uuid.UUID, op access.Operation) (*ent.SessionArray, error) {
+	if _, err := permit.Writer(ctx); err != nil {
+		return nil, err
+	}
+	a, err := s.Client.SessionArray.Get(ctx, one)
+	if err != nil {
+		return nil, permit.Missing(err, "array", "id")
+	}
+	_, err = permit.Check(ctx, op, access.Session, access.Object{ID: a.ID, Domain: a.DomainID, Project: a.ProjectID, Owner: a.OwnerID})
+	return a, err
+}
+
+// endAtOnce bounds the members that are ended in one transaction.
+const endAtOnce = 500
+
+// CancelSessionArray asks for the end of all members that have not ended: those that wait
+// first, so that none of them starts meanwhile.
+func (s *Service) CancelSessionArray(ctx context.Context, in CancelSessionArrayInput) (*SessionArrayPayload, error) {
+	a, err := s.findArray(ctx, in.ID, access.Delete)
+	if err != nil {
+		return nil, err
+	}
+	out := &SessionArrayPayload{Array: a}
+	sys := viewer.SystemContext(ctx)
+	for _, pending := range []bool{true, false} {
+		status := session.StatusEQ(lifecycle.Pending)
+		if !pending {
+			status = session.StatusNEQ(lifecycle.Pending)
+		}
+		ids, err := s.Client.Session.Query().Where(session.ArrayID(a.ID), session.TerminatedAtIsNil(), status).Order(session.ByID()).IDs(sys)
+		if err != nil {
+			return nil, fmt.Errorf("list members of array %s: %w", a.ID, err)
+		}
+		for some := range slices.Chunk(ids, endAtOnce) {
+			n, err := s.endMembers(ctx, some, pending, in)
+			if err != nil {
+				return nil, err
+			}
+			out.Sessions += n
+		}
+	}
+	return out, nil
+}
+
+// endMembers ends those that still wait of some members, or ends each of the others.
+func (s *Service) endMembers(ctx context.Context, ids []uuid.UUID, pending bool, in CancelSessionArrayInput) (n int, err error) {
+	if !pending {
+		for _, one := range ids {
+			if _, err := s.TerminateSession(ctx, TerminateSessionInput{ID: one, Force: in.Force}); err != nil {
+				return n, err
+			}
+			n++
+		}
+		return n, nil
+	}
+	reason := session.TerminationReasonUserRequested
+	m := move{to: lifecycle.Cancelled, result: sessionevent.ResultInfo, phase: "terminate", code: "user_requested",
+		message: "cancelled before it started", reason: &reason}
+	var rows []*ent.Session
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) (err error) {
+		rows, err = tx.Session.Query().Where(func(q *sql.Selector) { q.Where(store.In(q.C(session.FieldID), ids)) }, session.StatusEQ(lifecycle.Pending)).
+			Order(session.ByID()).ForUpdate().All(viewer.SystemContext(ctx))
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		return Move(ctx, tx, m, rows...)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("cancel members: %w", err)
+	}
+	for _, row := range rows {
+		s.noteMove(ctx, row, m)
+		s.changed(ctx, row.ID)
+	}
+	return len(rows), nil
+}
+
+// RetrySessionArray starts the members again that ended without success, and whose restart was
+// not requested before.
+func (s *Service) RetrySessionArray(ctx context.Context, in RetrySessionArrayInput) (*SessionArrayPayload, error) {
+	a, err := s.findArray(ctx, in.ID, access.Delete)
+	if err != nil {
+		return nil, err
+	}
+	v := viewer.From(ctx)
+	if a.OwnerID != v.User {
+		return nil, problem.Forbidden("array %s belongs to another user", a.Name).WithField("id")
+	}
+	rows, err := s.Client.Session.Query().Where(session.ArrayID(a.ID), session.Replaced(false), session.TerminatedAtNotNil(),
+		session.ResultNEQ(session.ResultSuccess)).Order(session.ByArrayIndex(), session.ByID()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list members of array %s: %w", a.ID, err)
+	}
+	specs, err := s.retries(ctx, v, rows)
+	if err != nil || len(specs) == 0 {
+		return &SessionArrayPayload{Array: a}, err
+	}
+	stored, err := s.storer.store(ctx, specs)
+	if sqlgraph.IsUniqueConstraintError(err) {
+		return nil, problem.Exists("id", "a live session of yours has the name of a member of array %q", a.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.created(ctx, stored...)
+	return &SessionArrayPayload{Array: a, Sessions: len(stored)}, nil
+}
+
+// retries makes the specs of members to start again. Their requests are equal, unless some of
+// them were changed while they waited.
+func (s *Service) retries(ctx context.Context, v *viewer.Viewer, rows []*ent.Session) (specs []*sessionSpec, err error) {
+	alike := map[string][]*ent.Session{}
+	var order []string
+	for _, row := range rows {
+		key := fmt.Sprint(row.Slots.String(), row.ResourceGroupID, row.StrictAgents)
+		if alike[key] == nil {
+			order = append(order, key)
+		}
+		alike[key] = append(alike[key], row)
+	}
+	for _, key := range order {
+		same := alike[key]
+		found, err := s.Requests(ctx, []uuid.UUID{same[0].ID})
+		if err != nil {
+			return nil, err
+		}
+		if found[same[0].ID] == nil {
+			return nil, problem.Forbidden("you may not enter session %s, so you cannot read its request", same[0].Name).WithField("id")
+		}
+		more, err := s.again(ctx, v, *found[same[0].ID], same...)
+		if err != nil {
+			return nil, err
+		}
+		specs = append(specs, more...)
+	}
+	return specs, nil
+}

@@ -1,0 +1,180 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/store"
+)
+
+// RestartSessionInput names the session to start again.
+type RestartSessionInput struct{ ID uuid.UUID }
+
+// RestartSession starts a session again, as a new session with the same request and name. One
+// that has not ended is ended in the same transaction, and the new one waits for its end. If
+// it was already started again and that session lives, RestartSession returns that one.
+func (s *Service) RestartSession(ctx context.Context, in RestartSessionInput) (*SessionPayload, error) {
+	sess, err := s.find(ctx, in.ID, access.Delete)
+	if err != nil {
+		return nil, err
+	}
+	v := viewer.From(ctx)
+	if sess.OwnerID != v.User {
+		return nil, problem.Forbidden("session %s belongs to another user; clone it to start one of your own", sess.Name).WithField("id")
+	}
+	if sess.Replaced {
+		next, err := s.replacement(ctx, sess)
+		return &SessionPayload{Session: next}, err
+	}
+	found, err := s.Requests(ctx, []uuid.UUID{sess.ID})
+	if err != nil {
+		return nil, err
+	}
+	if found[sess.ID] == nil {
+		return nil, problem.Forbidden("you may not enter session %s, so you cannot read its request", sess.Name).WithField("id")
+	}
+	specs, err := s.again(ctx, v, *found[sess.ID], sess)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.storer.store(ctx, specs)
+	if sqlgraph.IsUniqueConstraintError(err) {
+		return nil, nameTaken(sess.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.created(ctx, stored...)
+	return &SessionPayload{Session: stored[0]}, nil
+}
+
+// replacement returns the session that has replaced another one, if it lives.
+func (s *Service) replacement(ctx context.Context, sess *ent.Session) (*ent.Session, error) {
+	next, err := s.Client.Session.Query().Where(session.RestartOfID(sess.ID)).Order(session.ByID(sql.OrderDesc())).First(ctx)
+	if err != nil && !ent.IsNotFound(err) {
+		return nil, fmt.Errorf("read what replaced session %s: %w", sess.ID, err)
+	}
+	if next == nil || next.Status.Final() {
+		return nil, problem.Precondition("session %s was already started again; restart the session that replaced it, or clone this one", sess.Name).WithField("id")
+	}
+	return next, nil
+}
+
+// again makes specs that start sessions with equal requests again.
+func (s *Service) again(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, rows ...*ent.Session) ([]*sessionSpec, error) {
+	if in.StartsAt != nil && !in.StartsAt.After(clock.Now()) {
+		in.StartsAt = nil
+	}
+	spec, err := s.check(ctx, v, in)
+	if err != nil {
+		return nil, err
+	}
+	specs := make([]*sessionSpec, len(rows))
+	for i, row := range rows {
+		one := *spec
+		one.name, one.restarts, one.tags = row.Name, row, row.Tags
+		if row.ArrayID != nil && row.ArrayIndex != nil {
+			one.member = &member{array: *row.ArrayID, index: *row.ArrayIndex, first: i == 0, of: len(rows)}
+		}
+		specs[i] = &one
+	}
+	return specs, nil
+}
+
+// created notes that sessions were stored, and wakes the scheduler.
+func (s *Service) created(ctx context.Context, sessions ...*ent.Session) {
+	for _, c := range sessions {
+		s.meter.created.Inc()
+		s.Logger.InfoContext(ctx, "session created", "session", c.ID, "owner", c.OwnerID, "group", c.ResourceGroupID, "slots", c.Slots.String())
+		s.changedBy(ctx, c.ID, byCreation)
+	}
+}
+
+// queued is the first entry of the history of a session.
+func (spec *sessionSpec) queued() string {
+	if spec.restarts != nil {
+		return fmt.Sprintf("queued, as a restart of session %s", spec.restarts.ID)
+	}
+	return "queued"
+}
+
+// endedMove is a move that was made with the statements of another change.
+type endedMove struct {
+	from *ent.Session
+	move move
+}
+
+// replaced takes the names of the sessions that specs restart from them, and asks for the end
+// of those that live.
+func replaced(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) (ended []endedMove, err error) {
+	var ids []uuid.UUID
+	for _, spec := range specs {
+		if spec.restarts != nil {
+			ids = append(ids, spec.restarts.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	which := func(q *sql.Selector) { q.Where(store.In(q.C(session.FieldID), ids)) }
+	rows, err := tx.Session.Query().Where(which).Order(session.ByID()).ForUpdate().All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock sessions to restart: %w", err)
+	}
+	var history []entry
+	for _, row := range rows {
+		if row.Replaced {
+			return nil, problem.Aborted("another request has started session %s again", row.Name)
+		}
+		m, err := endReplaced(ctx, tx, row)
+		if err != nil {
+			return nil, err
+		}
+		if m != nil {
+			ended = append(ended, *m)
+			continue
+		}
+		history = append(history, entry{session: row.ID, phase: "terminate", from: &row.Status, to: row.Status,
+			result: sessionevent.ResultInfo, attempt: row.Attempt, code: codeRestarted, message: "started again as a new session"})
+	}
+	if err := tx.Session.Update().Where(which).SetReplaced(true).AddVersion(1).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("replace sessions: %w", err)
+	}
+	return ended, record(ctx, tx, history...)
+}
+
+// codeRestarted is the code of entries about a restart.
+const codeRestarted = "restarted"
+
+// endReplaced asks for the end of a session that is started again; nil: it ends already.
+func endReplaced(ctx context.Context, tx *ent.Tx, row *ent.Session) (*endedMove, error) {
+	reason := session.TerminationReasonUserRequested
+	if row.Status == lifecycle.Terminating && row.RetryAt != nil {
+		err := tx.Session.UpdateOne(row).ClearRetryAt().SetTerminationReason(reason).SetStatusMessage("ended to be started again").Exec(ctx)
+		return nil, err
+	}
+	if row.Status.Final() || row.Status == lifecycle.Terminating {
+		return nil, nil
+	}
+	m := move{to: lifecycle.Terminating, result: sessionevent.ResultInfo, phase: "terminate", code: codeRestarted,
+		message: "ended to be started again", reason: &reason}
+	if row.Status == lifecycle.Pending {
+		m.to = lifecycle.Cancelled
+	}
+	if err := Move(ctx, tx, m, row); err != nil {
+		return nil, err
+	}
+	return &endedMove{from: row, move: m}, nil
+}

@@ -1,0 +1,10 @@
+import { graphql } from "../../api/graphql";
+
+/** All fields of a request, as it is saved again or sent with changes. */
+export const RequestParts = graphql(`
+  fragment RequestParts on SessionRequest @_unmask {
+    image type slots kernels command bootstrapScript environment
+    apps { name title port command environment } mounts { vfolder target subpath readOnly } autoMount
+    project resourceGroup priority lifetime agents strictAgents preemptible sessionGroup shmBytes diskBytes tags
+  }
+`);
