@@ -38,14 +38,14 @@ func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 	done := map[uuid.UUID]bool{}
 	now := time.Now().UTC()
 	for _, p := range places {
-		var holds []hold
+		var allocs []alloc
 		for _, k := range p.Kernels {
 			for _, a := range k.Allocations {
-				holds = append(holds, hold{k.Agent, a.Device, a.Slot, a.Amount, now})
+				allocs = append(allocs, alloc{k.Agent, a.Device, a.Slot, a.Amount, now})
 			}
 		}
 		done[p.Session.ID] = true
-		t.model.placed(p.Session.ID, holds)
+		t.model.placed(p.Session.ID, allocs)
 	}
 	if t.repairing {
 		maps.Copy(t.touched, done)
@@ -56,7 +56,7 @@ func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 			t.model.leftOut(d)
 		}
 	}
-	t.tell(ctx, places)
+	t.publish(ctx, places)
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	for _, w := range still {
 		byID[w.ID] = w
 	}
-	homes, err := t.open(ctx, tx, batch)
+	targets, err := t.lockTargets(ctx, tx, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +90,14 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	for _, d := range batch {
 		w := byID[d.SessionID]
 		r := &t.model.live[d.SessionID].request
-		shut := slices.ContainsFunc(d.Assignments, func(a plan.Assignment) bool { return homes.group[a.AgentID] != r.Group })
+		shut := slices.ContainsFunc(d.Assignments, func(a plan.Assignment) bool { return targets.group[a.AgentID] != r.Group })
 		if w == nil || changed(w, r) || shut || len(ledger.Reached(r)) > 0 {
 			for _, a := range d.Assignments {
 				t.agents[a.AgentID] = t.agents[a.AgentID] || shut
 			}
 			continue
 		}
-		network, ok, err := homes.network(ctx, tx, d)
+		network, ok, err := targets.network(ctx, tx, d)
 		if err != nil {
 			return nil, err
 		}
@@ -153,8 +153,8 @@ func (t *term) ledger(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (p
 	return plan.NewLedger(list), nil
 }
 
-// tell publishes what was placed: every session, and every agent once.
-func (t *term) tell(ctx context.Context, places []msession.Place) {
+// publish publishes what was placed: every session, and every agent once.
+func (t *term) publish(ctx context.Context, places []msession.Place) {
 	agents := map[uuid.UUID]bool{}
 	for _, p := range places {
 		on := make([]string, len(p.Kernels))

@@ -26,11 +26,11 @@ type model struct {
 	running map[uuid.UUID]int    // in snap.Running
 	agents  map[uuid.UUID]int    // in snap.Agents
 	devices map[uuid.UUID][2]int // agent and device
-	counts  map[holderOf][]int   // limits that count what someone holds
+	counts  map[limitScope][]int // limits that count what someone holds
 }
 
-// holderOf is whose sessions a limit counts.
-type holderOf struct {
+// limitScope is whose sessions a limit counts.
+type limitScope struct {
 	scope policy.Scope
 	id    uuid.UUID
 }
@@ -102,11 +102,11 @@ func sameAgent(a, b *plan.Agent) bool {
 
 // setLimits replaces the limits, with what is used of them.
 func (m *model) setLimits(list []policy.Limit) {
-	m.limits, m.snap.Limits, m.counts, m.change.All = list, make([]plan.Limit, len(list)), map[holderOf][]int{}, true
+	m.limits, m.snap.Limits, m.counts, m.change.All = list, make([]plan.Limit, len(list)), map[limitScope][]int{}, true
 	for i := range list {
 		l := &list[i]
 		m.snap.Limits[i] = planLimit(l, policy.Used{Slots: resource.Slots{}})
-		of := holderOf{l.Scope, l.ScopeID}
+		of := limitScope{l.Scope, l.ScopeID}
 		if l.Scope == policy.ScopeKeypair {
 			of.id = l.Person
 		}
@@ -167,7 +167,7 @@ func (m *model) queue(id uuid.UUID, now *live) {
 
 // occupy adds what a session holds to what is used of devices, or takes it away.
 func (m *model) occupy(l *live, sign int64) {
-	for _, h := range l.holds {
+	for _, h := range l.allocs {
 		at, known := m.devices[h.device]
 		if !known {
 			continue
@@ -192,10 +192,10 @@ func (m *model) touch(agent uuid.UUID) {
 
 // count adds a session to what is used of limits, or takes it away.
 func (m *model) count(l *live, sign int64) {
-	if len(m.counts) == 0 || len(l.holds) == 0 && !slices.Contains(lifecycle.Occupying, l.status) {
+	if len(m.counts) == 0 || len(l.allocs) == 0 && !slices.Contains(lifecycle.Occupying, l.status) {
 		return
 	}
-	for _, of := range []holderOf{
+	for _, of := range []limitScope{
 		{policy.ScopeKeypair, l.request.Owner}, {policy.ScopeUser, l.request.Owner},
 		{policy.ScopeProject, l.request.Project}, {policy.ScopeDomain, l.request.Domain},
 	} {
@@ -204,7 +204,7 @@ func (m *model) count(l *live, sign int64) {
 			if limit.Group != uuid.Nil && limit.Group != l.request.Group || limit.Within != uuid.Nil && limit.Within != l.request.Project {
 				continue
 			}
-			for _, h := range l.holds {
+			for _, h := range l.allocs {
 				if limit.Used[h.slot] += sign * h.amount; limit.Used[h.slot] == 0 {
 					delete(limit.Used, h.slot)
 				}
@@ -229,10 +229,10 @@ func (m *model) setSettings(now *plan.Snapshot) {
 
 // placed takes over what the planner decided and the commit stored. It is no
 // news to the planner.
-func (m *model) placed(id uuid.UUID, holds []hold) {
+func (m *model) placed(id uuid.UUID, allocs []alloc) {
 	now := *m.live[id]
-	now.status, now.told, now.request.Kernels = lifecycle.Scheduled, nil, nil
-	now.holds = append(slices.Clone(now.holds), holds...)
+	now.status, now.reason, now.request.Kernels = lifecycle.Scheduled, nil, nil
+	now.allocs = append(slices.Clone(now.allocs), allocs...)
 	now.sort()
 	limits, gone := m.change.Limits, len(m.change.Gone)
 	m.put(id, &now)
@@ -262,15 +262,15 @@ func (m *model) sums() {
 
 // holdings sums what live sessions have of the agents of a group.
 func (m *model) holdings(group uuid.UUID) []plan.Holding {
-	type holder struct{ domain, project, owner uuid.UUID }
-	sums := map[holder]resource.Slots{}
+	type consumer struct{ domain, project, owner uuid.UUID }
+	sums := map[consumer]resource.Slots{}
 	for _, l := range m.live {
-		for _, h := range l.holds {
+		for _, h := range l.allocs {
 			at, known := m.devices[h.device]
 			if !known || m.snap.Agents[at[0]].Group != group {
 				continue
 			}
-			who := holder{l.request.Domain, l.request.Project, l.request.Owner}
+			who := consumer{l.request.Domain, l.request.Project, l.request.Owner}
 			if sums[who] == nil {
 				sums[who] = resource.Slots{}
 			}

@@ -52,7 +52,7 @@ func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	if err := s.readHoldings(ctx, snap, home); err != nil || !fair {
 		return err
 	}
-	usages, err := s.past.get(ctx, snap.Now, func() ([]plan.Usage, error) { return s.readPast(ctx, snap.Now, lookback, home) })
+	usages, err := s.usage.get(ctx, snap.Now, func() ([]plan.Usage, error) { return s.readPast(ctx, snap.Now, lookback, home) })
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func byHolder(sums func(s *sql.Selector) []string) func(*sql.Selector) {
 // as far as the viewer may know.
 func (s *Scheduler) ShareHolders(ctx context.Context, groups []uuid.UUID) (map[uuid.UUID][]*plan.Holder, error) {
 	sys := viewer.SystemContext(ctx)
-	apart := &Scheduler{client: s.client, policies: s.policies, log: s.log, past: newLately[[]plan.Usage]()}
+	apart := &Scheduler{client: s.client, policies: s.policies, log: s.log, usage: newCached[[]plan.Usage]()}
 	snap, err := apart.sharesOf(sys, groups)
 	if err != nil {
 		return nil, err
@@ -191,9 +191,9 @@ func (s *Scheduler) ShareHolders(ctx context.Context, groups []uuid.UUID) (map[u
 	of := make(map[uuid.UUID][]*plan.Holder, len(groups))
 	for i := range snap.Groups {
 		g := snap.Groups[i]
-		whole := v.SeesAll() && v.Within == uuid.Nil || v.May(access.Update, access.ResourceGroup, access.Object{ID: g.ID})
+		sees := v.SeesAll() && v.Within == uuid.Nil || v.May(access.Update, access.ResourceGroup, access.Object{ID: g.ID})
 		for _, h := range plan.Holders(snap, g) {
-			if whole || knows(v, h) {
+			if sees || knows(v, h) {
 				of[g.ID] = append(of[g.ID], &h)
 			}
 		}

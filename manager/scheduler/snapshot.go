@@ -37,7 +37,7 @@ func (s *Scheduler) read(ctx context.Context) (*model, error) {
 	if err := s.readAgents(ctx, agents); err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
 	}
-	s.spare(agents.Agents)
+	s.subtractOrphans(agents.Agents)
 	m.setAgents(agents.Agents)
 	limits, err := s.policies.All(ctx, s.client)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) erro
 // readDemandOf is for groups that place their sessions by what is asked for.
 func (s *Scheduler) readDemandOf(ctx context.Context, snap *plan.Snapshot) (err error) {
 	if slices.ContainsFunc(snap.Groups, func(g plan.Group) bool { return g.Strategy == plan.StrategyPack }) {
-		snap.Demand, err = s.asked.get(ctx, snap.Now, func() ([]plan.Demand, error) { return s.readDemand(ctx) })
+		snap.Demand, err = s.demand.get(ctx, snap.Now, func() ([]plan.Demand, error) { return s.readDemand(ctx) })
 	}
 	return err
 }

@@ -44,10 +44,10 @@ const by = "scheduler"
 type term struct {
 	*Scheduler
 	epoch   int64
-	news    *event.Gathering
+	events  *event.Gathering
 	model   *model
 	planner plan.Planner
-	told    *teller
+	reasons *reasonWriter
 
 	sessions, agents map[uuid.UUID]bool // to be read again
 	settings         bool               // are to be read again
@@ -69,8 +69,8 @@ type repaired struct {
 
 func (s *Scheduler) newTerm(ctx context.Context, epoch int64) *term {
 	return &term{
-		Scheduler: s, epoch: epoch, told: newTeller(s, epoch), repair: make(chan repaired, 1),
-		news:     s.bus.Gather(ctx, []event.Topic{event.Session, event.Agent, event.Pending, event.Policy}, by, event.BySamples, event.ByReasons),
+		Scheduler: s, epoch: epoch, reasons: newReasonWriter(s, epoch), repair: make(chan repaired, 1),
+		events:   s.bus.Gather(ctx, []event.Topic{event.Session, event.Agent, event.Pending, event.Policy}, by, event.BySamples, event.ByReasons),
 		sessions: map[uuid.UUID]bool{}, agents: map[uuid.UUID]bool{},
 	}
 }
@@ -95,7 +95,7 @@ func (t *term) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.news.Wake():
+		case <-t.events.Wake():
 		case r := <-t.repair:
 			t.repairing = false
 			t.compare(ctx, r)
@@ -108,7 +108,7 @@ func (t *term) run(ctx context.Context) {
 func (t *term) pass(ctx context.Context) error {
 	begun := time.Now()
 	defer func() { t.meter.pass.Observe(time.Since(begun).Seconds()) }()
-	if err := t.look(ctx); err != nil {
+	if err := t.refresh(ctx); err != nil {
 		return err
 	}
 	t.beginRepair(ctx)
@@ -121,7 +121,7 @@ func (t *term) pass(ctx context.Context) error {
 	if change.Review {
 		t.reviewed = time.Now().Add(min(max(reviewEvery, reviewShare*time.Since(now)), reviewMost))
 	}
-	t.told.forget(change.Gone)
+	t.reasons.forget(change.Gone)
 	var placed []plan.Decision
 	for _, d := range decisions {
 		if d.Placed() {
@@ -138,32 +138,32 @@ func (t *term) pass(ctx context.Context) error {
 		t.model.change.All, t.repaired = true, time.Time{}
 		return err
 	}
-	t.told.offer(decisions, t.model.live)
+	t.reasons.offer(decisions, t.model.live)
 	return nil
 }
 
-// look takes over what has changed since the last pass.
-func (t *term) look(ctx context.Context) (err error) {
-	news := t.news.Take()
+// refresh takes over what has changed since the last pass.
+func (t *term) refresh(ctx context.Context) (err error) {
+	changes := t.events.Take()
 	if t.model == nil {
 		t.model, err = t.read(ctx)
 		return err
 	}
-	if news.Lagged {
+	if changes.Lagged {
 		t.repaired, t.lagged = time.Time{}, t.repairing
 	}
-	if news.Lagged || len(news.Changed) > 0 {
+	if changes.Lagged || len(changes.Changed) > 0 {
 		t.busy()
 	}
-	t.dirty(t.sessions, news.Changed[event.Session])
-	t.dirty(t.agents, news.Changed[event.Agent])
+	t.dirty(t.sessions, changes.Changed[event.Session])
+	t.dirty(t.agents, changes.Changed[event.Agent])
 	for _, topic := range []event.Topic{event.Pending, event.Policy} {
-		if _, ok := news.Changed[topic]; ok {
+		if _, ok := changes.Changed[topic]; ok {
 			t.settings = true
 		}
 	}
 	if t.settings {
-		if err := t.readAnew(ctx); err != nil {
+		if err := t.rereadSettings(ctx); err != nil {
 			return err
 		}
 		t.settings = false
@@ -174,7 +174,7 @@ func (t *term) look(ctx context.Context) (err error) {
 		if err := t.readAgents(ctx, rows, ids...); err != nil {
 			return fmt.Errorf("read agents: %w", err)
 		}
-		t.spare(rows.Agents)
+		t.subtractOrphans(rows.Agents)
 		t.model.putAgents(ids, rows.Agents)
 		clear(t.agents)
 	}
@@ -207,8 +207,8 @@ func (t *term) dirty(set, ids map[uuid.UUID]bool) {
 	}
 }
 
-// readAnew reads the settings and the limits.
-func (t *term) readAnew(ctx context.Context) error {
+// rereadSettings reads the settings and the limits.
+func (t *term) rereadSettings(ctx context.Context) error {
 	limits, err := t.policies.All(ctx, t.client)
 	if err != nil {
 		return err
@@ -265,7 +265,7 @@ func (t *term) compare(ctx context.Context, r repaired) {
 		return
 	}
 	missed := 0
-	look := func(set map[uuid.UUID]bool, id uuid.UUID, differs bool) {
+	mark := func(set map[uuid.UUID]bool, id uuid.UUID, differs bool) {
 		if differs && !t.touched[id] {
 			set[id] = true
 			missed++
@@ -273,19 +273,19 @@ func (t *term) compare(ctx context.Context, r repaired) {
 	}
 	for id, l := range r.model.live {
 		known := t.model.live[id]
-		look(t.sessions, id, known == nil || !known.same(l) || l.status == lifecycle.Pending && !sameRequest(known.request, l.request))
+		mark(t.sessions, id, known == nil || !known.same(l) || l.status == lifecycle.Pending && !sameRequest(known.request, l.request))
 	}
 	for id := range t.model.live {
-		look(t.sessions, id, r.model.live[id] == nil)
+		mark(t.sessions, id, r.model.live[id] == nil)
 	}
 	for i := range r.model.snap.Agents {
 		a := &r.model.snap.Agents[i]
 		j, known := t.model.agents[a.ID]
-		look(t.agents, a.ID, !known || !sameAgent(a, &t.model.snap.Agents[j]))
+		mark(t.agents, a.ID, !known || !sameAgent(a, &t.model.snap.Agents[j]))
 	}
 	for id := range t.model.agents {
 		_, there := r.model.agents[id]
-		look(t.agents, id, !there)
+		mark(t.agents, id, !there)
 	}
 	t.adopt(r.model.snap, r.model.limits)
 	t.quiet++

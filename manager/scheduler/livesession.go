@@ -26,24 +26,24 @@ type live struct {
 	status  lifecycle.Status
 	attempt int
 	request plan.Request    // what it asks for; its kernels only while it waits
-	told    *report.Pending // why it waits, as its row says
-	holds   []hold
+	reason  *report.Pending // why it waits, as its row says
+	allocs  []alloc
 	terms
 }
 
-// hold is a live allocation.
-type hold struct {
+// alloc is a live allocation.
+type alloc struct {
 	agent, device uuid.UUID
 	slot          string
 	amount        int64
 	since         time.Time
 }
 
-// asks is what a waiting session asks for beside what its row and its kernels say,
+// requestColumns is what a waiting session asks for beside what its row and its kernels say,
 // as JSON, so that one statement reads all of it. Kernels are apart: there are as
 // many as sessions, and a plan that was made while there were few looks through
 // all of them for each session.
-const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
+const requestColumns = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 'architecture', (SELECT i.architecture FROM images i WHERE i.id = sessions.image_id),
 'image', (SELECT i.reference FROM images i WHERE i.id = sessions.image_id),
 'agents', (SELECT json_agg(a.agent_id ORDER BY a.agent_id) FROM session_agents a WHERE a.session_id = sessions.id),
@@ -53,7 +53,7 @@ const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
   JOIN quota_scopes q ON q.id = f.quota_scope_id JOIN volumes v ON v.id = q.volume_id WHERE m.session_id = sessions.id)
 )::text END`
 
-type asked struct {
+type requestRow struct {
 	Architecture string
 	Image        string
 	Agents       []uuid.UUID
@@ -73,14 +73,14 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 		session.FieldResourceGroupID, session.FieldKeypairID, session.FieldPriority, session.FieldCreatedAt, session.FieldRetryAt,
 		session.FieldStartsAt, session.FieldStrictAgents, session.FieldAvoidAgents, session.FieldPending,
 		session.FieldStartedAt, session.FieldLifetime, session.FieldPreemptible, session.FieldSessionGroupID)
-	q.Modify(func(s *sql.Selector) { s.AppendSelectExprAs(sql.Expr(asks), "asks") })
+	q.Modify(func(s *sql.Selector) { s.AppendSelectExprAs(sql.Expr(requestColumns), "asks") })
 	rows, err := q.All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all := make(map[uuid.UUID]*live, len(rows))
 	for _, row := range rows {
-		l := &live{status: row.Status, attempt: row.Attempt, told: row.Pending, terms: rowTerms(row)}
+		l := &live{status: row.Status, attempt: row.Attempt, reason: row.Pending, terms: rowTerms(row)}
 		if l.request, err = rowRequest(row); err != nil {
 			return nil, fmt.Errorf("session %s: %w", row.ID, err)
 		}
@@ -91,10 +91,10 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 	}
 	if ids != nil {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
-			return all[id] != nil && all[id].status == lifecycle.Pending && (known[id] == nil || len(known[id].holds) == 0)
+			return all[id] != nil && all[id].status == lifecycle.Pending && (known[id] == nil || len(known[id].allocs) == 0)
 		})
 	}
-	return all, s.readHolds(ctx, ids, all)
+	return all, s.readAllocations(ctx, ids, all)
 }
 
 func rowTerms(row *ent.Session) terms {
@@ -134,7 +134,7 @@ func rowRequest(row *ent.Session) (plan.Request, error) {
 	if !ok {
 		return r, fmt.Errorf("what it asks for is a %T", value)
 	}
-	var a asked
+	var a requestRow
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return r, fmt.Errorf("what it asks for: %w", err)
 	}
@@ -168,8 +168,8 @@ func (s *Scheduler) readKernels(ctx context.Context, ids []uuid.UUID, to map[uui
 	return nil
 }
 
-// readHolds adds what the sessions among ids hold, or all, whatever became of them.
-func (s *Scheduler) readHolds(ctx context.Context, ids []uuid.UUID, to map[uuid.UUID]*live) error {
+// readAllocations adds what the sessions among ids hold, or all, whatever became of them.
+func (s *Scheduler) readAllocations(ctx context.Context, ids []uuid.UUID, to map[uuid.UUID]*live) error {
 	q := s.client.Allocation.Query().Where(allocation.FreedAtIsNil())
 	if ids != nil {
 		if len(ids) == 0 {
@@ -189,7 +189,7 @@ func (s *Scheduler) readHolds(ctx context.Context, ids []uuid.UUID, to map[uuid.
 			l = &live{request: plan.Request{SessionID: a.SessionID, Owner: a.OwnerID, Project: a.ProjectID, Domain: a.DomainID}}
 			to[a.SessionID] = l
 		}
-		l.holds = append(l.holds, hold{a.AgentID, a.DeviceID, a.Slot, a.Amount, a.CreatedAt})
+		l.allocs = append(l.allocs, alloc{a.AgentID, a.DeviceID, a.Slot, a.Amount, a.CreatedAt})
 	}
 	for _, l := range to {
 		l.sort()
@@ -199,14 +199,14 @@ func (s *Scheduler) readHolds(ctx context.Context, ids []uuid.UUID, to map[uuid.
 
 // sort brings what is held in one order, anyone who lists it.
 func (l *live) sort() {
-	slices.SortFunc(l.holds, func(a, b hold) int {
+	slices.SortFunc(l.allocs, func(a, b alloc) int {
 		return cmp.Or(slices.Compare(a.device[:], b.device[:]), cmp.Compare(a.slot, b.slot), cmp.Compare(a.amount, b.amount), a.since.Compare(b.since))
 	})
 }
 
 // same reports whether the scheduler need not look again.
 func (l *live) same(o *live) bool {
-	return l.status == o.status && l.attempt == o.attempt && l.started.Equal(o.started) && slices.EqualFunc(l.holds, o.holds, func(a, b hold) bool {
+	return l.status == o.status && l.attempt == o.attempt && l.started.Equal(o.started) && slices.EqualFunc(l.allocs, o.allocs, func(a, b alloc) bool {
 		return a.agent == b.agent && a.device == b.device && a.slot == b.slot && a.amount == b.amount
 	})
 }

@@ -49,11 +49,11 @@ func (m *model) lifetime(l *live) time.Duration {
 // runs puts a session among those that hold something, or takes it out.
 func (m *model) runs(id uuid.UUID, now *live) {
 	i, known := m.running[id]
-	holds := now != nil && len(now.holds) > 0
+	allocated := now != nil && len(now.allocs) > 0
 	switch {
-	case holds && known:
+	case allocated && known:
 		m.snap.Running[i] = m.runner(id, now)
-	case holds:
+	case allocated:
 		m.running[id] = len(m.snap.Running)
 		m.snap.Running = append(m.snap.Running, m.runner(id, now))
 	case known:
@@ -71,13 +71,13 @@ func (m *model) runner(id uuid.UUID, l *live) plan.Running {
 	x := plan.Running{
 		SessionID: id, Owner: r.Owner, Project: r.Project, Domain: r.Domain, Group: r.Group, Priority: r.Priority,
 		Since: l.started, Leaving: l.status == lifecycle.Terminating, Preemptible: l.preemptible, Together: l.together,
-		Slots: resource.Slots{}, Holds: make([]plan.Alloc, 0, len(l.holds)),
+		Slots: resource.Slots{}, Holds: make([]plan.Alloc, 0, len(l.allocs)),
 	}
 	if l.status != lifecycle.Running {
 		x.Since = time.Time{}
 	}
 	placed := l.started
-	for _, h := range l.holds {
+	for _, h := range l.allocs {
 		x.Holds = append(x.Holds, plan.Alloc{DeviceID: h.device, Slot: h.slot, Amount: h.amount})
 		x.Slots[h.slot] += h.amount
 		if l.started.IsZero() && h.since.After(placed) {
