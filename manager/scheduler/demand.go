@@ -18,10 +18,10 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// recentSessions is how many of the latest tell what is asked for.
+// recentSessions is the number of the latest sessions that the demand is computed from.
 const recentSessions = 5000
 
-// readDemand counts the shapes of the latest sessions, whatever became of them.
+// readDemand counts the shapes of the latest sessions, in any state.
 func (s *Scheduler) readDemand(ctx context.Context) ([]plan.Demand, error) {
 	var rows []struct {
 		Group        uuid.UUID `json:"group"`
@@ -55,12 +55,13 @@ func (s *Scheduler) readDemand(ctx context.Context) ([]plan.Demand, error) {
 	return list, nil
 }
 
-// cacheAge is how old a sum over the past may be: next to weeks of it, or to
-// thousands of sessions, that is nothing.
+// cacheAge is the largest age of a sum over the past. It is small next to the weeks, or
+// the thousands of sessions, that are summed.
 const cacheAge = time.Minute
 
-// cached keeps what was read of the past, and reads it again when it is old. One
-// reads at a time; who waits for that stops when their context ends.
+// cached keeps a value that was read from the database, and reads it again when it is
+// older than cacheAge. One caller reads at a time; a caller that waits for the read stops
+// when its context ends.
 type cached[T any] struct {
 	turn  *semaphore.Weighted
 	at    time.Time

@@ -18,10 +18,10 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// Choose returns the first of the groups where some agent could serve the request
-// if everything were free. Where none has agents it is the first, as some may join;
-// else what no agent could ever serve is refused, as the first group with agents
-// puts it.
+// Choose returns the first of the groups in which an idle agent could serve the request.
+// If no group has agents, it returns the first group, because agents can join. Otherwise
+// a request that no agent could ever serve is refused, with the reason of the first group
+// that has agents.
 func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, n session.Need) (uuid.UUID, error) {
 	ctx = viewer.SystemContext(ctx)
 	r := plan.Request{
@@ -42,23 +42,23 @@ func (s *Scheduler) Choose(ctx context.Context, groups []uuid.UUID, n session.Ne
 	return groups[0], nil
 }
 
-// agentCacheAge is how long the agents are believed to be as they were read but for
-// what events say. Before anything is refused they are read again.
+// agentCacheAge is how long cached agents are used without a full read. Events update
+// them in between. A request is refused only after a full read.
 const agentCacheAge = 30 * time.Second
 
-// agentCache is the agents as every manager knows them, for requests that only ask
-// what they could ever get.
+// agentCache is the agents of the cluster without their usage. Every manager has one, for
+// the check whether a request could ever be served.
 type agentCache struct {
 	turn   *semaphore.Weighted // held while rows are read
 	events *event.Gathering
 	snap   *plan.Snapshot
 	idle   *plan.Idle
 	read   time.Time
-	fits   map[string]uuid.UUID // what was found to fit, by request
+	fits   map[string]uuid.UUID // groups that were found, by request
 }
 
-// choose finds the group for a request: none where it is refused by all with
-// agents, or where no group has any.
+// choose returns the group for a request. It returns no group if every group with agents
+// refuses the request, or if no group has agents.
 func (r *agentCache) choose(ctx context.Context, s *Scheduler, groups []uuid.UUID, req *plan.Request, key string, reread bool) (uuid.UUID, []plan.Impossible, error) {
 	at := time.Now()
 	if err := r.turn.Acquire(ctx, 1); err != nil {
@@ -79,7 +79,7 @@ func (r *agentCache) choose(ctx context.Context, s *Scheduler, groups []uuid.UUI
 	return group, nil, nil
 }
 
-// refresh takes over what has changed, or reads all.
+// refresh reads the agents that have changed, or all of them.
 func (r *agentCache) refresh(ctx context.Context, s *Scheduler, reread bool) error {
 	if r.events == nil {
 		r.events = s.bus.Gather(context.WithoutCancel(ctx), []event.Topic{event.Agent, event.Pending}, by, event.BySamples)
@@ -94,7 +94,7 @@ func (r *agentCache) refresh(ctx context.Context, s *Scheduler, reread bool) err
 		changed = store.IDs(changes.Changed[event.Agent])
 	}
 	snap, before := &plan.Snapshot{}, r.snap
-	r.snap = nil // until all of this has worked
+	r.snap = nil // until every read has succeeded
 	if err := s.readRules(ctx, snap); err != nil {
 		return fmt.Errorf("read resource groups: %w", err)
 	}
@@ -116,7 +116,7 @@ func (r *agentCache) refresh(ctx context.Context, s *Scheduler, reread bool) err
 	return nil
 }
 
-// readRules reads what matters of groups for what their agents could ever give.
+// readRules reads the rules of resource groups that decide what an idle agent can serve.
 func (s *Scheduler) readRules(ctx context.Context, snap *plan.Snapshot) error {
 	groups, err := s.client.ResourceGroup.Query().Select(resourcegroup.FieldID, resourcegroup.FieldSplit, resourcegroup.FieldTopology).All(ctx)
 	for _, g := range groups {

@@ -21,12 +21,12 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// live is a session that waits or holds something.
+// live is a session that waits or has allocations.
 type live struct {
 	status  lifecycle.Status
 	attempt int
-	request plan.Request    // what it asks for; its kernels only while it waits
-	reason  *report.Pending // why it waits, as its row says
+	request plan.Request    // with kernels only while it waits
+	reason  *report.Pending // the pending reason in its row
 	allocs  []alloc
 	terms
 }
@@ -39,10 +39,10 @@ type alloc struct {
 	since         time.Time
 }
 
-// requestColumns is what a waiting session asks for beside what its row and its kernels say,
-// as JSON, so that one statement reads all of it. Kernels are apart: there are as
-// many as sessions, and a plan that was made while there were few looks through
-// all of them for each session.
+// requestColumns is the part of a waiting session's request that is in other tables, as
+// JSON, so that one statement reads all of it. Kernels are read by a statement of their
+// own: their table is as large as that of the sessions, and PostgreSQL would scan all of
+// it for each session under a query plan that was made while the table was small.
 const requestColumns = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 'architecture', (SELECT i.architecture FROM images i WHERE i.id = sessions.image_id),
 'image', (SELECT i.reference FROM images i WHERE i.id = sessions.image_id),
@@ -62,8 +62,8 @@ type requestRow struct {
 	Together     *plan.Together
 }
 
-// readLive reads the live sessions among ids, or all of them, and what they hold;
-// but for those that wait and have held nothing as far as is known.
+// readLive reads the live sessions among ids, or all of them, with their allocations. It
+// does not read allocations of sessions that wait and are known to have none.
 func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID]*live) (map[uuid.UUID]*live, error) {
 	q := s.client.Session.Query().Where(session.TerminatedAtIsNil())
 	if ids != nil {
@@ -108,7 +108,7 @@ func rowTerms(row *ent.Session) terms {
 	return t
 }
 
-// rowRequest is what a session asks for.
+// rowRequest returns the request of a session.
 func rowRequest(row *ent.Session) (plan.Request, error) {
 	r := plan.Request{
 		SessionID: row.ID, Owner: row.OwnerID, Project: row.ProjectID, Domain: row.DomainID, Group: row.ResourceGroupID,
@@ -132,17 +132,17 @@ func rowRequest(row *ent.Session) (plan.Request, error) {
 	}
 	text, ok := value.(string)
 	if !ok {
-		return r, fmt.Errorf("what it asks for is a %T", value)
+		return r, fmt.Errorf("the request is a %T", value)
 	}
 	var a requestRow
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
-		return r, fmt.Errorf("what it asks for: %w", err)
+		return r, fmt.Errorf("decode the request: %w", err)
 	}
 	r.Image, r.Architecture, r.Agents, r.After, r.Volumes, r.Together = a.Image, a.Architecture, a.Agents, a.After, a.Volumes, a.Together
 	return r, nil
 }
 
-// readKernels adds the kernels of those of ids, or of all, that wait.
+// readKernels adds the kernels of the waiting sessions among ids, or of all that wait.
 func (s *Scheduler) readKernels(ctx context.Context, ids []uuid.UUID, to map[uuid.UUID]*live) error {
 	q := s.client.Kernel.Query().Where(kernel.StatusEQ(lifecycle.Pending), kernel.TerminatedAtIsNil())
 	if ids != nil {
@@ -168,7 +168,8 @@ func (s *Scheduler) readKernels(ctx context.Context, ids []uuid.UUID, to map[uui
 	return nil
 }
 
-// readAllocations adds what the sessions among ids hold, or all, whatever became of them.
+// readAllocations adds the live allocations of the sessions among ids, or all of them,
+// also those of sessions that have ended.
 func (s *Scheduler) readAllocations(ctx context.Context, ids []uuid.UUID, to map[uuid.UUID]*live) error {
 	q := s.client.Allocation.Query().Where(allocation.FreedAtIsNil())
 	if ids != nil {
@@ -181,11 +182,11 @@ func (s *Scheduler) readAllocations(ctx context.Context, ids []uuid.UUID, to map
 		allocation.FieldCreatedAt, allocation.FieldOwnerID, allocation.FieldProjectID, allocation.FieldDomainID)
 	rows, err := q.All(ctx)
 	if err != nil {
-		return fmt.Errorf("read what is held: %w", err)
+		return fmt.Errorf("read allocations: %w", err)
 	}
 	for _, a := range rows {
 		l := to[a.SessionID]
-		if l == nil { // its session is over: that is someone's mistake, and the device is in use all the same
+		if l == nil { // a leaked allocation: its session has ended, but the device is in use
 			l = &live{request: plan.Request{SessionID: a.SessionID, Owner: a.OwnerID, Project: a.ProjectID, Domain: a.DomainID}}
 			to[a.SessionID] = l
 		}
@@ -197,14 +198,14 @@ func (s *Scheduler) readAllocations(ctx context.Context, ids []uuid.UUID, to map
 	return nil
 }
 
-// sort brings what is held in one order, anyone who lists it.
+// sort puts the allocations in an order that does not depend on the query.
 func (l *live) sort() {
 	slices.SortFunc(l.allocs, func(a, b alloc) int {
 		return cmp.Or(slices.Compare(a.device[:], b.device[:]), cmp.Compare(a.slot, b.slot), cmp.Compare(a.amount, b.amount), a.since.Compare(b.since))
 	})
 }
 
-// same reports whether the scheduler need not look again.
+// same reports whether two states of a session are the same for the scheduler.
 func (l *live) same(o *live) bool {
 	return l.status == o.status && l.attempt == o.attempt && l.started.Equal(o.started) && slices.EqualFunc(l.allocs, o.allocs, func(a, b alloc) bool {
 		return a.agent == b.agent && a.device == b.device && a.slot == b.slot && a.amount == b.amount

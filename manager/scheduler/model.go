@@ -13,23 +13,23 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// model is the cluster as a leader knows it: a snapshot that is kept up to date
-// with what they do and hears of. What it is told it notes, for the planner, in
-// change. Rows are the truth; a model that differs from them is repaired.
+// model is the cluster as the leader knows it: a snapshot that events and the leader's
+// own commits update. It collects every update in change, for the planner. If the model
+// differs from the rows, the rows are right and the model is repaired.
 type model struct {
 	snap    *plan.Snapshot
 	live    map[uuid.UUID]*live
-	limits  []policy.Limit // of which snap.Limits, in the same order, has what is used
+	limits  []policy.Limit // snap.Limits has their usage, in the same order
 	change  plan.Change
-	bounds  []policy.Limit       // those of limits that say how long sessions run
+	bounds  []policy.Limit       // the limits on the lifetime of sessions
 	pending map[uuid.UUID]int    // in snap.Pending
 	running map[uuid.UUID]int    // in snap.Running
 	agents  map[uuid.UUID]int    // in snap.Agents
 	devices map[uuid.UUID][2]int // agent and device
-	counts  map[limitScope][]int // limits that count what someone holds
+	counts  map[limitScope][]int // indexes of the limits that count a scope
 }
 
-// limitScope is whose sessions a limit counts.
+// limitScope is the domain, project or user whose sessions a limit counts.
 type limitScope struct {
 	scope policy.Scope
 	id    uuid.UUID
@@ -50,7 +50,7 @@ func (m *model) nameOf(agent uuid.UUID) string {
 	return ""
 }
 
-// setAgents replaces the agents, with what is used of them.
+// setAgents replaces the agents and computes their usage.
 func (m *model) setAgents(list []plan.Agent) {
 	m.snap.Agents, m.change.All = list, true
 	m.agents, m.devices = make(map[uuid.UUID]int, len(list)), make(map[uuid.UUID][2]int, 4*len(list))
@@ -68,7 +68,7 @@ func (m *model) setAgents(list []plan.Agent) {
 	}
 }
 
-// putAgents takes over agents as they are now; of gone ones there is no row.
+// putAgents updates the agents among ids from rows. Agents without a row are removed.
 func (m *model) putAgents(ids []uuid.UUID, rows []plan.Agent) {
 	now := make(map[uuid.UUID]*plan.Agent, len(rows))
 	for i := range rows {
@@ -86,7 +86,7 @@ func (m *model) putAgents(ids []uuid.UUID, rows []plan.Agent) {
 	m.setAgents(append(list, rows...))
 }
 
-// sameAgent compares all but what is used.
+// sameAgent reports whether two states of an agent differ in nothing but the usage.
 func sameAgent(a, b *plan.Agent) bool {
 	bare := func(a *plan.Agent) plan.Agent {
 		c := *a
@@ -100,7 +100,7 @@ func sameAgent(a, b *plan.Agent) bool {
 	return reflect.DeepEqual(bare(a), bare(b))
 }
 
-// setLimits replaces the limits, with what is used of them.
+// setLimits replaces the limits and computes their usage.
 func (m *model) setLimits(list []policy.Limit) {
 	m.limits, m.snap.Limits, m.counts, m.change.All = list, make([]plan.Limit, len(list)), map[limitScope][]int{}, true
 	for i := range list {
@@ -118,7 +118,7 @@ func (m *model) setLimits(list []policy.Limit) {
 	m.rebound(list)
 }
 
-// put takes over a session as it is now, nil when it is over.
+// put updates a session, or removes it if now is nil.
 func (m *model) put(id uuid.UUID, now *live) {
 	old := m.live[id]
 	if old != nil {
@@ -165,7 +165,7 @@ func (m *model) queue(id uuid.UUID, now *live) {
 	}
 }
 
-// occupy adds what a session holds to what is used of devices, or takes it away.
+// occupy adds the allocations of a session to the usage of devices, or subtracts them.
 func (m *model) occupy(l *live, sign int64) {
 	for _, h := range l.allocs {
 		at, known := m.devices[h.device]
@@ -190,7 +190,7 @@ func (m *model) touch(agent uuid.UUID) {
 	}
 }
 
-// count adds a session to what is used of limits, or takes it away.
+// count adds a session to the usage of limits, or subtracts it.
 func (m *model) count(l *live, sign int64) {
 	if len(m.counts) == 0 || len(l.allocs) == 0 && !slices.Contains(lifecycle.Occupying, l.status) {
 		return
@@ -217,18 +217,18 @@ func (m *model) count(l *live, sign int64) {
 	}
 }
 
-// setSettings takes over what is the same for all sessions and agents.
+// setSettings replaces everything but the agents, sessions and limits.
 func (m *model) setSettings(now *plan.Snapshot) {
 	was := *m.snap
 	next := *now
 	next.Now, next.Agents, next.Pending, next.Running, next.Limits, next.Holdings = was.Now, was.Agents, was.Pending, was.Running, was.Limits, was.Holdings
-	was.Shares = next.Shares // orders look at them each time
+	was.Shares = next.Shares // orders read them at each decision
 	m.change.All = m.change.All || !reflect.DeepEqual(was, next)
 	*m.snap = next
 }
 
-// placed takes over what the planner decided and the commit stored. It is no
-// news to the planner.
+// placed records a placement that has been committed. The planner decided it, so it is
+// not added to change.
 func (m *model) placed(id uuid.UUID, allocs []alloc) {
 	now := *m.live[id]
 	now.status, now.reason, now.request.Kernels = lifecycle.Scheduled, nil, nil
@@ -239,7 +239,7 @@ func (m *model) placed(id uuid.UUID, allocs []alloc) {
 	m.change.Limits, m.change.Gone = limits, m.change.Gone[:gone]
 }
 
-// leftOut says that what was decided about a session did not come true.
+// leftOut makes the planner decide again about a session that the commit left out.
 func (m *model) leftOut(d plan.Decision) {
 	for _, a := range d.Assignments {
 		m.touch(a.AgentID)
@@ -250,7 +250,7 @@ func (m *model) leftOut(d plan.Decision) {
 	}
 }
 
-// sums fills in what orders and strategies of the groups go by, where they do.
+// sums computes the holdings of the groups whose order needs them.
 func (m *model) sums() {
 	m.snap.Holdings = nil
 	for _, g := range m.snap.Groups {
@@ -260,7 +260,7 @@ func (m *model) sums() {
 	}
 }
 
-// holdings sums what live sessions have of the agents of a group.
+// holdings sums the allocations of live sessions on the agents of a group.
 func (m *model) holdings(group uuid.UUID) []plan.Holding {
 	type consumer struct{ domain, project, owner uuid.UUID }
 	sums := map[consumer]resource.Slots{}

@@ -22,41 +22,41 @@ import (
 const (
 	// reasonBatch bounds the sessions that one transaction keeps from being placed.
 	reasonBatch = 200
-	// renewShare is how many times as long as a batch takes is waited after one
-	// that only brings numbers up to date.
+	// renewShare is the pause after a batch that only updates numbers, in multiples of
+	// the duration of the batch.
 	renewShare = 10
 	// renewEvery is the least time between two changes of one session's numbers.
 	renewEvery = 5 * time.Second
 )
 
-// reasonWriter stores why sessions wait, beside the passes. A reason of another kind is
-// stored at once; where only numbers or the position differ, that may take some
-// seconds. What it writes decides nothing.
+// reasonWriter stores pending reasons asynchronously. A reason of another kind is
+// stored at once; a change of numbers or of the position can take some seconds. The
+// scheduler never reads the stored reasons for a decision.
 type reasonWriter struct {
 	*Scheduler
 	epoch int64
-	wake  chan struct{} // there are news
+	wake  chan struct{} // changed has new entries
 
 	mu      sync.Mutex
 	states  map[uuid.UUID]*reasonState
-	changed []uuid.UUID // of another kind than was told
-	stale   []uuid.UUID // with other numbers
+	changed []uuid.UUID // whose stored reason is of another kind
+	stale   []uuid.UUID // whose stored reason has other numbers
 }
 
-// reasonState is what was said of a session and what is to be said.
+// reasonState is the stored reason of a session and the one to store.
 type reasonState struct {
 	attempt  int
 	was, now *report.Pending
 	at       time.Time // when was was stored
-	queued   bool      // in news or stale
+	queued   bool      // in changed or stale
 }
 
 func newReasonWriter(s *Scheduler, epoch int64) *reasonWriter {
 	return &reasonWriter{Scheduler: s, epoch: epoch, wake: make(chan struct{}, 1), states: map[uuid.UUID]*reasonState{}}
 }
 
-// offer takes what was decided. Of sessions that it hears of for the first time
-// the rows know what was told before.
+// offer takes the decisions of a pass. For a session that it has not seen before, the
+// stored reason comes from the row.
 func (t *reasonWriter) offer(decisions []plan.Decision, live map[uuid.UUID]*live) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,7 +94,7 @@ func (t *reasonWriter) offer(decisions []plan.Decision, live map[uuid.UUID]*live
 	}
 }
 
-// forget drops sessions that do not wait any more.
+// forget drops sessions that no longer wait.
 func (t *reasonWriter) forget(ids []uuid.UUID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,14 +118,14 @@ func kindOf(p *report.Pending) string {
 	return b.String()
 }
 
-// equal compares all but the time of the decision.
+// equal reports whether two reasons differ in nothing but the time of the decision.
 func equal(a, b *report.Pending) bool {
 	x, y := *a, *b
 	x.DecidedAt, y.DecidedAt = time.Time{}, time.Time{}
 	return reflect.DeepEqual(x, y)
 }
 
-// run stores what is offered until ctx ends.
+// run stores the offered reasons until ctx ends.
 func (t *reasonWriter) run(ctx context.Context) {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
@@ -142,7 +142,7 @@ func (t *reasonWriter) run(ctx context.Context) {
 		}
 		begun := time.Now()
 		if err := t.explain(ctx, batch); err != nil && ctx.Err() == nil {
-			t.log.Error("explain why sessions wait", "sessions", len(batch), "error", err)
+			t.log.Error("store pending reasons", "sessions", len(batch), "error", err)
 			urgent = false
 		}
 		if urgent {
@@ -157,7 +157,7 @@ func (t *reasonWriter) run(ctx context.Context) {
 	}
 }
 
-// next takes a batch: what is of another kind first, then what is stale.
+// next takes a batch: first the reasons of another kind, then those with other numbers.
 func (t *reasonWriter) next() (batch []session.Wait, urgent bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +170,7 @@ func (t *reasonWriter) next() (batch []session.Wait, urgent bool) {
 		id := (*from)[0]
 		w := t.states[id]
 		if w != nil && !urgent && time.Since(w.at) < renewEvery {
-			break // those behind it came later
+			break // the sessions behind it came later
 		}
 		*from = (*from)[1:]
 		if w == nil || !w.queued {
@@ -183,7 +183,7 @@ func (t *reasonWriter) next() (batch []session.Wait, urgent bool) {
 	return batch, urgent
 }
 
-// explain stores why sessions wait. What could not be stored is told later.
+// explain stores why sessions wait. If that fails, a later batch repeats it.
 func (t *reasonWriter) explain(ctx context.Context, batch []session.Wait) error {
 	err := store.InTx(ctx, t.client, func(tx *ent.Tx) error {
 		if err := leader.Fence(ctx, tx, t.epoch); err != nil {

@@ -1,8 +1,8 @@
 // Package scheduler decides which waiting session starts where. The leader keeps
 // a model of the cluster in memory, brought up to date by events and by its own
 // commits and compared with the rows now and then; the pure planner decides, and
-// what it decided is committed in one fenced transaction. What waits gets its
-// reasons.
+// what it decided is committed in one fenced transaction. A waiting session gets
+// its pending reason.
 package scheduler
 
 import (

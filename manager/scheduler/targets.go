@@ -16,7 +16,8 @@ import (
 	msession "github.com/berthhq/berth/manager/session"
 )
 
-// targets are those agents of a batch that take new sessions, and what joins them.
+// targets are the agents of a batch that still accept sessions, with their overlay
+// endpoints.
 type targets struct {
 	group    map[uuid.UUID]uuid.UUID
 	overlay  map[uuid.UUID]report.Overlay
@@ -24,6 +25,7 @@ type targets struct {
 	used     *overlay.Used // read for the first session over several agents
 }
 
+// lockTargets reads the agents of a batch that still accept sessions, and locks them.
 func (t *term) lockTargets(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (*targets, error) {
 	ids := map[string]bool{}
 	for _, d := range batch {
@@ -55,8 +57,8 @@ func (t *term) lockTargets(ctx context.Context, tx *ent.Tx, batch []plan.Decisio
 	return h, rows.Err()
 }
 
-// network takes one for a session that is placed on several agents, nil for one
-// on a single agent; false where there is none.
+// network reserves a network for a session that is placed on several agents, and returns
+// nil for a session on one agent. It returns false if no network is available.
 func (h *targets) network(ctx context.Context, tx *ent.Tx, d plan.Decision) (*msession.Network, bool, error) {
 	on := map[uuid.UUID]bool{}
 	mtu := 0

@@ -28,16 +28,16 @@ const (
 	repairShare = 50
 	repairMost  = 30 * time.Second
 	repairIdle  = time.Minute
-	// reviewEvery is the same for deciding on all that waits, though nothing says
-	// that it could start: the numbers in the reasons, and positions, grow old.
+	// reviewEvery is the same for a decision about every waiting session without a change
+	// that could let it start: it updates the numbers in the reasons, and the positions.
 	reviewEvery = 2 * time.Second
 	reviewShare = 100
 	reviewMost  = 30 * time.Second
-	// tickEvery is how often is looked whether the time has come for something.
+	// tickEvery is how often a leader checks whether a repair or a review is due.
 	tickEvery = 500 * time.Millisecond
 )
 
-// by marks the events of the scheduler, which it need not hear itself.
+// by marks the events of the scheduler, which it need not receive itself.
 const by = "scheduler"
 
 // term is the time that one leader schedules.
@@ -60,7 +60,7 @@ type term struct {
 	touched            map[uuid.UUID]bool // sessions and agents, while a repair reads
 }
 
-// repaired is the rows as they were read beside the passes.
+// repaired is the result of a repair's read, which runs concurrently with the passes.
 type repaired struct {
 	model *model
 	took  time.Duration
@@ -87,7 +87,7 @@ func (t *term) run(ctx context.Context) {
 	for {
 		if err := t.pass(ctx); err != nil && ctx.Err() == nil {
 			t.log.Error("schedule", "error", err)
-			select { // what could not be done now can hardly be done at once
+			select { // an immediate retry would most likely fail again
 			case <-ctx.Done():
 			case <-tick.C:
 			}
@@ -104,7 +104,7 @@ func (t *term) run(ctx context.Context) {
 	}
 }
 
-// pass decides once over what has changed.
+// pass decides once about the changes since the last pass.
 func (t *term) pass(ctx context.Context) error {
 	begun := time.Now()
 	defer func() { t.meter.pass.Observe(time.Since(begun).Seconds()) }()
@@ -142,7 +142,7 @@ func (t *term) pass(ctx context.Context) error {
 	return nil
 }
 
-// refresh takes over what has changed since the last pass.
+// refresh reads the rows that have changed since the last pass.
 func (t *term) refresh(ctx context.Context) (err error) {
 	changes := t.events.Take()
 	if t.model == nil {
@@ -192,7 +192,7 @@ func (t *term) refresh(ctx context.Context) (err error) {
 	return nil
 }
 
-// busy brings the next repair near: an event can be lost only while rows change.
+// busy makes the next repair due soon: an event can be lost only while rows change.
 func (t *term) busy() {
 	t.quiet = 0
 	if soon := time.Now().Add(t.pace); t.repaired.After(soon) {
@@ -228,7 +228,7 @@ func (t *term) adopt(m *plan.Snapshot, limits []policy.Limit) {
 	t.model.setSettings(m)
 }
 
-// beginRepair reads everything beside the passes when it is time to.
+// beginRepair starts a repair's read, concurrently with the passes, if one is due.
 func (t *term) beginRepair(ctx context.Context) {
 	if t.repairing || time.Now().Before(t.repaired) {
 		return
@@ -249,8 +249,8 @@ func rest(pace time.Duration, quiet int) time.Duration {
 	return min(pace, repairIdle)
 }
 
-// compare reads again what was found to differ, but for what has changed while
-// everything was read: that is known better than by then.
+// compare marks the rows that differ from the model, so that the next pass reads them. It
+// leaves out rows that changed during the repair's read: the model is newer than the read.
 func (t *term) compare(ctx context.Context, r repaired) {
 	if t.pace = min(max(repairEvery, repairShare*r.took), repairMost); r.err != nil {
 		t.quiet = 0
@@ -260,7 +260,7 @@ func (t *term) compare(ctx context.Context, r repaired) {
 	}
 	if r.err != nil {
 		if ctx.Err() == nil {
-			t.log.Error("read the cluster anew", "error", r.err)
+			t.log.Error("read the cluster for a repair", "error", r.err)
 		}
 		return
 	}
@@ -291,6 +291,6 @@ func (t *term) compare(ctx context.Context, r repaired) {
 	t.quiet++
 	if missed > 0 {
 		t.busy()
-		t.log.Debug("changes that no event told of", "count", missed)
+		t.log.Debug("changes without an event", "count", missed)
 	}
 }
