@@ -275,6 +275,6 @@ func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	}
 	l.join(t, n, l.m)
 	l.has(t, n, id, map[string]string{})
-	l.tells(t, id, "folder data is closed to the session's owner, who cannot log in any more: /home/work/data is empty")
+	l.tells(t, id, "folder data is closed to the session's owner, who can no longer log in: /home/work/data is empty")
 	l.as.Must(t, trashFolder, managertest.Vars{"id": l.folder}, nil)
 }

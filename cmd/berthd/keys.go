@@ -22,9 +22,9 @@ func rotateKeysCommand() *cobra.Command {
 		Use: "rotate-keys", Args: cobra.NoArgs,
 		Short: "Seal all secrets in the database with a new key and drop the old one",
 		Long: `Make a new key in the key ring (seal.keys below --secrets), seal every secret in
-the database with it, and drop the old keys at the very end. Managers may run
-meanwhile when they read the same directory. Interrupted, it goes on when it is
-run again.
+the database with it, and drop the old keys at the very end. Managers can keep
+running if they read the same directory. Run it again to continue after an
+interruption.
 
 For a platform that berthd up runs on this machine, --data alone is enough.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -71,7 +71,7 @@ tickets that the old key has signed count for another day, so that nothing is
 interrupted, and then no longer.
 
 When a key was stolen, --stolen drops all keys before the new one at once: transfers
-under way end, and go on with new tickets where their programs ask for some.`,
+under way end, and continue if their programs request new tickets.`,
 		Example: "  berthd rotate-ticket-key --data /var/lib/berth",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (data == "") == (secrets == "") {

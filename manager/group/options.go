@@ -60,7 +60,7 @@ func (o *Options) numbers() []number {
 		{"lostAfter", resourcegroup.FieldLostAfter, o.LostAfter, 0, 30 * day, "seconds"},
 		{"maxAttempts", resourcegroup.FieldMaxAttempts, o.MaxAttempts, 1, 100, "attempts"},
 		{"preemptionAfter", resourcegroup.FieldPreemptionAfter, o.PreemptionAfter, 0, year, "seconds"},
-		{"pendingTimeout", resourcegroup.FieldPendingTimeout, o.PendingTimeout, 0, year, "seconds, 0 being for ever"},
+		{"pendingTimeout", resourcegroup.FieldPendingTimeout, o.PendingTimeout, 0, year, "seconds, or 0 for no limit"},
 	}
 }
 

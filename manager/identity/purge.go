@@ -101,7 +101,7 @@ func unobstructed(ctx context.Context, tx *ent.Tx, u *ent.User, in PurgeUserInpu
 	var list []string
 	field := ""
 	if u.Status == user.StatusActive {
-		list, field = append(list, "the user is active: deactivate or delete him first"), "id"
+		list, field = append(list, "the user is active: deactivate or delete them first"), "id"
 	}
 	if in.FoldersTo == nil && !isTrue(in.DeleteFolders) {
 		n, err := tx.Vfolder.Query().Where(owned(u.ID)).Count(ctx)

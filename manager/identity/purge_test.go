@@ -319,7 +319,7 @@ func TestPurgeIsRefused(t *testing.T) {
 		{"the last superadmin", m.Superadmin, input{ID: m.Superadmin.ID}, problem.CodeFailedPrecondition, "", "last active superadmin"},
 		{"both ways", m.Superadmin, input{ID: rich.ID, FoldersTo: &m.A.Lead.ID, DeleteFolders: ptr(true)}, problem.CodeInvalidArgument, "deleteFolders", ""},
 		{"folders, nothing said", m.Superadmin, input{ID: rich.ID}, problem.CodeFailedPrecondition, "foldersTo", "owns 3 folders"},
-		{"active, with a folder", m.Superadmin, input{ID: busy.ID}, problem.CodeFailedPrecondition, "id", "the user is active: deactivate or delete him first; the user owns 1 folder"},
+		{"active, with a folder", m.Superadmin, input{ID: busy.ID}, problem.CodeFailedPrecondition, "id", "the user is active: deactivate or delete them first; the user owns 1 folder"},
 		{"to himself", m.Superadmin, input{ID: rich.ID, FoldersTo: &rich.ID}, problem.CodeInvalidArgument, "foldersTo", ""},
 		{"to a stranger", m.A.Admin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeNotFound, "foldersTo", ""},
 		{"to another domain", m.Superadmin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeInvalidArgument, "foldersTo", "same domain"},

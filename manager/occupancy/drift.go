@@ -67,7 +67,7 @@ func (d *Drift) Next() string {
 	case d.Kind == Leaked:
 		return "becomes free"
 	case d.Kind == Freed:
-		return "is held again, if nobody else was given it"
+		return "is allocated again, unless another session has the device"
 	}
 	return "stays"
 }

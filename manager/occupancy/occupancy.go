@@ -79,7 +79,7 @@ func New(cfg Config) *Service {
 		Name: "berth_occupancy_drift", Help: "Differences between the database and the agents at the leader's last audit.",
 	}, []string{"kind"})
 	s.repaired = f.NewCounterVec(prometheus.CounterOpts{
-		Name: "berth_occupancy_repairs_total", Help: "Differences between the database and the agents that were mended.",
+		Name: "berth_occupancy_repairs_total", Help: "Differences between the database and the agents that were repaired.",
 	}, []string{"kind"})
 	for _, k := range Kinds {
 		s.drift.WithLabelValues(string(k)).Set(0)

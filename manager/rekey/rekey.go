@@ -104,7 +104,7 @@ func (r Rekeyer) all(ctx context.Context, conn *sql.Conn, ring *seal.Ring) error
 	for _, c := range seal.Columns() {
 		n, err := column(ctx, conn, ring, c)
 		if n > 0 {
-			r.Say("%s.%s: %d sealed anew", c.Table, c.Name, n)
+			r.Say("%s.%s: %d sealed again", c.Table, c.Name, n)
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s.%s: %w", c.Table, c.Name, err))

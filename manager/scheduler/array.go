@@ -30,7 +30,7 @@ func (m *model) admits(id uuid.UUID, now *live) bool {
 	if a == nil {
 		return waits
 	}
-	occupies := now != nil && (slices.Contains(lifecycle.Occupying, now.status) || len(now.holds) > 0)
+	occupies := now != nil && (slices.Contains(lifecycle.Occupying, now.status) || len(now.allocs) > 0)
 	if waits && !a.active[id] && a.most > 0 && len(a.active) >= a.most {
 		if _, known := a.parked[id]; !known {
 			a.parked[id] = now.array.index

@@ -35,7 +35,7 @@ func submitBeside(b *testing.B, counted bool) {
 	if !counted {
 		neverCount(b, db)
 	}
-	bed := newBed(b, client, db)
+	bed := newHarness(b, client, db)
 	bed.agents(b, 5000, 16, 2)
 	// Every agent's accelerators are in use by half, so that whole ones wait.
 	blocker := resource.Slots{"cuda.shares": 2000, resource.CPU: 100, resource.Mem: 1 << 20}
@@ -104,7 +104,7 @@ const backlog = 10_000
 
 // submit makes 2,000 sessions in 10 s that fit and returns, in milliseconds, when each
 // was decided. So many wait before and after.
-func (d *bed) submit(b *testing.B, decided func(uuid.UUID) time.Time, waiting int) []float64 {
+func (d *harness) submit(b *testing.B, decided func(uuid.UUID) time.Time, waiting int) []float64 {
 	const n = 2000
 	ctx := d.As(b, d.A.Member)
 	var mu sync.Mutex
@@ -136,7 +136,7 @@ func (d *bed) submit(b *testing.B, decided func(uuid.UUID) time.Time, waiting in
 }
 
 // decisions tells when the scheduler told of a session: once it had committed.
-func (d *bed) decisions(b *testing.B) func(uuid.UUID) time.Time {
+func (d *harness) decisions(b *testing.B) func(uuid.UUID) time.Time {
 	var mu sync.Mutex
 	at := map[uuid.UUID]time.Time{}
 	news := d.bus.Gather(b.Context(), []event.Topic{event.Session}, event.ByReasons, "creation")

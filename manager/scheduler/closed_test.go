@@ -14,7 +14,7 @@ import (
 // TestClosedAgents has one agent closed in every way: who waits is told which.
 func TestClosedAgents(t *testing.T) {
 	client, db := identitytest.Store(t)
-	b := newBed(t, client, db)
+	b := newHarness(t, client, db)
 	b.agents(t, 5, 4, 0)
 	ctx := b.system(t)
 	all := client.Agent.Query().Order(agent.ByName()).AllX(ctx)

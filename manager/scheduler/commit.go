@@ -21,11 +21,10 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// commit places a batch in one transaction. It is refused as a whole when the
-// epoch is no longer ours; a session that was cancelled meanwhile is left out,
-// and so is one that limits as they are now do not admit any more, or whose
-// agents take nothing new. Only the holder of the epoch adds to what is used, so
-// no one passes a limit meanwhile.
+// commit places a batch in one transaction. The whole batch is refused if the epoch is
+// no longer current. A session is left out if it was cancelled in the meantime, if the
+// current limits do not allow it, or if its agents no longer accept sessions. Only the
+// leader of the current epoch adds allocations, so no limit can be exceeded.
 func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 	var places []msession.Place
 	err := store.InTx(ctx, t.client, func(tx *ent.Tx) (err error) {
@@ -38,14 +37,14 @@ func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 	done := map[uuid.UUID]bool{}
 	now := time.Now().UTC()
 	for _, p := range places {
-		var holds []hold
+		var allocs []alloc
 		for _, k := range p.Kernels {
 			for _, a := range k.Allocations {
-				holds = append(holds, hold{k.Agent, a.Device, a.Slot, a.Amount, now})
+				allocs = append(allocs, alloc{k.Agent, a.Device, a.Slot, a.Amount, now})
 			}
 		}
 		done[p.Session.ID] = true
-		t.model.placed(p.Session.ID, holds)
+		t.model.placed(p.Session.ID, allocs)
 	}
 	if t.repairing {
 		maps.Copy(t.touched, done)
@@ -56,11 +55,11 @@ func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 			t.model.leftOut(d)
 		}
 	}
-	t.tell(ctx, places)
+	t.publish(ctx, places)
 	return nil
 }
 
-// place writes what of a batch may still start, and returns it.
+// place writes the placements of a batch that are still allowed, and returns them.
 func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]msession.Place, error) {
 	if err := leader.Fence(ctx, tx, t.epoch); err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	for _, w := range still {
 		byID[w.ID] = w
 	}
-	homes, err := t.open(ctx, tx, batch)
+	targets, err := t.lockTargets(ctx, tx, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -90,19 +89,19 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	for _, d := range batch {
 		w := byID[d.SessionID]
 		r := &t.model.live[d.SessionID].request
-		shut := slices.ContainsFunc(d.Assignments, func(a plan.Assignment) bool { return homes.group[a.AgentID] != r.Group })
+		shut := slices.ContainsFunc(d.Assignments, func(a plan.Assignment) bool { return targets.group[a.AgentID] != r.Group })
 		if w == nil || changed(w, r) || shut || len(ledger.Reached(r)) > 0 {
 			for _, a := range d.Assignments {
 				t.agents[a.AgentID] = t.agents[a.AgentID] || shut
 			}
 			continue
 		}
-		network, ok, err := homes.network(ctx, tx, d)
+		network, ok, err := targets.network(ctx, tx, d)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
-			t.settings = true // they tell the planner what networks are left
+			t.settings = true // they include the number of free networks
 			for _, a := range d.Assignments {
 				t.agents[a.AgentID] = true
 			}
@@ -120,13 +119,13 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	return places, verify(ctx, tx, store.IDs(touched), t.model.snap.SlotTypes)
 }
 
-// changed reports whether a session asks for something else than was decided on.
+// changed reports whether the request of a session differs from the one of the decision.
 func changed(w *ent.Session, r *plan.Request) bool {
 	return w.ResourceGroupID != r.Group || w.StrictAgents != r.Strict ||
 		len(r.Kernels) == 1 && !maps.Equal(w.Slots, r.Kernels[0].Slots)
 }
 
-// ledger has the limits that bind what is in a batch, and what is used of them.
+// ledger returns the limits that apply to the sessions of a batch, with their usage.
 func (t *term) ledger(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (plan.Ledger, error) {
 	limits, err := t.policies.All(ctx, tx)
 	if err != nil {
@@ -153,8 +152,8 @@ func (t *term) ledger(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (p
 	return plan.NewLedger(list), nil
 }
 
-// tell publishes what was placed: every session, and every agent once.
-func (t *term) tell(ctx context.Context, places []msession.Place) {
+// publish publishes what was placed: every session, and every agent once.
+func (t *term) publish(ctx context.Context, places []msession.Place) {
 	agents := map[uuid.UUID]bool{}
 	for _, p := range places {
 		on := make([]string, len(p.Kernels))
@@ -183,8 +182,8 @@ func placements(d plan.Decision, touched map[uuid.UUID]bool) []msession.Placemen
 	return out
 }
 
-// verify compares the sums on every device of the batch with its capacity, in
-// the transaction: whatever the planner believed, no device is given twice.
+// verify compares the sums on every device of the batch with its capacity, in the
+// transaction, so that a mistake of the planner cannot allocate a device twice.
 func verify(ctx context.Context, tx *ent.Tx, devices []uuid.UUID, types []plan.SlotType) error {
 	ids := make([]string, len(devices))
 	for i, id := range devices {

@@ -20,10 +20,10 @@ import (
 
 // decided is a bed with n waiting sessions of a whole core, and what is decided
 // about them on one agent of four cores.
-func decided(t *testing.T, n int) (*bed, *scheduler.Term, []uuid.UUID, []plan.Decision) {
+func decided(t *testing.T, n int) (*harness, *scheduler.Term, []uuid.UUID, []plan.Decision) {
 	t.Helper()
 	client, db := identitytest.Store(t)
-	b := newBed(t, client, db)
+	b := newHarness(t, client, db)
 	b.agents(t, 1, 4, 0)
 	var ids []uuid.UUID
 	for range n {
@@ -42,7 +42,7 @@ func decided(t *testing.T, n int) (*bed, *scheduler.Term, []uuid.UUID, []plan.De
 }
 
 // untouched fails unless nothing is held and every session waits.
-func (b *bed) untouched(t *testing.T) {
+func (b *harness) untouched(t *testing.T) {
 	t.Helper()
 	ctx := b.system(t)
 	if n := b.Client.Allocation.Query().CountX(ctx); n > 0 {
@@ -98,17 +98,17 @@ func TestCommitPlacesTheBatch(t *testing.T) {
 }
 
 func TestCommitIsRefusedAsAWhole(t *testing.T) {
-	for name, bend := range map[string]func(b *bed, all []plan.Decision) (epoch int64){
-		"under an epoch that is over": func(b *bed, _ []plan.Decision) int64 { return b.epoch - 1 },
-		"when a device would hold more than it has": func(b *bed, all []plan.Decision) int64 {
+	for name, bend := range map[string]func(b *harness, all []plan.Decision) (epoch int64){
+		"under an epoch that is over": func(b *harness, _ []plan.Decision) int64 { return b.epoch - 1 },
+		"when a device would hold more than it has": func(b *harness, all []plan.Decision) int64 {
 			all[2].Assignments[0].Allocs[0].Amount = 64 << 32
 			return b.epoch
 		},
-		"when a hold is of nothing": func(b *bed, all []plan.Decision) int64 {
+		"when a hold is of nothing": func(b *harness, all []plan.Decision) int64 {
 			all[2].Assignments[0].Allocs[0].Amount = 0
 			return b.epoch
 		},
-		"when a kernel is not there": func(b *bed, all []plan.Decision) int64 {
+		"when a kernel is not there": func(b *harness, all []plan.Decision) int64 {
 			all[2].Assignments[0].KernelID = uuid.New()
 			return b.epoch
 		},

@@ -18,10 +18,10 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// recentSessions is how many of the latest tell what is asked for.
+// recentSessions is the number of the latest sessions that the demand is computed from.
 const recentSessions = 5000
 
-// readDemand counts the shapes of the latest sessions, whatever became of them.
+// readDemand counts the shapes of the latest sessions, in any state.
 func (s *Scheduler) readDemand(ctx context.Context) ([]plan.Demand, error) {
 	var rows []struct {
 		Group        uuid.UUID `json:"group"`
@@ -55,26 +55,27 @@ func (s *Scheduler) readDemand(ctx context.Context) ([]plan.Demand, error) {
 	return list, nil
 }
 
-// latelyAge is how old a sum over the past may be: next to weeks of it, or to
-// thousands of sessions, that is nothing.
-const latelyAge = time.Minute
+// cacheAge is the largest age of a sum over the past. It is small next to the weeks, or
+// the thousands of sessions, that are summed.
+const cacheAge = time.Minute
 
-// lately keeps what was read of the past, and reads it again when it is old. One
-// reads at a time; who waits for that stops when their context ends.
-type lately[T any] struct {
+// cached keeps a value that was read from the database, and reads it again when it is
+// older than cacheAge. One caller reads at a time; a caller that waits for the read stops
+// when its context ends.
+type cached[T any] struct {
 	turn  *semaphore.Weighted
 	at    time.Time
 	value T
 }
 
-func newLately[T any]() *lately[T] { return &lately[T]{turn: semaphore.NewWeighted(1)} }
+func newCached[T any]() *cached[T] { return &cached[T]{turn: semaphore.NewWeighted(1)} }
 
-func (l *lately[T]) get(ctx context.Context, now time.Time, read func() (T, error)) (value T, err error) {
+func (l *cached[T]) get(ctx context.Context, now time.Time, read func() (T, error)) (value T, err error) {
 	if err := l.turn.Acquire(ctx, 1); err != nil {
 		return value, err
 	}
 	defer l.turn.Release(1)
-	if !l.at.IsZero() && now.Sub(l.at) < latelyAge {
+	if !l.at.IsZero() && now.Sub(l.at) < cacheAge {
 		return l.value, nil
 	}
 	if value, err = read(); err == nil {

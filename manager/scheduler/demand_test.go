@@ -47,7 +47,7 @@ func TestDemandCountsRecentShapes(t *testing.T) {
 	read := func() ([]plan.Demand, error) { return s.readDemand(ctx) }
 	snap := &plan.Snapshot{}
 	now, err := time.Now(), error(nil)
-	if snap.Demand, err = s.asked.get(ctx, now, read); err != nil {
+	if snap.Demand, err = s.demand.get(ctx, now, read); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(snap.Demand, func(a, b plan.Demand) int { return cmp.Compare(b.Weight, a.Weight) })
@@ -69,10 +69,10 @@ func TestDemandCountsRecentShapes(t *testing.T) {
 
 	c.Allocation.Delete().ExecX(ctx)
 	c.Kernel.Delete().ExecX(ctx)
-	if again, err := s.asked.get(ctx, now.Add(latelyAge/2), read); err != nil || len(again) != len(snap.Demand) {
+	if again, err := s.demand.get(ctx, now.Add(cacheAge/2), read); err != nil || len(again) != len(snap.Demand) {
 		t.Errorf("half a minute later: %v, %v", again, err)
 	}
-	if later, err := s.asked.get(ctx, now.Add(latelyAge), read); err != nil || len(later) != 0 {
+	if later, err := s.demand.get(ctx, now.Add(cacheAge), read); err != nil || len(later) != 0 {
 		t.Errorf("a minute later: %v, %v", later, err)
 	}
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/berthhq/berth/manager/session"
 )
 
-// Trial is the cluster of a moment, in which requests are tried that no one
-// has made. It is read once and answers for any number of them.
+// Trial is a snapshot of the cluster for trying hypothetical requests. It is read once
+// for any number of them.
 type Trial struct {
 	snap   *plan.Snapshot
 	bounds []policy.Limit // on how long sessions run
 }
 
-// Outcome tells what would become of a request: Never says why it cannot ever
-// start, Waiting why it would not start at once. Without both it would.
+// Outcome is the result of a tried request: Never says why it can never start, Waiting
+// why it would not start at once. If both are empty, it would start at once.
 type Outcome struct {
 	Never   string
 	Waiting string
@@ -39,8 +39,7 @@ func (s *Scheduler) Trial(ctx context.Context) (*Trial, error) {
 	return &Trial{snap: m.snap, bounds: m.bounds}, nil
 }
 
-// Run tries one request, as the last of today's queue, in the group among these
-// that a session would get.
+// Run tries one request at the end of the queue of the group that a session would get.
 func (t *Trial) Run(r plan.Request, groups []uuid.UUID) Outcome {
 	r.SessionID, r.Created = uuid.New(), t.snap.Now
 	group, never := choose(t.snap, plan.NewIdle(t.snap).CanEver, groups, r)
@@ -62,14 +61,14 @@ func (t *Trial) Run(r plan.Request, groups []uuid.UUID) Outcome {
 	return Outcome{}
 }
 
-// with is the cluster with one more request.
+// with returns the snapshot with one more request.
 func (t *Trial) with(r plan.Request) *plan.Snapshot {
 	with := *t.snap
 	with.Pending = append(slices.Clone(t.snap.Pending), r)
 	return &with
 }
 
-// Verdict is what would become of a request.
+// Verdict is the result of a dry run.
 type Verdict string
 
 // The verdicts.
@@ -80,7 +79,7 @@ const (
 	VerdictRefused Verdict = "refused" // createSession would refuse it for another reason
 )
 
-// DryRun tells what would become of a session, without making it.
+// DryRun is the result of checking and planning a session without creating it.
 type DryRun struct {
 	Verdict       Verdict
 	Refusals      []*problem.Problem // why it would be refused, or could never start
@@ -106,7 +105,7 @@ func (d *DryRun) refuse(err error) {
 	d.Refusals = append(d.Refusals, &p)
 }
 
-// DryRun checks a request as when it is made, and plans with it.
+// DryRun checks a request like createSession, and plans with it.
 func (a *Advisor) DryRun(ctx context.Context, in session.CreateSessionInput) (*DryRun, error) {
 	p, refused, err := a.sessions.Preview(ctx, in)
 	if err != nil {
@@ -152,7 +151,7 @@ func (a *Advisor) DryRun(ctx context.Context, in session.CreateSessionInput) (*D
 	return out, nil
 }
 
-// requestOf is the request that a session would be.
+// requestOf returns the request of a session that would be created.
 func (t *Trial) requestOf(p *session.Preview) *plan.Request {
 	r := &plan.Request{
 		SessionID: uuid.New(), Owner: p.Owner, Project: p.Project, Domain: p.Domain, Group: p.Group, Priority: p.Priority,

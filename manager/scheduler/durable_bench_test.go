@@ -30,7 +30,7 @@ const (
 // there. A placement counts when its transaction has committed.
 func BenchmarkDurable(b *testing.B) {
 	dsn, client, db := lasting(b)
-	bed := newBed(b, client, db)
+	bed := newHarness(b, client, db)
 	bed.agents(b, 500, 64, 2)
 	if _, err := db.ExecContext(b.Context(), `CREATE TABLE floor (id bigserial PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), a uuid, b text)`); err != nil {
 		b.Fatal(err)
@@ -61,7 +61,7 @@ var smallSlots = resource.Slots{resource.CPU: 100, resource.Mem: 64 << 20}
 
 // createAndPlace returns the rate at which all creators made sessions, and that of
 // sessions made and placed, until the last of them was.
-func (d *bed) createAndPlace(b *testing.B) (created, placed float64) {
+func (d *harness) createAndPlace(b *testing.B) (created, placed float64) {
 	stop := d.lead(b)
 	defer stop()
 	ctx, cancel := context.WithTimeout(d.As(b, d.A.Member), turn)
@@ -89,7 +89,7 @@ func (d *bed) createAndPlace(b *testing.B) (created, placed float64) {
 }
 
 // drain returns the rate at which a queue of 5,000 is placed.
-func (d *bed) drain(b *testing.B) float64 {
+func (d *harness) drain(b *testing.B) float64 {
 	const queued = 5000
 	d.enqueue(b, queued, smallSlots)
 	before := d.count(b, "scheduled")
@@ -101,7 +101,7 @@ func (d *bed) drain(b *testing.B) float64 {
 }
 
 // enqueue stores n pending sessions at once.
-func (d *bed) enqueue(b testing.TB, n int, slots resource.Slots) {
+func (d *harness) enqueue(b testing.TB, n int, slots resource.Slots) {
 	ctx := d.As(b, d.A.Member)
 	var left atomic.Int64
 	left.Store(int64(n))
@@ -121,7 +121,7 @@ func (d *bed) enqueue(b testing.TB, n int, slots resource.Slots) {
 
 // settle makes a database that is not new: some thousand sessions are there, and
 // PostgreSQL has looked at how many rows there are, as it does once a minute.
-func (d *bed) settle(b testing.TB) {
+func (d *harness) settle(b testing.TB) {
 	const some = 3000
 	d.enqueue(b, some, smallSlots)
 	stop := d.lead(b)
@@ -133,7 +133,7 @@ func (d *bed) settle(b testing.TB) {
 }
 
 // clear forgets all sessions but the first, so that every turn begins alike.
-func (d *bed) clear(b testing.TB) {
+func (d *harness) clear(b testing.TB) {
 	for _, what := range []string{"allocations WHERE session_id NOT IN", "session_events WHERE session_id NOT IN", "kernels WHERE session_id NOT IN", "sessions WHERE id NOT IN"} {
 		if _, err := d.db.ExecContext(b.Context(), "DELETE FROM "+what+" (SELECT id FROM sessions ORDER BY created_at LIMIT 3000)"); err != nil {
 			b.Fatal(err)

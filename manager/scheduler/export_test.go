@@ -23,7 +23,7 @@ func (s *Scheduler) Begin(ctx context.Context, epoch int64) *Term {
 
 // Decide reads what has changed and plans, and commits nothing.
 func (t *Term) Decide(ctx context.Context) ([]plan.Decision, error) {
-	if err := t.t.look(ctx); err != nil {
+	if err := t.t.refresh(ctx); err != nil {
 		return nil, err
 	}
 	change := t.t.model.take()
@@ -45,14 +45,14 @@ func (t *Term) MakeRoom(ctx context.Context, epoch int64, decisions []plan.Decis
 
 // Explain stores why sessions wait, under an epoch.
 func (t *Term) Explain(ctx context.Context, epoch int64, batch []plan.Decision) error {
-	t.t.told.epoch = epoch
-	t.t.told.offer(batch, t.t.model.live)
+	t.t.reasons.epoch = epoch
+	t.t.reasons.offer(batch, t.t.model.live)
 	for {
-		waits, _ := t.t.told.next()
+		waits, _ := t.t.reasons.next()
 		if len(waits) == 0 {
 			return nil
 		}
-		if err := t.t.told.explain(ctx, waits); err != nil {
+		if err := t.t.reasons.explain(ctx, waits); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func picture(m *model) any {
 		p.Running[r.SessionID] = r
 	}
 	for id, l := range m.live {
-		p.Holds[id] = len(l.holds)
+		p.Holds[id] = len(l.allocs)
 	}
 	for i := range m.snap.Limits {
 		l := &m.snap.Limits[i]

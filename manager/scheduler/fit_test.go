@@ -17,7 +17,7 @@ import (
 // have a link.
 func TestGroupThatWantsLinks(t *testing.T) {
 	client, db := identitytest.Store(t)
-	b := newBed(t, client, db)
+	b := newHarness(t, client, db)
 	b.agents(t, 1, 4, 2)
 	ctx := b.system(t)
 	client.ResourceGroup.UpdateOne(b.group).SetTopology(resourcegroup.TopologyLinked).ExecX(ctx)

@@ -25,7 +25,7 @@ func newMeter(to prometheus.Registerer) meter {
 			Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60},
 		}),
 		placed: f.NewCounter(prometheus.CounterOpts{
-			Name: "berth_scheduler_placements_total", Help: "Sessions that were given what they asked for.",
+			Name: "berth_scheduler_placements_total", Help: "Sessions that the scheduler has placed on agents.",
 		}),
 		refused: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_scheduler_refusals_total", Help: "Times that a session began to wait for another reason than before, by the stage that it did not pass.",

@@ -13,27 +13,27 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// model is the cluster as a leader knows it: a snapshot that is kept up to date
-// with what they do and hears of. What it is told it notes, for the planner, in
-// change. Rows are the truth; a model that differs from them is repaired.
+// model is the cluster as the leader knows it: a snapshot that events and the leader's
+// own commits update. It collects every update in change, for the planner. If the model
+// differs from the rows, the rows are right and the model is repaired.
 type model struct {
 	snap    *plan.Snapshot
 	live    map[uuid.UUID]*live
-	limits  []policy.Limit // of which snap.Limits, in the same order, has what is used
+	limits  []policy.Limit // snap.Limits has their usage, in the same order
 	change  plan.Change
-	bounds  []policy.Limit          // those of limits that say how long sessions run
+	bounds  []policy.Limit          // the limits on the lifetime of sessions
 	pending map[uuid.UUID]int       // in snap.Pending
 	running map[uuid.UUID]int       // in snap.Running
 	agents  map[uuid.UUID]int       // in snap.Agents
 	devices map[uuid.UUID][2]int    // agent and device
-	counts  map[holderOf][]int      // limits that count what someone holds
+	counts  map[limitScope][]int    // indexes of the limits that count a scope
 	arrays  map[uuid.UUID]*array    // with members that run or wait
 	members map[uuid.UUID]uuid.UUID // the arrays of sessions
 	parked  []plan.Decision         // members that were held back since the last pass
 }
 
-// holderOf is whose sessions a limit counts.
-type holderOf struct {
+// limitScope is the domain, project or user whose sessions a limit counts.
+type limitScope struct {
 	scope policy.Scope
 	id    uuid.UUID
 }
@@ -53,7 +53,7 @@ func (m *model) nameOf(agent uuid.UUID) string {
 	return ""
 }
 
-// setAgents replaces the agents, with what is used of them.
+// setAgents replaces the agents and computes their usage.
 func (m *model) setAgents(list []plan.Agent) {
 	m.snap.Agents, m.change.All = list, true
 	m.agents, m.devices = make(map[uuid.UUID]int, len(list)), make(map[uuid.UUID][2]int, 4*len(list))
@@ -71,7 +71,7 @@ func (m *model) setAgents(list []plan.Agent) {
 	}
 }
 
-// putAgents takes over agents as they are now; of gone ones there is no row.
+// putAgents updates the agents among ids from rows. Agents without a row are removed.
 func (m *model) putAgents(ids []uuid.UUID, rows []plan.Agent) {
 	now := make(map[uuid.UUID]*plan.Agent, len(rows))
 	for i := range rows {
@@ -89,7 +89,7 @@ func (m *model) putAgents(ids []uuid.UUID, rows []plan.Agent) {
 	m.setAgents(append(list, rows...))
 }
 
-// sameAgent compares all but what is used.
+// sameAgent reports whether two states of an agent differ in nothing but the usage.
 func sameAgent(a, b *plan.Agent) bool {
 	bare := func(a *plan.Agent) plan.Agent {
 		c := *a
@@ -103,13 +103,13 @@ func sameAgent(a, b *plan.Agent) bool {
 	return reflect.DeepEqual(bare(a), bare(b))
 }
 
-// setLimits replaces the limits, with what is used of them.
+// setLimits replaces the limits and computes their usage.
 func (m *model) setLimits(list []policy.Limit) {
-	m.limits, m.snap.Limits, m.counts, m.change.All = list, make([]plan.Limit, len(list)), map[holderOf][]int{}, true
+	m.limits, m.snap.Limits, m.counts, m.change.All = list, make([]plan.Limit, len(list)), map[limitScope][]int{}, true
 	for i := range list {
 		l := &list[i]
 		m.snap.Limits[i] = planLimit(l, policy.Used{Slots: resource.Slots{}})
-		of := holderOf{l.Scope, l.ScopeID}
+		of := limitScope{l.Scope, l.ScopeID}
 		if l.Scope == policy.ScopeKeypair {
 			of.id = l.Person
 		}
@@ -121,7 +121,7 @@ func (m *model) setLimits(list []policy.Limit) {
 	m.rebound(list)
 }
 
-// put takes over a session as it is now, nil when it is over.
+// put updates a session, or removes it if now is nil.
 func (m *model) put(id uuid.UUID, now *live) {
 	old := m.live[id]
 	if old != nil {
@@ -171,9 +171,9 @@ func (m *model) queue(id uuid.UUID, now *live) {
 	}
 }
 
-// occupy adds what a session holds to what is used of devices, or takes it away.
+// occupy adds the allocations of a session to the usage of devices, or subtracts them.
 func (m *model) occupy(l *live, sign int64) {
-	for _, h := range l.holds {
+	for _, h := range l.allocs {
 		at, known := m.devices[h.device]
 		if !known {
 			continue
@@ -196,12 +196,12 @@ func (m *model) touch(agent uuid.UUID) {
 	}
 }
 
-// count adds a session to what is used of limits, or takes it away.
+// count adds a session to the usage of limits, or subtracts it.
 func (m *model) count(l *live, sign int64) {
-	if len(m.counts) == 0 || len(l.holds) == 0 && !slices.Contains(lifecycle.Occupying, l.status) {
+	if len(m.counts) == 0 || len(l.allocs) == 0 && !slices.Contains(lifecycle.Occupying, l.status) {
 		return
 	}
-	for _, of := range []holderOf{
+	for _, of := range []limitScope{
 		{policy.ScopeKeypair, l.request.Owner}, {policy.ScopeUser, l.request.Owner},
 		{policy.ScopeProject, l.request.Project}, {policy.ScopeDomain, l.request.Domain},
 	} {
@@ -210,7 +210,7 @@ func (m *model) count(l *live, sign int64) {
 			if limit.Group != uuid.Nil && limit.Group != l.request.Group || limit.Within != uuid.Nil && limit.Within != l.request.Project {
 				continue
 			}
-			for _, h := range l.holds {
+			for _, h := range l.allocs {
 				if limit.Used[h.slot] += sign * h.amount; limit.Used[h.slot] == 0 {
 					delete(limit.Used, h.slot)
 				}
@@ -223,29 +223,29 @@ func (m *model) count(l *live, sign int64) {
 	}
 }
 
-// setSettings takes over what is the same for all sessions and agents.
+// setSettings replaces everything but the agents, sessions and limits.
 func (m *model) setSettings(now *plan.Snapshot) {
 	was := *m.snap
 	next := *now
 	next.Now, next.Agents, next.Pending, next.Running, next.Limits, next.Holdings = was.Now, was.Agents, was.Pending, was.Running, was.Limits, was.Holdings
-	was.Shares = next.Shares // orders look at them each time
+	was.Shares = next.Shares // orders read them at each decision
 	m.change.All = m.change.All || !reflect.DeepEqual(was, next)
 	*m.snap = next
 }
 
-// placed takes over what the planner decided and the commit stored. It is no
-// news to the planner.
-func (m *model) placed(id uuid.UUID, holds []hold) {
+// placed records a placement that has been committed. The planner decided it, so it is
+// not added to change.
+func (m *model) placed(id uuid.UUID, allocs []alloc) {
 	now := *m.live[id]
-	now.status, now.told, now.request.Kernels = lifecycle.Scheduled, nil, nil
-	now.holds = append(slices.Clone(now.holds), holds...)
+	now.status, now.reason, now.request.Kernels = lifecycle.Scheduled, nil, nil
+	now.allocs = append(slices.Clone(now.allocs), allocs...)
 	now.sort()
 	limits, gone := m.change.Limits, len(m.change.Gone)
 	m.put(id, &now)
 	m.change.Limits, m.change.Gone = limits, m.change.Gone[:gone]
 }
 
-// leftOut says that what was decided about a session did not come true.
+// leftOut makes the planner decide again about a session that the commit left out.
 func (m *model) leftOut(d plan.Decision) {
 	for _, a := range d.Assignments {
 		m.touch(a.AgentID)
@@ -256,7 +256,7 @@ func (m *model) leftOut(d plan.Decision) {
 	}
 }
 
-// sums fills in what orders and strategies of the groups go by, where they do.
+// sums computes the holdings of the groups whose order needs them.
 func (m *model) sums() {
 	m.snap.Holdings = nil
 	for _, g := range m.snap.Groups {
@@ -266,17 +266,17 @@ func (m *model) sums() {
 	}
 }
 
-// holdings sums what live sessions have of the agents of a group.
+// holdings sums the allocations of live sessions on the agents of a group.
 func (m *model) holdings(group uuid.UUID) []plan.Holding {
-	type holder struct{ domain, project, owner uuid.UUID }
-	sums := map[holder]resource.Slots{}
+	type consumer struct{ domain, project, owner uuid.UUID }
+	sums := map[consumer]resource.Slots{}
 	for _, l := range m.live {
-		for _, h := range l.holds {
+		for _, h := range l.allocs {
 			at, known := m.devices[h.device]
 			if !known || m.snap.Agents[at[0]].Group != group {
 				continue
 			}
-			who := holder{l.request.Domain, l.request.Project, l.request.Owner}
+			who := consumer{l.request.Domain, l.request.Project, l.request.Owner}
 			if sums[who] == nil {
 				sums[who] = resource.Slots{}
 			}

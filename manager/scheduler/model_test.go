@@ -30,7 +30,7 @@ import (
 // happenings change rows as the services do, and tell of it unless the event is
 // lost on the way.
 type happenings struct {
-	*bed
+	*harness
 	*rand.Rand
 	lost int // percent of the events
 }
@@ -115,7 +115,7 @@ func TestModelIsWhatTheRowsSay(t *testing.T) {
 	for _, lost := range []int{0, 60} {
 		t.Run(fmt.Sprintf("%d percent of the events lost", lost), func(t *testing.T) {
 			client, db := identitytest.Store(t)
-			b := newBed(t, client, db)
+			b := newHarness(t, client, db)
 			h := &happenings{b, rand.New(rand.NewPCG(1, uint64(lost))), lost}
 			b.agents(t, 4, 8, 1)
 			ctx := b.system(t)
@@ -158,7 +158,7 @@ func TestModelIsWhatTheRowsSay(t *testing.T) {
 // Sessions that another manager makes are placed though no event of them arrives.
 func TestLostEventsAreRepaired(t *testing.T) {
 	client, db := identitytest.Store(t)
-	b := newBed(t, client, db)
+	b := newHarness(t, client, db)
 	b.agents(t, 2, 8, 0)
 	stop := b.lead(t)
 	defer stop()
@@ -175,7 +175,7 @@ func TestLostEventsAreRepaired(t *testing.T) {
 // nothing is placed twice.
 func TestReplacedLeaderPlacesNothing(t *testing.T) {
 	client, db := identitytest.Store(t)
-	b := newBed(t, client, db)
+	b := newHarness(t, client, db)
 	b.agents(t, 3, 8, 0)
 	ctx := b.system(t)
 	stop := b.lead(t)
@@ -218,7 +218,7 @@ func TestReplacedLeaderPlacesNothing(t *testing.T) {
 }
 
 // other is another manager, of whose events the bed's never hears.
-func (b *bed) other(client *ent.Client) *bed {
+func (b *harness) other(client *ent.Client) *harness {
 	o := *b
 	o.bus = event.New(nil, nil)
 	policies := policy.New(policy.Config{Client: client, Bus: o.bus})

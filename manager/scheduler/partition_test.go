@@ -15,7 +15,7 @@ import (
 // from a third, and overlap: of three sessions for any of it one starts.
 func TestRowsOfPartitions(t *testing.T) {
 	client, db := identitytest.Store(t)
-	b := newBed(t, client, db)
+	b := newHarness(t, client, db)
 	b.agents(t, 1, 4, 0)
 	ctx := b.system(t)
 	a := client.Agent.Query().OnlyX(ctx)
@@ -58,7 +58,7 @@ func TestRowsOfPartitions(t *testing.T) {
 // TestGroupThatSplitsNothing refuses at once what it would never give.
 func TestGroupThatSplitsNothing(t *testing.T) {
 	client, db := identitytest.Store(t)
-	b := newBed(t, client, db)
+	b := newHarness(t, client, db)
 	b.agents(t, 1, 4, 2)
 	client.ResourceGroup.UpdateOne(b.group).SetSplit(resourcegroup.SplitNone).ExecX(b.system(t))
 	for shares, ok := range map[int64]bool{1500: false, 2000: true, 500: true} {

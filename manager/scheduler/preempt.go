@@ -19,8 +19,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// makeRoom ends sessions for those that wait for that, and forgets what room was
-// made for others that do not get it any more.
+// makeRoom ends sessions so that waiting ones can start, and drops the promises of waiting
+// sessions that no longer need them.
 func (t *term) makeRoom(ctx context.Context, decisions []plan.Decision) error {
 	for _, d := range decisions {
 		switch {
@@ -35,10 +35,10 @@ func (t *term) makeRoom(ctx context.Context, decisions []plan.Decision) error {
 	return nil
 }
 
-// preempt ends sessions for one that waits, in one transaction with the promise
-// that this gets their room, so that anyone who leads next keeps it. It is left out
-// when the session does not wait any more, when one of those that it needs may
-// not be ended any more, or when its group has ceased to do so.
+// preempt ends sessions for a waiting one. The same transaction stores the promise of
+// their devices, so that the next leader keeps it. Nothing happens if the session no
+// longer waits, if one of the sessions can no longer be ended, or if preemption has been
+// turned off in its group.
 func (t *term) preempt(ctx context.Context, d plan.Decision) error {
 	var victims []*ent.Session
 	err := store.InTx(ctx, t.client, func(tx *ent.Tx) (err error) {
@@ -65,7 +65,7 @@ func (t *term) preempt(ctx context.Context, d plan.Decision) error {
 	return nil
 }
 
-// evict writes what preempt says, and returns whom it ended.
+// evict is the transaction of preempt. It returns the sessions that it ended.
 func (t *term) evict(ctx context.Context, tx *ent.Tx, d plan.Decision) ([]*ent.Session, error) {
 	if err := leader.Fence(ctx, tx, t.epoch); err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func (t *term) evict(ctx context.Context, tx *ent.Tx, d plan.Decision) ([]*ent.S
 	return victims, msession.Explain(ctx, tx, []msession.Wait{{Session: other.ID, Attempt: other.Attempt, Why: d.Waiting}})
 }
 
-// promise notes what room is made for a session that waits; nil is none. The
-// planner knows, as it decided that.
+// promise records the devices that are promised to a waiting session; nil for none. The
+// planner decided it, so it is not added to change.
 func (m *model) promise(id uuid.UUID, room *report.Room) {
 	i, waits := m.pending[id]
 	if !waits {
@@ -108,8 +108,8 @@ func (m *model) promise(id uuid.UUID, room *report.Room) {
 	m.live[id].request.Room, m.snap.Pending[i].Room = room, room
 }
 
-// sameRequest compares all but the room that is made, of which a row may be
-// behind what the leader knows.
+// sameRequest reports whether two requests differ in nothing but the promised devices,
+// for which a row can be older than the model.
 func sameRequest(a, b plan.Request) bool {
 	a.Room, b.Room = nil, nil
 	return reflect.DeepEqual(a, b)

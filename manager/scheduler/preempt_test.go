@@ -23,7 +23,7 @@ import (
 // it was promised, though another session waits for longer.
 func TestRoomOutlivesTheLeader(t *testing.T) {
 	client, db := identitytest.Store(t)
-	b := newBed(t, client, db)
+	b := newHarness(t, client, db)
 	b.agents(t, 1, 4, 0)
 	ctx := b.system(t)
 	b.group.Update().SetPreemption(resourcegroup.PreemptionTerminate).SetPreemptionAfter(0).ExecX(ctx)

@@ -17,21 +17,21 @@ import (
 	"github.com/berthhq/berth/manager/session"
 )
 
-// Advisor answers what people ask of the queues: who is before whom and why,
-// what would become of a request, and what would start at once. It plans on what
-// it last read, for all who ask, and commits nothing.
+// Advisor answers questions about the queues: the order and its reasons, the result of a
+// request, and the changes that would let a session start at once. It plans on a snapshot
+// that all callers share, and commits nothing.
 type Advisor struct {
 	scheduler *Scheduler
 	client    *ent.Client
 	sessions  Sessions
 
-	turn  *semaphore.Weighted // held while rows are read; who waits leaves when their context ends
+	turn  *semaphore.Weighted // held while rows are read; a waiting caller stops when its context ends
 	last  *view
 	begun time.Time // it was read
 	until time.Time // it is recent enough
 }
 
-// Sessions checks requests as when they are made.
+// Sessions checks requests like createSession.
 type Sessions interface {
 	Preview(context.Context, session.CreateSessionInput) (*session.Preview, []error, error)
 	Groups(ctx context.Context, of *session.Preview) ([]uuid.UUID, error)
@@ -43,20 +43,20 @@ func NewAdvisor(s *Scheduler, client *ent.Client, sessions Sessions) *Advisor {
 }
 
 const (
-	// viewAge is how old a view may be. It is older where reading takes long, so
-	// that those who look use a tenth of the time of one core at most.
+	// viewAge is the largest age of a view. It grows to viewCost times the duration of the
+	// read, so that all callers together use at most a tenth of one core.
 	viewAge  = time.Second
 	viewCost = 10
 )
 
-// view is what a pass would decide at a moment.
+// view is the decisions that a pass would make at a moment.
 type view struct {
 	snap   *plan.Snapshot // nil when nothing waits
 	queues map[uuid.UUID][]*Place
 	places map[uuid.UUID]*Place // by session
 }
 
-// Place is that of a session in the queue of its group.
+// Place is the place of a session in the queue of its group.
 type Place struct {
 	Session  uuid.UUID
 	Position int // from 1
@@ -67,11 +67,11 @@ type Place struct {
 	at []*Place // the queue
 }
 
-// Ahead lists those before a place.
+// Ahead lists the places before this one.
 func (p *Place) Ahead() []*Place { return p.at[:p.Position-1] }
 
-// view returns what is known, or reads it. Who comes while it is read waits for
-// that, rather than reading too.
+// view returns the shared view, and reads it again if it is too old. Concurrent callers
+// wait for one read.
 func (a *Advisor) view(ctx context.Context) (*view, error) {
 	if err := a.turn.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("wait for the queues: %w", err)
@@ -89,8 +89,8 @@ func (a *Advisor) view(ctx context.Context) (*view, error) {
 	return v, nil
 }
 
-// Await returns once what is known, or what will be read, is of after a moment;
-// false when ctx ends before.
+// Await waits until view returns a state that was read after the given time. It returns
+// false if ctx ends first.
 func (a *Advisor) Await(ctx context.Context, since time.Time) bool {
 	if a.turn.Acquire(ctx, 1) != nil {
 		return false
@@ -126,7 +126,7 @@ func (a *Advisor) read(ctx context.Context) (*view, error) {
 	return v, nil
 }
 
-// fill makes the queues of decisions in their order.
+// fill builds the queues from decisions, in their order.
 func (v *view) fill(decisions []plan.Decision) {
 	requests := make(map[uuid.UUID]*plan.Request, len(v.snap.Pending))
 	for i := range v.snap.Pending {
@@ -147,7 +147,7 @@ func (v *view) fill(decisions []plan.Decision) {
 	}
 }
 
-// Queue lists what waits in a group, in the order of the next pass.
+// Queue lists the waiting sessions of a group, in the order of the next pass.
 func (a *Advisor) Queue(ctx context.Context, group uuid.UUID) ([]*Place, error) {
 	v, err := a.view(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *Advisor) Queue(ctx context.Context, group uuid.UUID) ([]*Place, error) 
 	return v.queues[group], nil
 }
 
-// Places finds those of the sessions that wait.
+// Places returns the places of the given sessions that wait.
 func (a *Advisor) Places(ctx context.Context, sessions []uuid.UUID) (map[uuid.UUID]*Place, error) {
 	v, err := a.view(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // others who wait for it until they leave.
 func TestWhoLeavesAQueueDoesNotWait(t *testing.T) {
 	client, db := identitytest.Store(t)
-	b := newBed(t, client, db)
+	b := newHarness(t, client, db)
 	a := scheduler.NewAdvisor(b.scheduler, client, b.sessions)
 	unlock, hangs := identitytest.Lock(t, db, "sessions")
 	read := make(chan error, 1)

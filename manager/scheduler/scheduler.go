@@ -1,8 +1,8 @@
 // Package scheduler decides which waiting session starts where. The leader keeps
 // a model of the cluster in memory, brought up to date by events and by its own
 // commits and compared with the rows now and then; the pure planner decides, and
-// what it decided is committed in one fenced transaction. What waits gets its
-// reasons.
+// what it decided is committed in one fenced transaction. A waiting session gets
+// its pending reason.
 package scheduler
 
 import (
@@ -56,9 +56,9 @@ type Scheduler struct {
 	bus      *event.Bus
 	policies *policy.Service
 	log      *slog.Logger
-	past     *lately[[]plan.Usage]  // what holders took
-	asked    *lately[[]plan.Demand] // what the latest sessions asked for
-	roster   roster
+	usage    *cached[[]plan.Usage]  // what holders took
+	demand   *cached[[]plan.Demand] // what the latest sessions asked for
+	cache    agentCache
 	orphans  Orphans
 	images   Images
 	networks overlay.Range // of sessions over several agents
@@ -70,21 +70,21 @@ func New(cfg Config) *Scheduler {
 	return &Scheduler{
 		client: cfg.Client, bus: cfg.Bus, policies: cfg.Policies, log: cfg.Logger, meter: newMeter(cfg.Registry),
 		orphans: cfg.Orphans, images: cfg.Images, networks: cmp.Or(cfg.Networks, overlay.Default()),
-		past: newLately[[]plan.Usage](), asked: newLately[[]plan.Demand](), roster: roster{turn: semaphore.NewWeighted(1)},
+		usage: newCached[[]plan.Usage](), demand: newCached[[]plan.Demand](), cache: agentCache{turn: semaphore.NewWeighted(1)},
 	}
 }
 
-// spare subtracts the slots of orphans from the capacity of agents: the amounts of
+// subtractOrphans subtracts the slots of orphans from the capacity of agents: the amounts of
 // processors and memory, and whole accelerators.
-func (s *Scheduler) spare(agents []plan.Agent) {
+func (s *Scheduler) subtractOrphans(agents []plan.Agent) {
 	if s.orphans == nil {
 		return
 	}
 	for i := range agents {
-		held := s.orphans.On(agents[i].ID)
+		orphaned := s.orphans.On(agents[i].ID)
 		for j := range agents[i].Devices {
 			d := &agents[i].Devices[j]
-			slots := held[d.Name]
+			slots := orphaned[d.Name]
 			if len(slots) == 0 {
 				continue
 			}
@@ -102,6 +102,6 @@ func (s *Scheduler) Lead(ctx context.Context, epoch int64) {
 	t := s.newTerm(ctx, epoch)
 	var both sync.WaitGroup
 	both.Go(func() { t.run(ctx) })
-	both.Go(func() { t.told.run(ctx) })
+	both.Go(func() { t.reasons.run(ctx) })
 	both.Wait()
 }

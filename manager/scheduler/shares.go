@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// Holder is whom an allocation is charged to, and where.
+// Holder is the domain, project and user that an allocation is charged to, and its agent.
 type Holder struct {
 	AgentID   uuid.UUID `json:"agent_id"`
 	DomainID  uuid.UUID `json:"domain_id"`
@@ -27,8 +27,9 @@ type Holder struct {
 	OwnerID   uuid.UUID `json:"owner_id"`
 }
 
-// readShares reads what the orders of the groups go by; for fifo and lifo that
-// is nothing. What is held now is read each time, the past once in a while.
+// readShares reads the shares, holdings and past usage that the orders of the groups need;
+// fifo and lifo need none. Holdings are read each time, the past at most once per
+// cacheAge.
 func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	var shared, fair bool
 	var lookback time.Duration
@@ -52,7 +53,7 @@ func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	if err := s.readHoldings(ctx, snap, home); err != nil || !fair {
 		return err
 	}
-	usages, err := s.past.get(ctx, snap.Now, func() ([]plan.Usage, error) { return s.readPast(ctx, snap.Now, lookback, home) })
+	usages, err := s.usage.get(ctx, snap.Now, func() ([]plan.Usage, error) { return s.readPast(ctx, snap.Now, lookback, home) })
 	if err != nil {
 		return err
 	}
@@ -64,13 +65,13 @@ func (s *Scheduler) readShares(ctx context.Context, snap *plan.Snapshot) error {
 	return nil
 }
 
-// sharing is how a group counts what was used.
+// sharing returns how a group counts past usage.
 func sharing(g *ent.ResourceGroup) plan.Sharing {
 	return plan.Sharing{HalfLife: time.Duration(g.HalfLife) * time.Second, Lookback: time.Duration(g.Lookback) * time.Second}
 }
 
-// readWeights reads who has which part: in a group by the weight for the group,
-// or else by the one for all groups.
+// readWeights reads the weights of shares. A weight for a group takes precedence over a
+// weight for all groups.
 func (s *Scheduler) readWeights(ctx context.Context, snap *plan.Snapshot) error {
 	rows, err := s.client.ShareWeight.Query().All(ctx)
 	if err != nil {
@@ -93,7 +94,7 @@ func (s *Scheduler) readWeights(ctx context.Context, snap *plan.Snapshot) error 
 	return nil
 }
 
-// weighed is the share of which a row says the weight.
+// weighed returns the share that a row sets the weight of.
 func weighed(w *ent.ShareWeight, group uuid.UUID) plan.Share {
 	share := plan.Share{Group: group}
 	switch {
@@ -110,7 +111,7 @@ func weighed(w *ent.ShareWeight, group uuid.UUID) plan.Share {
 	return share
 }
 
-// readHoldings sums what live sessions have.
+// readHoldings sums the live allocations.
 func (s *Scheduler) readHoldings(ctx context.Context, snap *plan.Snapshot, home map[uuid.UUID]uuid.UUID) error {
 	var rows []struct {
 		Holder
@@ -122,7 +123,7 @@ func (s *Scheduler) readHoldings(ctx context.Context, snap *plan.Snapshot, home 
 			return []string{sql.As("SUM("+s.C(allocation.FieldAmount)+")::bigint", "amount")}
 		})).Scan(ctx, &rows)
 	if err != nil {
-		return fmt.Errorf("sum what is held: %w", err)
+		return fmt.Errorf("sum live allocations: %w", err)
 	}
 	for _, r := range rows {
 		snap.Holdings = append(snap.Holdings, plan.Holding{
@@ -132,8 +133,8 @@ func (s *Scheduler) readHoldings(ctx context.Context, snap *plan.Snapshot, home 
 	return nil
 }
 
-// readPast sums what was taken over the lookback. Allocations that began on one day
-// and ended on one day count together, as if they had been even in between.
+// readPast sums the usage over the lookback. Allocations that began on the same day and
+// ended on the same day are summed in one row, as if they had been evenly spread.
 func (s *Scheduler) readPast(ctx context.Context, now time.Time, lookback time.Duration, home map[uuid.UUID]uuid.UUID) ([]plan.Usage, error) {
 	var rows []struct {
 		Holder
@@ -154,7 +155,7 @@ func (s *Scheduler) readPast(ctx context.Context, now time.Time, lookback time.D
 			}
 		})).Scan(ctx, &rows)
 	if err != nil {
-		return nil, fmt.Errorf("sum what was taken: %w", err)
+		return nil, fmt.Errorf("sum past allocations: %w", err)
 	}
 	var usages []plan.Usage
 	for _, r := range rows {
@@ -166,7 +167,7 @@ func (s *Scheduler) readPast(ctx context.Context, now time.Time, lookback time.D
 	return usages, nil
 }
 
-// byHolder groups allocations by whom they are charged to, where, and slot.
+// byHolder groups allocations by Holder and slot.
 func byHolder(sums func(s *sql.Selector) []string) func(*sql.Selector) {
 	return func(s *sql.Selector) {
 		keys := []string{
@@ -178,11 +179,11 @@ func byHolder(sums func(s *sql.Selector) []string) func(*sql.Selector) {
 	}
 }
 
-// ShareHolders lists who has, had or waits for something of groups, by the group,
-// as far as the viewer may know.
+// ShareHolders lists, by group, the domains, projects and users with current, past or
+// pending use that the viewer is allowed to see.
 func (s *Scheduler) ShareHolders(ctx context.Context, groups []uuid.UUID) (map[uuid.UUID][]*plan.Holder, error) {
 	sys := viewer.SystemContext(ctx)
-	apart := &Scheduler{client: s.client, policies: s.policies, log: s.log, past: newLately[[]plan.Usage]()}
+	apart := &Scheduler{client: s.client, policies: s.policies, log: s.log, usage: newCached[[]plan.Usage]()}
 	snap, err := apart.sharesOf(sys, groups)
 	if err != nil {
 		return nil, err
@@ -191,9 +192,9 @@ func (s *Scheduler) ShareHolders(ctx context.Context, groups []uuid.UUID) (map[u
 	of := make(map[uuid.UUID][]*plan.Holder, len(groups))
 	for i := range snap.Groups {
 		g := snap.Groups[i]
-		whole := v.SeesAll() && v.Within == uuid.Nil || v.May(access.Update, access.ResourceGroup, access.Object{ID: g.ID})
+		sees := v.SeesAll() && v.Within == uuid.Nil || v.May(access.Update, access.ResourceGroup, access.Object{ID: g.ID})
 		for _, h := range plan.Holders(snap, g) {
-			if whole || knows(v, h) {
+			if sees || knows(v, h) {
 				of[g.ID] = append(of[g.ID], &h)
 			}
 		}
@@ -201,8 +202,8 @@ func (s *Scheduler) ShareHolders(ctx context.Context, groups []uuid.UUID) (map[u
 	return of, nil
 }
 
-// knows reports whether what a holder uses is the viewer's to know: their own, that
-// of what they are in, and what they may see the sessions of.
+// knows reports whether the viewer is allowed to see the usage of a holder: their own,
+// that of their domain and projects, and that of holders whose sessions they can see.
 func knows(v *viewer.Viewer, h plan.Holder) bool {
 	if v.May(access.Read, access.Session, access.Object{Domain: h.Domain, Project: h.Project, Owner: h.Owner}) {
 		return true
@@ -216,7 +217,7 @@ func knows(v *viewer.Viewer, h plan.Holder) bool {
 	return false
 }
 
-// sharesOf reads what the orders of groups go by, as though each looked at it.
+// sharesOf reads the shares of groups, also of groups whose order does not use them.
 func (s *Scheduler) sharesOf(ctx context.Context, groups []uuid.UUID) (*plan.Snapshot, error) {
 	snap := &plan.Snapshot{Now: time.Now().UTC()}
 	rows, err := s.client.ResourceGroup.Query().Where(resourcegroup.IDIn(groups...)).All(ctx)
@@ -239,7 +240,7 @@ func (s *Scheduler) sharesOf(ctx context.Context, groups []uuid.UUID) (*plan.Sna
 	waiting, err := s.client.Session.Query().Where(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending), session.ResourceGroupIDIn(groups...)).
 		Select(session.FieldDomainID, session.FieldProjectID, session.FieldOwnerID, session.FieldResourceGroupID).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read who waits: %w", err)
+		return nil, fmt.Errorf("read pending sessions: %w", err)
 	}
 	for _, w := range waiting {
 		snap.Pending = append(snap.Pending, plan.Request{Domain: w.DomainID, Project: w.ProjectID, Owner: w.OwnerID, Group: w.ResourceGroupID})

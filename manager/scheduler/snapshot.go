@@ -35,7 +35,7 @@ func (s *Scheduler) read(ctx context.Context) (*model, error) {
 	if err := s.readAgents(ctx, agents); err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
 	}
-	s.spare(agents.Agents)
+	s.subtractOrphans(agents.Agents)
 	m.setAgents(agents.Agents)
 	limits, err := s.policies.All(ctx, s.client)
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *Scheduler) read(ctx context.Context) (*model, error) {
 	return m, nil
 }
 
-// readSettings reads what is the same for all sessions and agents. A leader reads
-// it again when someone says that any of it may have changed, and now and then.
+// readSettings reads everything but agents, sessions and limits. A leader reads it again
+// after an event that concerns it, and at each repair.
 func (s *Scheduler) readSettings(ctx context.Context, snap *plan.Snapshot) error {
 	for _, part := range []struct {
 		what string
@@ -83,8 +83,8 @@ func (s *Scheduler) readGroups(ctx context.Context, snap *plan.Snapshot) error {
 	return err
 }
 
-// readAgents adds the agents among ids, or all. What of them is used follows from
-// what sessions hold.
+// readAgents adds the agents among ids, or all. Their usage is computed later from the
+// allocations of sessions.
 func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...uuid.UUID) error {
 	q := s.client.Agent.Query().Where(agent.StatusNEQ(agent.StatusTerminated))
 	if len(ids) > 0 {
@@ -118,7 +118,7 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 	return nil
 }
 
-// closed says why nothing new lands on an agent.
+// closed returns why an agent accepts no sessions, or "".
 func closed(a *ent.Agent) (how plan.Closed, because string) {
 	switch {
 	case a.Status != agent.StatusAlive:
@@ -143,15 +143,15 @@ func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) erro
 	return err
 }
 
-// readDemandOf is for groups that place their sessions by what is asked for.
+// readDemandOf reads the demand for groups whose strategy uses it.
 func (s *Scheduler) readDemandOf(ctx context.Context, snap *plan.Snapshot) (err error) {
 	if slices.ContainsFunc(snap.Groups, func(g plan.Group) bool { return g.Strategy == plan.StrategyPack }) {
-		snap.Demand, err = s.asked.get(ctx, snap.Now, func() ([]plan.Demand, error) { return s.readDemand(ctx) })
+		snap.Demand, err = s.demand.get(ctx, snap.Now, func() ([]plan.Demand, error) { return s.readDemand(ctx) })
 	}
 	return err
 }
 
-// readNetworks finds out for how many kernels a network is left.
+// readNetworks reads the size of the largest free network, in kernels.
 func (s *Scheduler) readNetworks(ctx context.Context, snap *plan.Snapshot) error {
 	used, err := s.networks.Read(ctx, s.client.SessionNetwork)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Scheduler) readNetworks(ctx context.Context, snap *plan.Snapshot) error
 	return nil
 }
 
-// planLimit is a limit as the planner takes it.
+// planLimit converts a limit to the planner's form.
 func planLimit(l *policy.Limit, used policy.Used) plan.Limit {
 	return plan.Limit{
 		Scope: string(l.Scope), ID: l.ScopeID, Owner: l.Person, Group: l.Group, Within: l.Within,
@@ -172,7 +172,7 @@ func planLimit(l *policy.Limit, used policy.Used) plan.Limit {
 	}
 }
 
-// preemption is nil where no session is ended for another.
+// preemption converts a group's settings to the planner's form; nil if preemption is off.
 func preemption(g *ent.ResourceGroup) *plan.Preemption {
 	if g.Preemption == resourcegroup.PreemptionOff {
 		return nil
@@ -180,7 +180,7 @@ func preemption(g *ent.ResourceGroup) *plan.Preemption {
 	return &plan.Preemption{Scope: string(g.PreemptionScope), After: time.Duration(g.PreemptionAfter) * time.Second}
 }
 
-// holdAfter is what the planner takes: there 0 is not at once, but the default.
+// holdAfter converts a group's setting to the planner's form, in which 0 is the default.
 func holdAfter(g *ent.ResourceGroup) time.Duration {
 	if g.HoldAfter == 0 {
 		return time.Nanosecond
@@ -188,7 +188,7 @@ func holdAfter(g *ent.ResourceGroup) time.Duration {
 	return time.Duration(g.HoldAfter) * time.Second
 }
 
-// usable reports whether new work may land on a device.
+// usable reports whether a device can be allocated to new sessions.
 func usable(d *ent.Device) bool {
 	return d.Health == device.HealthHealthy || d.Health == device.HealthDegraded
 }

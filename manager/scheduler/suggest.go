@@ -46,13 +46,13 @@ type Suggestion struct {
 }
 
 const (
-	// maxAdvised is for how many sessions one request gets suggestions.
+	// maxAdvised limits the sessions that one request gets suggestions for.
 	maxAdvised = 10
-	// maxOwn is how many of one's running sessions are looked at.
+	// maxOwn limits the viewer's running sessions that suggestions consider.
 	maxOwn = 64
 )
 
-// Suggest finds what would let sessions start at once that wait.
+// Suggest finds changes that would let waiting sessions start at once.
 func (a *Advisor) Suggest(ctx context.Context, sessions []uuid.UUID) (map[uuid.UUID][]*Suggestion, error) {
 	v, err := a.view(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *Advisor) Suggest(ctx context.Context, sessions []uuid.UUID) (map[uuid.U
 	return out, nil
 }
 
-// suggest finds what would let one of the pending requests start.
+// suggest finds changes that would let one of the pending requests start.
 func (a *Advisor) suggest(ctx context.Context, snap *plan.Snapshot, id uuid.UUID, of *session.Preview) ([]*Suggestion, error) {
 	i := slices.IndexFunc(snap.Pending, func(r plan.Request) bool { return r.SessionID == id })
 	if i < 0 {
@@ -123,7 +123,7 @@ func (a *Advisor) suggest(ctx context.Context, snap *plan.Snapshot, id uuid.UUID
 	return list, nil
 }
 
-// fewerSlots says which slots are less.
+// fewerSlots suggests smaller amounts of slots.
 func fewerSlots(r *plan.Request, slots resource.Slots) *Suggestion {
 	s := &Suggestion{Kind: SuggestSlots, Field: "slots", Slots: slots}
 	asked := r.Kernels[0].Slots
@@ -167,8 +167,8 @@ func (a *Advisor) names(ctx context.Context, groups []uuid.UUID) (map[uuid.UUID]
 	return m, nil
 }
 
-// own finds the viewer's own running sessions in a group, the newest first, and
-// what they hold.
+// own finds the viewer's own running sessions in a group, newest first, and their
+// allocations.
 func (a *Advisor) own(ctx context.Context, group uuid.UUID) (map[uuid.UUID]*ent.Session, []plan.Running, error) {
 	rows, err := a.client.Session.Query().
 		Where(entsession.OwnerID(viewer.From(ctx).User), entsession.StatusEQ(lifecycle.Running), entsession.ResourceGroupID(group)).

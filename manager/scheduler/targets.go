@@ -16,15 +16,17 @@ import (
 	msession "github.com/berthhq/berth/manager/session"
 )
 
-// homes are those agents of a batch that take new sessions, and what joins them.
-type homes struct {
+// targets are the agents of a batch that still accept sessions, with their overlay
+// endpoints.
+type targets struct {
 	group    map[uuid.UUID]uuid.UUID
 	overlay  map[uuid.UUID]report.Overlay
 	networks overlay.Range
 	used     *overlay.Used // read for the first session over several agents
 }
 
-func (t *term) open(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (*homes, error) {
+// lockTargets reads the agents of a batch that still accept sessions, and locks them.
+func (t *term) lockTargets(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (*targets, error) {
 	ids := map[string]bool{}
 	for _, d := range batch {
 		for _, a := range d.Assignments {
@@ -38,7 +40,7 @@ func (t *term) open(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (*ho
 		return nil, fmt.Errorf("read agents: %w", err)
 	}
 	defer rows.Close()
-	h := &homes{group: map[uuid.UUID]uuid.UUID{}, overlay: map[uuid.UUID]report.Overlay{}, networks: t.networks}
+	h := &targets{group: map[uuid.UUID]uuid.UUID{}, overlay: map[uuid.UUID]report.Overlay{}, networks: t.networks}
 	for rows.Next() {
 		var id, group uuid.UUID
 		var text string
@@ -55,9 +57,9 @@ func (t *term) open(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (*ho
 	return h, rows.Err()
 }
 
-// network takes one for a session that is placed on several agents, nil for one
-// on a single agent; false where there is none.
-func (h *homes) network(ctx context.Context, tx *ent.Tx, d plan.Decision) (*msession.Network, bool, error) {
+// network reserves a network for a session that is placed on several agents, and returns
+// nil for a session on one agent. It returns false if no network is available.
+func (h *targets) network(ctx context.Context, tx *ent.Tx, d plan.Decision) (*msession.Network, bool, error) {
 	on := map[uuid.UUID]bool{}
 	mtu := 0
 	for _, a := range d.Assignments {

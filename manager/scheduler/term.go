@@ -28,26 +28,26 @@ const (
 	repairShare = 50
 	repairMost  = 30 * time.Second
 	repairIdle  = time.Minute
-	// reviewEvery is the same for deciding on all that waits, though nothing says
-	// that it could start: the numbers in the reasons, and positions, grow old.
+	// reviewEvery is the same for a decision about every waiting session without a change
+	// that could let it start: it updates the numbers in the reasons, and the positions.
 	reviewEvery = 2 * time.Second
 	reviewShare = 100
 	reviewMost  = 30 * time.Second
-	// tickEvery is how often is looked whether the time has come for something.
+	// tickEvery is how often a leader checks whether a repair or a review is due.
 	tickEvery = 500 * time.Millisecond
 )
 
-// by marks the events of the scheduler, which it need not hear itself.
+// by marks the events of the scheduler, which it need not receive itself.
 const by = "scheduler"
 
 // term is the time that one leader schedules.
 type term struct {
 	*Scheduler
 	epoch   int64
-	news    *event.Gathering
+	events  *event.Gathering
 	model   *model
 	planner plan.Planner
-	told    *teller
+	reasons *reasonWriter
 
 	sessions, agents map[uuid.UUID]bool // to be read again
 	settings         bool               // are to be read again
@@ -60,7 +60,7 @@ type term struct {
 	touched            map[uuid.UUID]bool // sessions and agents, while a repair reads
 }
 
-// repaired is the rows as they were read beside the passes.
+// repaired is the result of a repair's read, which runs concurrently with the passes.
 type repaired struct {
 	model *model
 	took  time.Duration
@@ -69,8 +69,8 @@ type repaired struct {
 
 func (s *Scheduler) newTerm(ctx context.Context, epoch int64) *term {
 	return &term{
-		Scheduler: s, epoch: epoch, told: newTeller(s, epoch), repair: make(chan repaired, 1),
-		news:     s.bus.Gather(ctx, []event.Topic{event.Session, event.Agent, event.Pending, event.Policy}, by, event.BySamples, event.ByReasons),
+		Scheduler: s, epoch: epoch, reasons: newReasonWriter(s, epoch), repair: make(chan repaired, 1),
+		events:   s.bus.Gather(ctx, []event.Topic{event.Session, event.Agent, event.Pending, event.Policy}, by, event.BySamples, event.ByReasons),
 		sessions: map[uuid.UUID]bool{}, agents: map[uuid.UUID]bool{},
 	}
 }
@@ -87,7 +87,7 @@ func (t *term) run(ctx context.Context) {
 	for {
 		if err := t.pass(ctx); err != nil && ctx.Err() == nil {
 			t.log.Error("schedule", "error", err)
-			select { // what could not be done now can hardly be done at once
+			select { // an immediate retry would most likely fail again
 			case <-ctx.Done():
 			case <-tick.C:
 			}
@@ -95,7 +95,7 @@ func (t *term) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.news.Wake():
+		case <-t.events.Wake():
 		case r := <-t.repair:
 			t.repairing = false
 			t.compare(ctx, r)
@@ -104,11 +104,11 @@ func (t *term) run(ctx context.Context) {
 	}
 }
 
-// pass decides once over what has changed.
+// pass decides once about the changes since the last pass.
 func (t *term) pass(ctx context.Context) error {
 	begun := time.Now()
 	defer func() { t.meter.pass.Observe(time.Since(begun).Seconds()) }()
-	if err := t.look(ctx); err != nil {
+	if err := t.refresh(ctx); err != nil {
 		return err
 	}
 	t.beginRepair(ctx)
@@ -121,7 +121,7 @@ func (t *term) pass(ctx context.Context) error {
 	if change.Review {
 		t.reviewed = time.Now().Add(min(max(reviewEvery, reviewShare*time.Since(now)), reviewMost))
 	}
-	t.told.forget(change.Gone)
+	t.reasons.forget(change.Gone)
 	var placed []plan.Decision
 	for _, d := range decisions {
 		if d.Placed() {
@@ -138,33 +138,33 @@ func (t *term) pass(ctx context.Context) error {
 		t.model.change.All, t.repaired = true, time.Time{}
 		return err
 	}
-	t.told.offer(decisions, t.model.live)
-	t.told.offer(t.model.takeParked(), t.model.live)
+	t.reasons.offer(decisions, t.model.live)
+	t.reasons.offer(t.model.takeParked(), t.model.live)
 	return nil
 }
 
-// look takes over what has changed since the last pass.
-func (t *term) look(ctx context.Context) (err error) {
-	news := t.news.Take()
+// refresh reads the rows that have changed since the last pass.
+func (t *term) refresh(ctx context.Context) (err error) {
+	changes := t.events.Take()
 	if t.model == nil {
 		t.model, err = t.read(ctx)
 		return err
 	}
-	if news.Lagged {
+	if changes.Lagged {
 		t.repaired, t.lagged = time.Time{}, t.repairing
 	}
-	if news.Lagged || len(news.Changed) > 0 {
+	if changes.Lagged || len(changes.Changed) > 0 {
 		t.busy()
 	}
-	t.dirty(t.sessions, news.Changed[event.Session])
-	t.dirty(t.agents, news.Changed[event.Agent])
+	t.dirty(t.sessions, changes.Changed[event.Session])
+	t.dirty(t.agents, changes.Changed[event.Agent])
 	for _, topic := range []event.Topic{event.Pending, event.Policy} {
-		if _, ok := news.Changed[topic]; ok {
+		if _, ok := changes.Changed[topic]; ok {
 			t.settings = true
 		}
 	}
 	if t.settings {
-		if err := t.readAnew(ctx); err != nil {
+		if err := t.rereadSettings(ctx); err != nil {
 			return err
 		}
 		t.settings = false
@@ -175,7 +175,7 @@ func (t *term) look(ctx context.Context) (err error) {
 		if err := t.readAgents(ctx, rows, ids...); err != nil {
 			return fmt.Errorf("read agents: %w", err)
 		}
-		t.spare(rows.Agents)
+		t.subtractOrphans(rows.Agents)
 		t.model.putAgents(ids, rows.Agents)
 		clear(t.agents)
 	}
@@ -196,7 +196,7 @@ func (t *term) look(ctx context.Context) (err error) {
 	return nil
 }
 
-// busy brings the next repair near: an event can be lost only while rows change.
+// busy makes the next repair due soon: an event can be lost only while rows change.
 func (t *term) busy() {
 	t.quiet = 0
 	if soon := time.Now().Add(t.pace); t.repaired.After(soon) {
@@ -211,8 +211,8 @@ func (t *term) dirty(set, ids map[uuid.UUID]bool) {
 	}
 }
 
-// readAnew reads the settings and the limits.
-func (t *term) readAnew(ctx context.Context) error {
+// rereadSettings reads the settings and the limits.
+func (t *term) rereadSettings(ctx context.Context) error {
 	limits, err := t.policies.All(ctx, t.client)
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func (t *term) adopt(m *plan.Snapshot, limits []policy.Limit) {
 	t.model.setSettings(m)
 }
 
-// beginRepair reads everything beside the passes when it is time to.
+// beginRepair starts a repair's read, concurrently with the passes, if one is due.
 func (t *term) beginRepair(ctx context.Context) {
 	if t.repairing || time.Now().Before(t.repaired) {
 		return
@@ -253,8 +253,8 @@ func rest(pace time.Duration, quiet int) time.Duration {
 	return min(pace, repairIdle)
 }
 
-// compare reads again what was found to differ, but for what has changed while
-// everything was read: that is known better than by then.
+// compare marks the rows that differ from the model, so that the next pass reads them. It
+// leaves out rows that changed during the repair's read: the model is newer than the read.
 func (t *term) compare(ctx context.Context, r repaired) {
 	if t.pace = min(max(repairEvery, repairShare*r.took), repairMost); r.err != nil {
 		t.quiet = 0
@@ -264,12 +264,12 @@ func (t *term) compare(ctx context.Context, r repaired) {
 	}
 	if r.err != nil {
 		if ctx.Err() == nil {
-			t.log.Error("read the cluster anew", "error", r.err)
+			t.log.Error("read the cluster for a repair", "error", r.err)
 		}
 		return
 	}
 	missed := 0
-	look := func(set map[uuid.UUID]bool, id uuid.UUID, differs bool) {
+	mark := func(set map[uuid.UUID]bool, id uuid.UUID, differs bool) {
 		if differs && !t.touched[id] {
 			set[id] = true
 			missed++
@@ -277,24 +277,24 @@ func (t *term) compare(ctx context.Context, r repaired) {
 	}
 	for id, l := range r.model.live {
 		known := t.model.live[id]
-		look(t.sessions, id, known == nil || !known.same(l) || l.status == lifecycle.Pending && !sameRequest(known.request, l.request))
+		mark(t.sessions, id, known == nil || !known.same(l) || l.status == lifecycle.Pending && !sameRequest(known.request, l.request))
 	}
 	for id := range t.model.live {
-		look(t.sessions, id, r.model.live[id] == nil)
+		mark(t.sessions, id, r.model.live[id] == nil)
 	}
 	for i := range r.model.snap.Agents {
 		a := &r.model.snap.Agents[i]
 		j, known := t.model.agents[a.ID]
-		look(t.agents, a.ID, !known || !sameAgent(a, &t.model.snap.Agents[j]))
+		mark(t.agents, a.ID, !known || !sameAgent(a, &t.model.snap.Agents[j]))
 	}
 	for id := range t.model.agents {
 		_, there := r.model.agents[id]
-		look(t.agents, id, !there)
+		mark(t.agents, id, !there)
 	}
 	t.adopt(r.model.snap, r.model.limits)
 	t.quiet++
 	if missed > 0 {
 		t.busy()
-		t.log.Debug("changes that no event told of", "count", missed)
+		t.log.Debug("changes without an event", "count", missed)
 	}
 }

@@ -41,14 +41,14 @@ func cluster(sess *ent.Session, secret []byte) *agentpb.KernelCluster {
 // environment returns the variables of a kernel: the automatic ones, replaced by those that were
 // requested.
 func environment(sess *ent.Session, k *ent.Kernel, wanted map[string]string) map[string]string {
-	env := automatic(sess, k)
+	env := automaticVariables(sess, k)
 	maps.Copy(env, wanted)
 	return env
 }
 
-// automatic returns the variables that programs in several kernels, over several accelerators or in
+// automaticVariables returns the variables that programs in several kernels, over several accelerators or in
 // an array look for.
-func automatic(sess *ent.Session, k *ent.Kernel) map[string]string {
+func automaticVariables(sess *ent.Session, k *ent.Kernel) map[string]string {
 	env := collective.Variables(Collective(sess, k))
 	if a := sess.Edges.Array; a != nil && sess.ArrayIndex != nil {
 		env["BERTH_ARRAY_ID"], env["BERTH_ARRAY_SIZE"] = a.ID.String(), fmt.Sprint(a.Size)
@@ -60,7 +60,7 @@ func automatic(sess *ent.Session, k *ent.Kernel) map[string]string {
 // Variables returns the variables that a kernel has beside those that were asked for. The
 // session's kernels and array are loaded, and the kernel's allocations with their devices.
 func Variables(sess *ent.Session, k *ent.Kernel) map[string]string {
-	env := automatic(sess, k)
+	env := automaticVariables(sess, k)
 	for name := range sess.Environment { // values may be sealed, names are not
 		delete(env, name)
 	}

@@ -41,9 +41,9 @@ func (l Loss) Of(who string) string {
 	case lostTrashed:
 		return "is in the trash"
 	case lostInactive:
-		return "is closed to " + who + ", who cannot log in any more"
+		return "is closed to " + who + ", who can no longer log in"
 	case lostProject:
-		return "is of a project that is not active any more"
+		return "belongs to a project that is no longer active"
 	case lostMember:
 		return "is of a project of which " + who + " is no longer a member"
 	case lostShare:

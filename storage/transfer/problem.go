@@ -72,13 +72,13 @@ func (s *Server) explain(c ticket.Claims, err error) error {
 	}
 	scope := v.LastScope(c.Scope)
 	if most := scope.GetLimit().GetInodes(); most > 0 && scope.GetUsedInodes() >= most {
-		return noRoom(most, "write upload: the scope's limit of %d files and directories is reached; the upload goes on when there is room", most)
+		return noRoom(most, "write upload: the scope's limit of %d files and directories is reached; the upload continues when there is room", most)
 	}
 	limit := scope.GetLimit().GetBytes()
 	if limit == 0 {
 		return err
 	}
-	return noRoom(limit, "write upload: the scope's limit of %d bytes is reached; the upload goes on when there is room", limit)
+	return noRoom(limit, "write upload: the scope's limit of %d bytes is reached; the upload continues when there is room", limit)
 }
 
 func noRoom(limit int64, format string, args ...any) error {

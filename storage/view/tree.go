@@ -87,7 +87,7 @@ func (t *tree) still(ctx context.Context, o *open, write bool) error {
 	}
 	now := a.byID[o.ref.Folder]
 	if now == nil {
-		return fmt.Errorf("folder %q: is not there any more: %w", o.path, errdefs.ErrPermissionDenied)
+		return fmt.Errorf("folder %q: no longer exists: %w", o.path, errdefs.ErrPermissionDenied)
 	}
 	return now.check(write)
 }

@@ -108,7 +108,7 @@ func (m *machine) device(c card) *pb.Device {
 	d.MemoryBytes, _ = driver.Uint(c.Dir, "mem_info_vram_total")
 	if c.Dir == "" {
 		d.PciAddress = c.Address
-		driver.Reject(d, "its PCI function %s is not there", c.Address)
+		driver.Reject(d, "its PCI function %s does not exist", c.Address)
 		return d
 	}
 	c.Place(d)

@@ -129,7 +129,7 @@ func Tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 	}
 	for _, dev := range s.Devices {
 		if dev.GetParentId() != "" && !here[dev.GetParentId()] {
-			Reject(dev, "the device it is cut from is not there")
+			Reject(dev, "the device that it is cut from does not exist")
 			dev.ParentId = ""
 		}
 		if dev.GetHealth() != pb.Health_HEALTH_HEALTHY && dev.GetHealthMessage() == "" && len(dev.GetRejectReasons()) > 0 {

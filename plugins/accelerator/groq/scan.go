@@ -58,7 +58,7 @@ func (m *machine) cards() []card {
 		case told && c.node == "":
 			c.doubt = errors.New("the kernel's driver shows no device file for it")
 		case !told && len(nodes) != len(out):
-			c.doubt = fmt.Errorf("%d device files /dev/groq* for %d cards: which is whose cannot be told", len(nodes), len(out))
+			c.doubt = fmt.Errorf("%d device files /dev/groq* for %d cards: cannot match files to devices", len(nodes), len(out))
 		case !told:
 			c.node = nodes[i]
 		}

@@ -247,7 +247,7 @@ func (f *filesystem) trouble(root *os.File) string {
 		}
 		fallthrough
 	case s.Rescanning:
-		return "usage and limits are not exact: they are being counted anew"
+		return "usage and limits are not exact: they are being counted again"
 	case s.Inconsistent:
 		return "usage and limits are not exact: the kernel's figures are wrong (btrfs quota rescan, or the option rescan)"
 	case err != nil:

@@ -28,7 +28,7 @@ func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) 
 	}
 	defer root.Close()
 	if _, err := count(root, bytes); err != nil {
-		return nil, status.Errorf(codes.FailedPrecondition, "mount_path: %s is %s, which has not the attributes of CephFS: %v", m.Path(), m.FSType(), err)
+		return nil, status.Errorf(codes.FailedPrecondition, "mount_path: %s is %s, which lacks the attributes of CephFS: %v", m.Path(), m.FSType(), err)
 	}
 	st, err := m.Statfs()
 	if err != nil {

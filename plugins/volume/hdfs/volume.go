@@ -81,7 +81,7 @@ func (f *filesystem) mayLimit(ctx context.Context) error {
 	case err == nil || rest.IsStatus(err, http.StatusNotFound):
 		return nil
 	case rest.IsStatus(err, http.StatusBadRequest):
-		f.reason = "no limits: this Hadoop cannot be told quotas by WebHDFS, 3.3 can"
+		f.reason = "no limits: this Hadoop cannot set quotas over WebHDFS; 3.3 can"
 	case status.Code(driver.Error("", err)) == codes.PermissionDenied:
 		f.reason = "no limits: user " + strconv.Quote(f.options.Username) + " is no superuser of HDFS: " + status.Convert(driver.Error("", err)).Message()
 	default:

@@ -36,7 +36,7 @@ func (f *flexvol) Health(ctx context.Context) (*pb.HealthReport, error) {
 	switch {
 	case v.Quota.State == "on" || f.reason != "":
 	case v.Quota.State == "initializing":
-		worse(pb.HealthReport_DEGRADED, "usage and limits are not exact: the array counts anew")
+		worse(pb.HealthReport_DEGRADED, "usage and limits are not exact: the array is counting again")
 	default:
 		worse(pb.HealthReport_DEGRADED, "limits are not kept: the array says that quotas are "+v.Quota.State)
 	}

@@ -64,7 +64,7 @@ func (m *machine) whose(pattern string, index int, pci string) (string, error) {
 	if i := slices.Index(here, pci); i >= 0 && len(all) == len(here) {
 		return all[i], nil
 	}
-	return "", fmt.Errorf("%d files /dev/%s for %d devices: which is whose cannot be told", len(all), pattern, len(here))
+	return "", fmt.Errorf("%d files /dev/%s for %d devices: cannot match files to devices", len(all), pattern, len(here))
 }
 
 // glob returns the files below /dev that match a pattern, ordered by their numbers.

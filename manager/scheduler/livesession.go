@@ -21,13 +21,13 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// live is a session that waits or holds something.
+// live is a session that waits or has allocations.
 type live struct {
 	status  lifecycle.Status
 	attempt int
-	request plan.Request    // what it asks for; its kernels only while it waits
-	told    *report.Pending // why it waits, as its row says
-	holds   []hold
+	request plan.Request    // with kernels only while it waits
+	reason  *report.Pending // the pending reason in its row
+	allocs  []alloc
 	terms
 	array seat
 }
@@ -40,19 +40,19 @@ type seat struct {
 	most  int    // members that run at once, while the session waits; 0: any number
 }
 
-// hold is a live allocation.
-type hold struct {
+// alloc is a live allocation.
+type alloc struct {
 	agent, device uuid.UUID
 	slot          string
 	amount        int64
 	since         time.Time
 }
 
-// asks is what a waiting session asks for beside what its row and its kernels say,
-// as JSON, so that one statement reads all of it. Kernels are apart: there are as
-// many as sessions, and a plan that was made while there were few looks through
-// all of them for each session.
-const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
+// requestColumns is the part of a waiting session's request that is in other tables, as
+// JSON, so that one statement reads all of it. Kernels are read by a statement of their
+// own: their table is as large as that of the sessions, and PostgreSQL would scan all of
+// it for each session under a query plan that was made while the table was small.
+const requestColumns = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 'architecture', (SELECT i.architecture FROM images i WHERE i.id = sessions.image_id),
 'image', (SELECT i.reference FROM images i WHERE i.id = sessions.image_id),
 'agents', (SELECT json_agg(a.agent_id ORDER BY a.agent_id) FROM session_agents a WHERE a.session_id = sessions.id),
@@ -64,7 +64,7 @@ const asks = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
   JOIN quota_scopes q ON q.id = f.quota_scope_id JOIN volumes v ON v.id = q.volume_id WHERE m.session_id = sessions.id)
 )::text END`
 
-type asked struct {
+type requestRow struct {
 	Architecture string
 	Image        string
 	Agents       []uuid.UUID
@@ -78,8 +78,8 @@ type asked struct {
 	}
 }
 
-// readLive reads the live sessions among ids, or all of them, and what they hold;
-// but for those that wait and have held nothing as far as is known.
+// readLive reads the live sessions among ids, or all of them, with their allocations. It
+// does not read allocations of sessions that wait and are known to have none.
 func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID]*live) (map[uuid.UUID]*live, error) {
 	q := s.client.Session.Query().Where(session.TerminatedAtIsNil())
 	if ids != nil {
@@ -90,15 +90,15 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 		session.FieldStartsAt, session.FieldStrictAgents, session.FieldAvoidAgents, session.FieldPending,
 		session.FieldStartedAt, session.FieldLifetime, session.FieldPreemptible, session.FieldSessionGroupID,
 		session.FieldArrayID, session.FieldArrayIndex)
-	q.Modify(func(s *sql.Selector) { s.AppendSelectExprAs(sql.Expr(asks), "asks") })
+	q.Modify(func(s *sql.Selector) { s.AppendSelectExprAs(sql.Expr(requestColumns), "asks") })
 	rows, err := q.All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all := make(map[uuid.UUID]*live, len(rows))
 	for _, row := range rows {
-		l := &live{status: row.Status, attempt: row.Attempt, told: row.Pending, terms: rowTerms(row)}
-		if err := l.ask(row); err != nil {
+		l := &live{status: row.Status, attempt: row.Attempt, reason: row.Pending, terms: rowTerms(row)}
+		if err := l.readRequest(row); err != nil {
 			return nil, fmt.Errorf("session %s: %w", row.ID, err)
 		}
 		all[row.ID] = l
@@ -108,10 +108,10 @@ func (s *Scheduler) readLive(ctx context.Context, ids []uuid.UUID, known map[uui
 	}
 	if ids != nil {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
-			return all[id] != nil && all[id].status == lifecycle.Pending && (known[id] == nil || len(known[id].holds) == 0)
+			return all[id] != nil && all[id].status == lifecycle.Pending && (known[id] == nil || len(known[id].allocs) == 0)
 		})
 	}
-	return all, s.readHolds(ctx, ids, all)
+	return all, s.readAllocations(ctx, ids, all)
 }
 
 func rowTerms(row *ent.Session) terms {
@@ -125,8 +125,8 @@ func rowTerms(row *ent.Session) terms {
 	return t
 }
 
-// ask fills in what a session asks for.
-func (l *live) ask(row *ent.Session) error {
+// readRequest sets the request of a session, and its place in an array.
+func (l *live) readRequest(row *ent.Session) error {
 	if row.ArrayID != nil && row.ArrayIndex != nil {
 		l.array = seat{array: *row.ArrayID, index: *row.ArrayIndex}
 	}
@@ -153,11 +153,11 @@ func (l *live) ask(row *ent.Session) error {
 	}
 	text, ok := value.(string)
 	if !ok {
-		return fmt.Errorf("what it asks for is a %T", value)
+		return fmt.Errorf("the request is a %T", value)
 	}
-	var a asked
+	var a requestRow
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
-		return fmt.Errorf("what it asks for: %w", err)
+		return fmt.Errorf("decode the request: %w", err)
 	}
 	r.Image, r.Architecture, r.Agents, r.After, r.Volumes, r.Together = a.Image, a.Architecture, a.Agents, a.After, a.Volumes, a.Together
 	r.Replaces = a.Replaces
@@ -165,7 +165,7 @@ func (l *live) ask(row *ent.Session) error {
 	return nil
 }
 
-// readKernels adds the kernels of those of ids, or of all, that wait.
+// readKernels adds the kernels of the waiting sessions among ids, or of all that wait.
 func (s *Scheduler) readKernels(ctx context.Context, ids []uuid.UUID, to map[uuid.UUID]*live) error {
 	q := s.client.Kernel.Query().Where(kernel.StatusEQ(lifecycle.Pending), kernel.TerminatedAtIsNil())
 	if ids != nil {
@@ -191,8 +191,9 @@ func (s *Scheduler) readKernels(ctx context.Context, ids []uuid.UUID, to map[uui
 	return nil
 }
 
-// readHolds adds what the sessions among ids hold, or all, whatever became of them.
-func (s *Scheduler) readHolds(ctx context.Context, ids []uuid.UUID, to map[uuid.UUID]*live) error {
+// readAllocations adds the live allocations of the sessions among ids, or all of them,
+// also those of sessions that have ended.
+func (s *Scheduler) readAllocations(ctx context.Context, ids []uuid.UUID, to map[uuid.UUID]*live) error {
 	q := s.client.Allocation.Query().Where(allocation.FreedAtIsNil())
 	if ids != nil {
 		if len(ids) == 0 {
@@ -204,15 +205,15 @@ func (s *Scheduler) readHolds(ctx context.Context, ids []uuid.UUID, to map[uuid.
 		allocation.FieldCreatedAt, allocation.FieldOwnerID, allocation.FieldProjectID, allocation.FieldDomainID)
 	rows, err := q.All(ctx)
 	if err != nil {
-		return fmt.Errorf("read what is held: %w", err)
+		return fmt.Errorf("read allocations: %w", err)
 	}
 	for _, a := range rows {
 		l := to[a.SessionID]
-		if l == nil { // its session is over: that is someone's mistake, and the device is in use all the same
+		if l == nil { // a leaked allocation: its session has ended, but the device is in use
 			l = &live{request: plan.Request{SessionID: a.SessionID, Owner: a.OwnerID, Project: a.ProjectID, Domain: a.DomainID}}
 			to[a.SessionID] = l
 		}
-		l.holds = append(l.holds, hold{a.AgentID, a.DeviceID, a.Slot, a.Amount, a.CreatedAt})
+		l.allocs = append(l.allocs, alloc{a.AgentID, a.DeviceID, a.Slot, a.Amount, a.CreatedAt})
 	}
 	for _, l := range to {
 		l.sort()
@@ -220,16 +221,16 @@ func (s *Scheduler) readHolds(ctx context.Context, ids []uuid.UUID, to map[uuid.
 	return nil
 }
 
-// sort brings what is held in one order, anyone who lists it.
+// sort puts the allocations in an order that does not depend on the query.
 func (l *live) sort() {
-	slices.SortFunc(l.holds, func(a, b hold) int {
+	slices.SortFunc(l.allocs, func(a, b alloc) int {
 		return cmp.Or(slices.Compare(a.device[:], b.device[:]), cmp.Compare(a.slot, b.slot), cmp.Compare(a.amount, b.amount), a.since.Compare(b.since))
 	})
 }
 
-// same reports whether the scheduler need not look again.
+// same reports whether two states of a session are the same for the scheduler.
 func (l *live) same(o *live) bool {
-	return l.status == o.status && l.attempt == o.attempt && l.started.Equal(o.started) && slices.EqualFunc(l.holds, o.holds, func(a, b hold) bool {
+	return l.status == o.status && l.attempt == o.attempt && l.started.Equal(o.started) && slices.EqualFunc(l.allocs, o.allocs, func(a, b alloc) bool {
 		return a.agent == b.agent && a.device == b.device && a.slot == b.slot && a.amount == b.amount
 	})
 }

@@ -28,9 +28,9 @@ import (
 
 const architecture = "amd64"
 
-// bed is a queue with agents that are rows, and no reconciler: what is placed
+// harness is a queue with agents that are rows, and no reconciler: what is placed
 // stays scheduled.
-type bed struct {
+type harness struct {
 	*identitytest.World
 	db        *sql.DB
 	bus       *event.Bus
@@ -40,9 +40,9 @@ type bed struct {
 	epoch     int64
 }
 
-func newBed(t testing.TB, client *ent.Client, db *sql.DB) *bed {
+func newHarness(t testing.TB, client *ent.Client, db *sql.DB) *harness {
 	t.Helper()
-	b := &bed{World: identitytest.Fill(t, client), db: db, bus: event.New(nil, nil), epoch: 1}
+	b := &harness{World: identitytest.Fill(t, client), db: db, bus: event.New(nil, nil), epoch: 1}
 	policies := policy.New(policy.Config{Client: client, Bus: b.bus})
 	b.scheduler = scheduler.New(scheduler.Config{Client: client, Bus: b.bus, Policies: policies, Logger: logger()})
 	b.sessions = session.New(session.Config{
@@ -87,7 +87,7 @@ func lasting(t testing.TB) (dsn string, client *ent.Client, db *sql.DB) {
 }
 
 // agents adds rows of agents, each with cores, memory and accelerators.
-func (b *bed) agents(t testing.TB, n, cores, accelerators int) {
+func (b *harness) agents(t testing.TB, n, cores, accelerators int) {
 	t.Helper()
 	ctx := b.system(t)
 	for _, name := range []string{resource.CPU, resource.Mem, "cuda.shares"} {
@@ -114,7 +114,7 @@ func (b *bed) agents(t testing.TB, n, cores, accelerators int) {
 }
 
 // create asks for a session as member of A.
-func (b *bed) create(ctx context.Context, slots resource.Slots) (uuid.UUID, error) {
+func (b *harness) create(ctx context.Context, slots resource.Slots) (uuid.UUID, error) {
 	made, err := b.sessions.CreateSession(ctx, session.CreateSessionInput{
 		Image: "registry.test/prog:latest", Command: []string{"true"}, Slots: slots,
 	})
@@ -125,7 +125,7 @@ func (b *bed) create(ctx context.Context, slots resource.Slots) (uuid.UUID, erro
 }
 
 // lead runs the scheduler until stop.
-func (b *bed) lead(t testing.TB) (stop func()) {
+func (b *harness) lead(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(b.system(t))
 	done := make(chan struct{})
@@ -140,7 +140,7 @@ func (b *bed) lead(t testing.TB) (stop func()) {
 }
 
 // count returns how many sessions are in a state.
-func (b *bed) count(t testing.TB, status string) (n int) {
+func (b *harness) count(t testing.TB, status string) (n int) {
 	t.Helper()
 	if err := b.db.QueryRowContext(t.Context(), "SELECT count(*) FROM sessions WHERE status = $1 AND terminated_at IS NULL", status).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func logger() *slog.Logger {
 }
 
 // system returns a context in which the platform itself asks.
-func (b *bed) system(t testing.TB) context.Context { return viewer.SystemContext(t.Context()) }
+func (b *harness) system(t testing.TB) context.Context { return viewer.SystemContext(t.Context()) }
 
 // elected answers a manager that asks whether it still leads.
 func elected(context.Context) error { return nil }

@@ -20,56 +20,56 @@ import (
 )
 
 const (
-	// tellBatch bounds the sessions that one transaction keeps from being placed.
-	tellBatch = 200
-	// tellShare is how many times as long as a batch takes is waited after one
-	// that only brings numbers up to date.
-	tellShare = 10
-	// tellAgain is the least time between two changes of one session's numbers.
-	tellAgain = 5 * time.Second
+	// reasonBatch bounds the sessions that one transaction keeps from being placed.
+	reasonBatch = 200
+	// renewShare is the pause after a batch that only updates numbers, in multiples of
+	// the duration of the batch.
+	renewShare = 10
+	// renewEvery is the least time between two changes of one session's numbers.
+	renewEvery = 5 * time.Second
 )
 
-// teller stores why sessions wait, beside the passes. A reason of another kind is
-// stored at once; where only numbers or the position differ, that may take some
-// seconds. What it writes decides nothing.
-type teller struct {
+// reasonWriter stores pending reasons asynchronously. A reason of another kind is
+// stored at once; a change of numbers or of the position can take some seconds. The
+// scheduler never reads the stored reasons for a decision.
+type reasonWriter struct {
 	*Scheduler
 	epoch int64
-	wake  chan struct{} // there are news
+	wake  chan struct{} // changed has new entries
 
-	mu    sync.Mutex
-	waits map[uuid.UUID]*told
-	news  []uuid.UUID // of another kind than was told
-	stale []uuid.UUID // with other numbers
+	mu      sync.Mutex
+	states  map[uuid.UUID]*reasonState
+	changed []uuid.UUID // whose stored reason is of another kind
+	stale   []uuid.UUID // whose stored reason has other numbers
 }
 
-// told is what was said of a session and what is to be said.
-type told struct {
+// reasonState is the stored reason of a session and the one to store.
+type reasonState struct {
 	attempt  int
 	was, now *report.Pending
 	at       time.Time // when was was stored
-	queued   bool      // in news or stale
+	queued   bool      // in changed or stale
 }
 
-func newTeller(s *Scheduler, epoch int64) *teller {
-	return &teller{Scheduler: s, epoch: epoch, wake: make(chan struct{}, 1), waits: map[uuid.UUID]*told{}}
+func newReasonWriter(s *Scheduler, epoch int64) *reasonWriter {
+	return &reasonWriter{Scheduler: s, epoch: epoch, wake: make(chan struct{}, 1), states: map[uuid.UUID]*reasonState{}}
 }
 
-// offer takes what was decided. Of sessions that it hears of for the first time
-// the rows know what was told before.
-func (t *teller) offer(decisions []plan.Decision, live map[uuid.UUID]*live) {
+// offer takes the decisions of a pass. For a session that it has not seen before, the
+// stored reason comes from the row.
+func (t *reasonWriter) offer(decisions []plan.Decision, live map[uuid.UUID]*live) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, d := range decisions {
-		w := t.waits[d.SessionID]
+		w := t.states[d.SessionID]
 		l := live[d.SessionID]
 		if d.Placed() || l == nil {
-			delete(t.waits, d.SessionID)
+			delete(t.states, d.SessionID)
 			continue
 		}
 		if w == nil || w.attempt != l.attempt {
-			w = &told{attempt: l.attempt, was: l.told}
-			t.waits[d.SessionID] = w
+			w = &reasonState{attempt: l.attempt, was: l.reason}
+			t.states[d.SessionID] = w
 		}
 		w.now = d.Waiting
 		if w.queued {
@@ -77,7 +77,7 @@ func (t *teller) offer(decisions []plan.Decision, live map[uuid.UUID]*live) {
 		}
 		switch {
 		case w.was == nil || kindOf(w.was) != kindOf(w.now):
-			t.news = append(t.news, d.SessionID)
+			t.changed = append(t.changed, d.SessionID)
 			t.meter.refused.WithLabelValues(w.now.Stage).Inc()
 		case !equal(w.was, w.now):
 			t.stale = append(t.stale, d.SessionID)
@@ -86,7 +86,7 @@ func (t *teller) offer(decisions []plan.Decision, live map[uuid.UUID]*live) {
 		}
 		w.queued = true
 	}
-	if len(t.news) > 0 {
+	if len(t.changed) > 0 {
 		select {
 		case t.wake <- struct{}{}:
 		default:
@@ -94,12 +94,12 @@ func (t *teller) offer(decisions []plan.Decision, live map[uuid.UUID]*live) {
 	}
 }
 
-// forget drops sessions that do not wait any more.
-func (t *teller) forget(ids []uuid.UUID) {
+// forget drops sessions that no longer wait.
+func (t *reasonWriter) forget(ids []uuid.UUID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range ids {
-		delete(t.waits, id)
+		delete(t.states, id)
 	}
 }
 
@@ -118,16 +118,16 @@ func kindOf(p *report.Pending) string {
 	return b.String()
 }
 
-// equal compares all but the time of the decision.
+// equal reports whether two reasons differ in nothing but the time of the decision.
 func equal(a, b *report.Pending) bool {
 	x, y := *a, *b
 	x.DecidedAt, y.DecidedAt = time.Time{}, time.Time{}
 	return reflect.DeepEqual(x, y)
 }
 
-// run stores what is offered until ctx ends.
-func (t *teller) run(ctx context.Context) {
-	tick := time.NewTicker(tellAgain)
+// run stores the offered reasons until ctx ends.
+func (t *reasonWriter) run(ctx context.Context) {
+	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for {
 		batch, urgent := t.next()
@@ -142,7 +142,7 @@ func (t *teller) run(ctx context.Context) {
 		}
 		begun := time.Now()
 		if err := t.explain(ctx, batch); err != nil && ctx.Err() == nil {
-			t.log.Error("explain why sessions wait", "sessions", len(batch), "error", err)
+			t.log.Error("store pending reasons", "sessions", len(batch), "error", err)
 			urgent = false
 		}
 		if urgent {
@@ -152,25 +152,25 @@ func (t *teller) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.wake:
-		case <-time.After(max(tellShare*time.Since(begun), 50*time.Millisecond)):
+		case <-time.After(max(renewShare*time.Since(begun), 50*time.Millisecond)):
 		}
 	}
 }
 
-// next takes a batch: what is of another kind first, then what is stale.
-func (t *teller) next() (batch []session.Wait, urgent bool) {
+// next takes a batch: first the reasons of another kind, then those with other numbers.
+func (t *reasonWriter) next() (batch []session.Wait, urgent bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	urgent = len(t.news) > 0
+	urgent = len(t.changed) > 0
 	from := &t.stale
 	if urgent {
-		from = &t.news
+		from = &t.changed
 	}
-	for len(*from) > 0 && len(batch) < tellBatch {
+	for len(*from) > 0 && len(batch) < reasonBatch {
 		id := (*from)[0]
-		w := t.waits[id]
-		if w != nil && !urgent && time.Since(w.at) < tellAgain {
-			break // those behind it came later
+		w := t.states[id]
+		if w != nil && !urgent && time.Since(w.at) < renewEvery {
+			break // the sessions behind it came later
 		}
 		*from = (*from)[1:]
 		if w == nil || !w.queued {
@@ -183,8 +183,8 @@ func (t *teller) next() (batch []session.Wait, urgent bool) {
 	return batch, urgent
 }
 
-// explain stores why sessions wait. What could not be stored is told later.
-func (t *teller) explain(ctx context.Context, batch []session.Wait) error {
+// explain stores why sessions wait. If that fails, a later batch repeats it.
+func (t *reasonWriter) explain(ctx context.Context, batch []session.Wait) error {
 	err := store.InTx(ctx, t.client, func(tx *ent.Tx) error {
 		if err := leader.Fence(ctx, tx, t.epoch); err != nil {
 			return err
@@ -195,7 +195,7 @@ func (t *teller) explain(ctx context.Context, batch []session.Wait) error {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		for _, w := range batch {
-			if known := t.waits[w.Session]; known != nil {
+			if known := t.states[w.Session]; known != nil {
 				known.was = nil
 			}
 		}

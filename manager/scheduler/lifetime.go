@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// beginning is what a session is given to start in, besides its lifetime: an
-	// image is mostly there. One that takes longer is known to, once it runs.
+	// beginning is the assumed duration of a start, which does not count as lifetime:
+	// most images are already on the agent. Once a session runs, its start is known.
 	beginning = time.Minute
-	// leaving is what its end takes: the grace period and SIGKILL.
+	// leaving is the assumed duration of an end: the grace period and SIGKILL.
 	leaving = 30 * time.Second
 )
 
-// terms are on what terms a session runs.
+// terms are the conditions under which a session runs.
 type terms struct {
 	started     time.Time // zero: it does not run yet
 	lifetime    *int      // seconds, its own
@@ -29,8 +29,7 @@ type terms struct {
 	together    uuid.UUID // its session group, if any
 }
 
-// bound fills in how long a request takes at most, as its own lifetime and the
-// limits say.
+// bound computes the longest duration of a request from its own lifetime and the limits.
 func (m *model) bound(l *live) {
 	if most := m.lifetime(l); most > 0 {
 		l.request.Lifetime = beginning + most + leaving
@@ -46,14 +45,14 @@ func (m *model) lifetime(l *live) time.Duration {
 	return session.Lifetime(m.bounds, at, l.lifetime)
 }
 
-// runs puts a session among those that hold something, or takes it out.
+// runs adds a session to the sessions with allocations, updates it or removes it.
 func (m *model) runs(id uuid.UUID, now *live) {
 	i, known := m.running[id]
-	holds := now != nil && len(now.holds) > 0
+	allocated := now != nil && len(now.allocs) > 0
 	switch {
-	case holds && known:
+	case allocated && known:
 		m.snap.Running[i] = m.runner(id, now)
-	case holds:
+	case allocated:
 		m.running[id] = len(m.snap.Running)
 		m.snap.Running = append(m.snap.Running, m.runner(id, now))
 	case known:
@@ -65,19 +64,19 @@ func (m *model) runs(id uuid.UUID, now *live) {
 	}
 }
 
-// runner is what the planner is told of a session that holds something.
+// runner converts a session with allocations to the planner's form.
 func (m *model) runner(id uuid.UUID, l *live) plan.Running {
 	r := &l.request
 	x := plan.Running{
 		SessionID: id, Owner: r.Owner, Project: r.Project, Domain: r.Domain, Group: r.Group, Priority: r.Priority,
 		Since: l.started, Leaving: l.status == lifecycle.Terminating, Preemptible: l.preemptible, Together: l.together,
-		Slots: resource.Slots{}, Holds: make([]plan.Alloc, 0, len(l.holds)),
+		Slots: resource.Slots{}, Holds: make([]plan.Alloc, 0, len(l.allocs)),
 	}
 	if l.status != lifecycle.Running {
 		x.Since = time.Time{}
 	}
 	placed := l.started
-	for _, h := range l.holds {
+	for _, h := range l.allocs {
 		x.Holds = append(x.Holds, plan.Alloc{DeviceID: h.device, Slot: h.slot, Amount: h.amount})
 		x.Slots[h.slot] += h.amount
 		if l.started.IsZero() && h.since.After(placed) {
@@ -92,7 +91,7 @@ func (m *model) runner(id uuid.UUID, l *live) plan.Running {
 	return x
 }
 
-// rebound takes over limits that say how long sessions run.
+// rebound replaces the limits on the lifetime of sessions.
 func (m *model) rebound(limits []policy.Limit) {
 	m.bounds = slices.DeleteFunc(slices.Clone(limits), func(l policy.Limit) bool { return l.MaxSessionLifetime == nil })
 	for id, l := range m.live {
