@@ -37,7 +37,8 @@ func (v *visit) content() error {
 	if err != nil {
 		return err
 	}
-	defer v.until(c)()
+	stop := v.until(c)
+	defer stop()
 	info := a.Info
 	if info == nil || info.Size < 0 || info.Size > containerfile.MaxSize {
 		c.Close()
@@ -65,7 +66,7 @@ func (v *visit) content() error {
 		c.Close()
 		return errors.Join(err, f.failed)
 	}
-	v.h.pool.put(c)
+	v.keep(c, stop)
 	return nil
 }
 
@@ -175,7 +176,8 @@ func (v *visit) archive() error {
 	if err != nil {
 		return err
 	}
-	defer v.until(c)()
+	stop := v.until(c)
+	defer stop()
 	name := path.Base(p)
 	if name == "." || name == "/" {
 		name = "files"
@@ -191,7 +193,7 @@ func (v *visit) archive() error {
 		c.Close()
 		return err
 	}
-	v.h.pool.put(c)
+	v.keep(c, stop)
 	return nil
 }
 

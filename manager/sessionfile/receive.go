@@ -107,7 +107,8 @@ func (v *visit) store(q containerfile.Request) error {
 		v.drain()
 		return err
 	}
-	defer v.until(c)()
+	stop := v.until(c)
+	defer stop()
 	type result struct {
 		a   *containerfile.Answer
 		err error
@@ -134,7 +135,7 @@ func (v *visit) store(q containerfile.Request) error {
 		v.drain()
 		return end.err
 	}
-	v.h.pool.put(c)
+	v.keep(c, stop)
 	return v.written(end.a)
 }
 

@@ -1,6 +1,7 @@
 package sessionfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,13 +52,16 @@ func (v *visit) ask(q containerfile.Request) (*conn, *containerfile.Answer, erro
 
 // askOn sends a request on a connection.
 func (v *visit) askOn(c *conn, q containerfile.Request) (*containerfile.Answer, error) {
-	defer v.until(c)()
+	stop := v.until(c)
 	var late atomic.Bool
-	timer := time.AfterFunc(callTime, func() { late.Store(true); c.Close() })
-	defer timer.Stop()
+	timer := time.AfterFunc(callTime, func() { c.Close(); late.Store(true) })
 	a, err := v.exchange(c, q)
-	if err != nil && late.Load() {
+	timed, open := !timer.Stop(), stop()
+	switch {
+	case timed && late.Load():
 		return nil, &refusal{noAnswer()}
+	case timed || !open: // the connection is being closed
+		return nil, cmp.Or(v.r.Context().Err(), context.Canceled)
 	}
 	return a, err
 }
@@ -82,10 +86,18 @@ func (v *visit) hear(c *conn) (*containerfile.Answer, error) {
 	return &a, nil
 }
 
-// until ends the connection when the request ends before stop is called.
-func (v *visit) until(c *conn) (stop func()) {
-	s := context.AfterFunc(v.r.Context(), c.Close)
-	return func() { s() }
+// until ends the connection when the request ends before stop is called, which reports whether it was
+// called in time.
+func (v *visit) until(c *conn) (stop func() bool) {
+	return context.AfterFunc(v.r.Context(), c.Close)
+}
+
+// keep gives a connection back after stop, so that the end of this request is not the end of the next
+// one.
+func (v *visit) keep(c *conn, stop func() bool) {
+	if stop() {
+		v.h.pool.put(c)
+	}
 }
 
 // over is the error of a request whose context has ended.

@@ -1,0 +1,37 @@
+import { screen } from "@testing-library/react";
+import { afterEach, expect, it, vi } from "vitest";
+import { stage } from "../../testing/stage";
+import { Files } from "./Files";
+
+afterEach(() => vi.unstubAllGlobals());
+
+const session = { id: "s1", name: "train" };
+const kernels = [{ id: "k1", hostname: "main", role: "main" }];
+const props = { session, kernels, path: undefined, onOpen: () => undefined, live: true, over: false, enters: true };
+
+it("does not read files without the right to enter, or of a session that does not run", async () => {
+  const fetch = vi.fn();
+  vi.stubGlobal("fetch", fetch);
+  await stage(<Files {...props} enters={false} />);
+  expect(await screen.findByText("You do not have the permission to connect to this session.")).toBeDefined();
+  await stage(<Files {...props} live={false} over />);
+  expect(await screen.findByText(/were removed with the session/)).toBeDefined();
+  expect(fetch.mock.calls.filter(([url]) => String(url).includes("/files"))).toEqual([]);
+});
+
+it("says why the container does not answer, and tries again", async () => {
+  const problem = { code: "UNAVAILABLE", detail: "the container did not answer in time" };
+  vi.stubGlobal(
+    "fetch",
+    vi.fn(async () => Response.json(problem, { status: 503 })),
+  );
+  const { user } = await stage(<Files {...props} />);
+  expect(await screen.findByText(/the container did not answer in time/)).toBeDefined();
+  vi.stubGlobal(
+    "fetch",
+    vi.fn(async () => Response.json({ path: "/home/work", home: "/home/work", files: [], next: "" })),
+  );
+  await user.click(screen.getByRole("button", { name: "Retry" }));
+  expect(await screen.findByText("This directory is empty")).toBeDefined();
+  expect(screen.getByText("berth cp -r ./data train:/home/work")).toBeDefined();
+});
