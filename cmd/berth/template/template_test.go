@@ -18,7 +18,7 @@ func newServer(t *testing.T) *clitest.Server {
 	return f
 }
 
-const request = `{"image":"python:3.11","slots":{"cpu":"1","mem":"1073741824"},"environment":{"PORT":"8080"},"mounts":[],"tags":["x"]}`
+const asked = `{"image":"python:3.11","slots":{"cpu":"1","mem":"1073741824"},"environment":{"PORT":"8080"},"mounts":[],"tags":["x"]}`
 
 func apply(f *clitest.Server, file string, flags ...string) clitest.Result {
 	env := map[string]string{"BERTH_TOKEN": "secret", "BERTH_URL": f.URL}
@@ -37,15 +37,15 @@ request:
 func TestApplyOfATemplate(t *testing.T) {
 	f := newServer(t)
 	f.Data("SessionTemplates", `{"sessionTemplates":{"edges":[],"pageInfo":{"hasNextPage":false}}}`)
-	f.Data("CreateSessionTemplate", `{"payload":{"template":{"id":"t1","name":"train","request":`+request+`}}}`)
+	f.Data("CreateSessionTemplate", `{"payload":{"template":{"id":"t1","name":"train","request":`+asked+`}}}`)
 	if r := apply(f, file, "--dry-run"); r.Code != 0 || r.Out != "template train would be created\n" || f.Count("CreateSessionTemplate") != 0 {
 		t.Errorf("%+v", r)
 	}
 	if r := apply(f, file); r.Code != 0 || r.Out != "template train created\n" {
 		t.Errorf("%+v", r)
 	}
-	f.Data("SessionTemplates", `{"sessionTemplates":{"edges":[{"node":{"id":"t1","name":"train","owner":{"id":"u1"},"request":`+request+`}}],"pageInfo":{"hasNextPage":false}}}`)
-	f.Data("UpdateSessionTemplate", `{"payload":{"template":{"id":"t1","name":"train","request":`+request+`}}}`)
+	f.Data("SessionTemplates", `{"sessionTemplates":{"edges":[{"node":{"id":"t1","name":"train","owner":{"id":"u1"},"request":`+asked+`}}],"pageInfo":{"hasNextPage":false}}}`)
+	f.Data("UpdateSessionTemplate", `{"payload":{"template":{"id":"t1","name":"train","request":`+asked+`}}}`)
 	if r := apply(f, file); r.Code != 0 || r.Out != "template train unchanged\n" {
 		t.Errorf("%+v", r)
 	}
@@ -77,7 +77,7 @@ func TestApplyOfASession(t *testing.T) {
 	session := strings.Replace(strings.Replace(file, "kind: template", "kind: session", 1), "train", "lab", 1)
 	f.Data("Sessions", `{"sessions":{"edges":[{"node":{"id":"s1","name":"lab","status":"running"}}],"pageInfo":{"hasNextPage":false}}}`)
 	f.Data("Images", `{"images":{"edges":[{"node":{"id":"i1","name":"python:3.11","reference":"r/python:3.11"}}],"pageInfo":{"hasNextPage":false}}}`)
-	f.Data("SessionRequest", `{"node":{"id":"s1","name":"lab","status":"running","request":`+strings.Replace(request, `"python:3.11"`, `"r/python:3.11","priority":10,"project":"p1"`, 1)+`}}`)
+	f.Data("SessionRequest", `{"node":{"id":"s1","name":"lab","status":"running","request":`+strings.Replace(asked, `"python:3.11"`, `"r/python:3.11","priority":10,"project":"p1"`, 1)+`}}`)
 	if r := apply(f, session); r.Code != 0 || r.Out != "session lab unchanged\n" {
 		t.Errorf("%+v", r)
 	}
