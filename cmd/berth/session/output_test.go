@@ -37,6 +37,7 @@ const sampleDetail = sampleSession + `,"environment":{"A":"1"},"scheduledAt":nul
 
 func TestSessionOutput(t *testing.T) {
 	f := newServer(t)
+	f.Data("SessionArrays", `{"sessionArrays":{"edges":[],"pageInfo":{"hasNextPage":false}}}`)
 	f.Data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}},null,{"node":null}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
 	f.Data("Session", `{"node":`+sampleDetail+`"pending":null}}`)
 	f.Golden(map[string][]string{

@@ -156,7 +156,7 @@ func (d *document) refused(err error) error {
 	var from *client.Error
 	if errors.As(err, &from) && from.Field != "" {
 		field := strings.TrimPrefix(from.Field, "request.")
-		if d.find("request." + field) != nil {
+		if d.find("request."+field) != nil {
 			field = "request." + field
 		}
 		return fmt.Errorf("%s: document %d (%s %s), line %d: %w", d.file, d.number, d.Kind, d.Name, d.line(field), err)
