@@ -37,7 +37,6 @@ const (
 	recheckAll = 10 * time.Second // in case that an event was lost
 	recheckMax = 10 * time.Second // for one pass
 	maxEntries = 20000
-	maxCookies = 8   // with our name; a sibling host can add more without TLS
 	maxOpen    = 400 // requests and connections of one person at one gateway
 )
 
@@ -131,25 +130,40 @@ func (g *Gateway) entryOf(r *http.Request, at location) (*entry, error) {
 			return v, err
 		})
 	}
-	tried := 0
+	value, said, err := g.cookieOf(r, at)
+	if err != nil {
+		return nil, err
+	}
+	return g.enter(r, at, value, func(ctx context.Context) (*viewer.Viewer, error) {
+		v, err := g.Auth.Holder(ctx, said.Credential)
+		if err == nil && v.User != said.User {
+			err = problem.Unauthenticated("the login belongs to another user")
+		}
+		return v, err
+	})
+}
+
+// cookieOf returns the cookie of the app that a request has. Without TLS, the page of a sibling host can
+// add cookies with our name: those that are not valid are skipped, and cookies of two users are
+// refused, because one of them may be that of an attacker.
+func (g *Gateway) cookieOf(r *http.Request, at location) (value string, said claims, err error) {
 	for _, c := range r.Cookies() {
 		if c.Name != g.cookieName(at.mode.secure) {
 			continue
 		}
-		if tried++; tried > maxCookies {
-			break
-		}
-		if said, ok := g.unseal(c.Value, at.target); ok {
-			return g.enter(r, at, c.Value, func(ctx context.Context) (*viewer.Viewer, error) {
-				v, err := g.Auth.Holder(ctx, said.Credential)
-				if err == nil && v.User != said.User {
-					err = problem.Unauthenticated("the login belongs to another user")
-				}
-				return v, err
-			})
+		next, ok := g.unseal(c.Value, at.target)
+		switch {
+		case !ok || value != "" && next.User == said.User:
+		case value != "":
+			return "", said, problem.Forbidden("the browser sends the cookies of two users for this app: delete the cookies of this site")
+		default:
+			value, said = c.Value, next
 		}
 	}
-	return nil, problem.Unauthenticated("open the app from its session")
+	if value == "" {
+		err = problem.Unauthenticated("open the app from its session")
+	}
+	return value, said, err
 }
 
 // enter returns the live entry of a secret, or makes one.

@@ -97,6 +97,11 @@ func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	}
 	h.Del("Forwarded")
 	h.Del("X-Real-Ip")
+	if strings.EqualFold(p.asked, "h2c") { // requests within HTTP/2 would not be filtered
+		h.Del("Upgrade")
+		h.Del("Connection")
+	}
+	h.Del("Http2-Settings")
 	if secret, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && auth.IsToken(secret) || signature.Signed(pr.In.Header) {
 		for _, name := range []string{"Authorization", "Signature", "Signature-Input"} {
 			h.Del(name)
@@ -234,9 +239,17 @@ type recorder struct {
 	status int
 }
 
-// WriteHeader implements http.ResponseWriter.
+// WriteHeader implements http.ResponseWriter. Of an informational answer, which an app can send before
+// the one that is filtered, only links pass.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
+	if status < http.StatusOK && status != http.StatusSwitchingProtocols {
+		for name := range r.Header() {
+			if name != "Link" {
+				r.Header().Del(name)
+			}
+		}
+	}
 	r.ResponseWriter.WriteHeader(status)
 }
 

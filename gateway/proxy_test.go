@@ -19,6 +19,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -43,7 +44,7 @@ func (node) Dial(s grpc.BidiStreamingServer[agentpb.DialData, agentpb.DialData])
 	}
 	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", first.GetTarget().GetPort()))
 	if err != nil {
-		return errors.Join(err, errdefs.ErrUnavailable)
+		return errgrpc.ToGRPC(fmt.Errorf("%w: %w", err, errdefs.ErrUnavailable))
 	}
 	defer c.Close()
 	if err := s.Send(&agentpb.DialData{}); err != nil {
@@ -151,7 +152,7 @@ func newWorldAt(t *testing.T, port int) *world {
 			http.Error(rw, "no app", http.StatusMisdirectedRequest)
 			return
 		}
-		g.use(rw, r, at, w.e)
+		g.use(&recorder{ResponseWriter: rw}, r, at, w.e)
 	}))
 	srv.Config.Protocols = protocols
 	srv.Start()
@@ -279,6 +280,8 @@ func TestSmuggledRequests(t *testing.T) {
 		"CL and TE":         "POST /a HTTP/1.1\r\nHost: %s\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
 		"two lengths":       "POST /a HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nContent-Length: 40\r\nConnection: close\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
 		"obscure encoding":  "POST /a HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: \x0bchunked\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc",
+		"folded length":     "POST /a HTTP/1.1\r\nHost: %s\r\nX-A: b\r\n Content-Length: 0\r\nTransfer-Encoding:\r\n chunked\r\nConnection: close\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
+		"bare line feeds":   "POST /a HTTP/1.1\nHost: %s\nContent-Length: 0\nConnection: close\n\nGET /smuggled HTTP/1.1\nHost: x\n\n",
 		"space before name": "GET /a HTTP/1.1\r\nHost: %s\r\nX : y\r\nConnection: close\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,6 +66,9 @@ type App struct {
 	Sharing     *ent.AppShare
 }
 
+// maxFound limits the ports of a container that are listed. Others can be opened by their number.
+const maxFound = 100
+
 // surveyTogether limits the containers that one request asks at the same time.
 const surveyTogether = 8
 
@@ -217,7 +220,15 @@ func (s *Service) definitions(row *ent.Session, labels map[string]string, survey
 			add(e.definition())
 		}
 	}
+	listed := 0
 	for _, p := range survey.Ports {
+		if listed == maxFound {
+			break
+		}
+		if p.Port < 1 || p.Port > 65535 {
+			continue // the container is not trusted
+		}
+		listed++
 		if !slices.ContainsFunc(out, func(d Definition) bool { return d.Port == p.Port }) {
 			add(found(p))
 		}
