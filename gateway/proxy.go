@@ -60,6 +60,9 @@ func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
 const (
 	idleConns    = 32 // to one app
 	idleConnTime = 30 * time.Second
+	// flushTime is how long an answer of known length can wait for its end, with which it takes one
+	// system call instead of two. Answers of unknown length and events are sent at once.
+	flushTime = 5 * time.Millisecond
 )
 
 func (g *Gateway) newProxy() *httputil.ReverseProxy {
@@ -71,7 +74,7 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	two.SetUnencryptedHTTP2(true)
 	grpc := &http.Transport{DialContext: g.dial, DisableCompression: true, IdleConnTimeout: idleConnTime, Protocols: two}
 	return &httputil.ReverseProxy{
-		Rewrite: g.rewrite, Transport: transports{plain, grpc}, FlushInterval: -1, BufferPool: buffers{},
+		Rewrite: g.rewrite, Transport: transports{plain, grpc}, FlushInterval: flushTime, BufferPool: buffers{},
 		ModifyResponse: filter, ErrorHandler: g.broken, ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -261,7 +264,55 @@ func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Fl
 
 // Hijack implements http.Hijacker.
 func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(r.ResponseWriter).Hijack()
+	c, both, err := http.NewResponseController(r.ResponseWriter).Hijack()
+	if err != nil {
+		return c, both, err
+	}
+	return upgraded{c}, both, nil
+}
+
+// upgraded is the connection of a client after an upgrade, such as a WebSocket. io.Copy would use two
+// buffers of 32 KiB for it; these here are small while little data moves.
+type upgraded struct{ net.Conn }
+
+// ReadFrom implements io.ReaderFrom.
+func (u upgraded) ReadFrom(app io.Reader) (int64, error) { return pump(u.Conn, app) }
+
+// WriteTo implements io.WriterTo.
+func (u upgraded) WriteTo(app io.Writer) (int64, error) { return pump(app, u.Conn) }
+
+// CloseWrite ends the data to the client.
+func (u upgraded) CloseWrite() error {
+	if half, ok := u.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+const smallBuffer = 512
+
+// pump copies until the end of the data. Its buffer grows with the speed.
+func pump(to io.Writer, from io.Reader) (all int64, err error) {
+	buf := make([]byte, smallBuffer)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return all, err
+			}
+			all += int64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return all, err
+		case n == len(buf) && n < bufferSize:
+			buf = make([]byte, bufferSize)
+		case n < smallBuffer && len(buf) == bufferSize: // slow again
+			buf = make([]byte, smallBuffer)
+		}
+	}
 }
 
 // ReadFrom lets the kernel copy data where it can.

@@ -78,7 +78,13 @@ func (node) Dial(s grpc.BidiStreamingServer[agentpb.DialData, agentpb.DialData])
 	}
 }
 
-func reachNode(t *testing.T) agentpb.AgentClient {
+func reachNode(t testing.TB) agentpb.AgentClient {
+	t.Helper()
+	return clientOf(t, serveNode(t))
+}
+
+// serveNode starts an agent and returns its address.
+func serveNode(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -88,7 +94,12 @@ func reachNode(t *testing.T) agentpb.AgentClient {
 	agentpb.RegisterAgentServer(srv, node{})
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(srv.Stop)
-	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return l.Addr().String()
+}
+
+func clientOf(t testing.TB, address string) agentpb.AgentClient {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +119,8 @@ type world struct {
 // newWorld starts a gateway in front of an app.
 func newWorld(t *testing.T, program http.Handler) *world {
 	t.Helper()
-	protocols := &http.Protocols{}
-	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
 	behind := httptest.NewUnstartedServer(program)
-	behind.Config.Protocols = protocols
+	behind.Config.Protocols = cleartext()
 	behind.Start()
 	t.Cleanup(behind.Close)
 	at, err := url.Parse(behind.URL)
@@ -128,13 +136,25 @@ func newWorld(t *testing.T, program http.Handler) *world {
 
 func newWorldAt(t *testing.T, port int) *world {
 	t.Helper()
+	w := assemble(t.Context(), reachNode(t), port)
+	srv := httptest.NewUnstartedServer(w.handler())
+	srv.Config.Protocols = cleartext()
+	srv.Start()
+	t.Cleanup(srv.Close)
+	t.Cleanup(w.e.end)
+	w.url = srv.URL
+	return w
+}
+
+// assemble returns a gateway without a server.
+func assemble(ctx context.Context, rpc agentpb.AgentClient, port int) *world {
 	w := &world{}
 	target := app.Target{Session: id.New(id.Session), App: "desk"}
 	w.host = target.Label() + ".apps.test"
-	ctx, end := context.WithCancel(t.Context())
-	w.e = &entry{viewer: &viewer.Viewer{User: uuid.New()}, target: target, ctx: ctx, end: end, from: ctx}
-	w.e.up = &upstream{kernel: uuid.New(), rpc: reachNode(t), session: target.Session, port: port}
-	g := &Gateway{log: slog.New(slog.DiscardHandler), meter: newMeter(nil), base: t.Context()}
+	inside, end := context.WithCancel(ctx)
+	w.e = &entry{viewer: &viewer.Viewer{User: uuid.New()}, target: target, ctx: inside, end: end, from: inside}
+	w.e.up = &upstream{kernel: uuid.New(), rpc: rpc, session: target.Session, port: port}
+	g := &Gateway{log: slog.New(slog.DiscardHandler), meter: newMeter(nil), base: ctx}
 	g.modes = []mode{{domain: ".apps.test"}, {host: "paths.test"}}
 	g.visit = func(context.Context, uuid.UUID) (moved, leave func()) {
 		w.visits.Add(1)
@@ -143,23 +163,27 @@ func newWorldAt(t *testing.T, port int) *world {
 	g.entries.m, g.starts.m = map[string]*entry{}, map[string]*start{}
 	g.proxy = g.newProxy()
 	w.g = g
-	protocols := &http.Protocols{}
-	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		at, _, ok := g.locate(r)
+	return w
+}
+
+// handler serves every request to an app as one of the entry.
+func (w *world) handler() http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		at, _, ok := w.g.locate(r)
 		if !ok {
 			http.Error(rw, "no app", http.StatusMisdirectedRequest)
 			return
 		}
-		g.use(&recorder{ResponseWriter: rw}, r, at, w.e)
-	}))
-	srv.Config.Protocols = protocols
-	srv.Start()
-	t.Cleanup(srv.Close)
-	t.Cleanup(end)
-	w.url = srv.URL
-	return w
+		w.g.use(&recorder{ResponseWriter: rw}, r, at, w.e)
+	})
+}
+
+// cleartext are the protocols without TLS.
+func cleartext() *http.Protocols {
+	p := &http.Protocols{}
+	p.SetHTTP1(true)
+	p.SetUnencryptedHTTP2(true)
+	return p
 }
 
 func (w *world) request(t *testing.T, method, path string, body io.Reader, header http.Header) *http.Response {
