@@ -229,6 +229,7 @@ func TestAppsOfASession(t *testing.T) {
 		}
 		eventually(t, "the end of the share", func() bool { return status() == http.StatusNotFound })
 	})
+	t.Run("public", func(t *testing.T) { publicApp(t, u, v, id, root) })
 	stream := v.open(root+"/cgi-bin/stream", entered)
 	if line, err := bufio.NewReader(stream).ReadString('\n'); err != nil || line != "more\n" {
 		t.Fatalf("the stream: %q, %v", line, err)
@@ -243,6 +244,81 @@ func TestAppsOfASession(t *testing.T) {
 		resp, _ := v.get(root+"/index.html", entered)
 		return resp.StatusCode >= http.StatusBadRequest
 	})
+}
+
+// publicApp shares an app with everybody, as far as a policy allows it.
+func publicApp(t *testing.T, u *cluster.User, v visitor, session, root string) {
+	admin := platform.UserAs(t, "superadmin")
+	status := func() int { resp, _ := v.get(root+"/index.html", nil); return resp.StatusCode }
+	share := func(more map[string]any) string {
+		in := map[string]any{"session": session, "app": "docs", "audience": "PUBLIC"}
+		for k, v := range more {
+			in[k] = v
+		}
+		return query(t, u, `mutation($in: ShareAppInput!) { shareApp(input: $in) { app { sharing { audience expiresAt } } } }`, map[string]any{"in": in}, nil)
+	}
+	if code := share(nil); code != "PERMISSION_DENIED" {
+		t.Errorf("without a policy: %q", code)
+	}
+	var made struct {
+		CreateResourcePolicy struct{ Policy struct{ ID string } }
+	}
+	if code := query(t, admin, `mutation { createResourcePolicy(input: {name: "public-apps", maxPublicAppTime: 3600}) { policy { id } } }`, nil, &made); code != "" {
+		t.Fatal(code)
+	}
+	policy := made.CreateResourcePolicy.Policy.ID
+	if code := query(t, admin, `mutation($p: ID!, $u: ID!) { attachResourcePolicy(input: {policy: $p, user: $u}) { __typename } }`, map[string]any{"p": policy, "u": u.ID}, nil); code != "" {
+		t.Fatal(code)
+	}
+	if code := share(map[string]any{"expiresAt": time.Now().Add(2 * time.Hour)}); code != "INVALID_ARGUMENT" {
+		t.Errorf("for longer than the policy allows: %q", code)
+	}
+	if code := share(map[string]any{"networks": []string{"192.0.2.0/24"}}); code != "" {
+		t.Fatalf("share: %s", code)
+	}
+	if got := status(); got != http.StatusUnauthorized {
+		t.Errorf("from another network: %d", got)
+	}
+	if code := share(nil); code != "" {
+		t.Fatalf("share: %s", code)
+	}
+	eventually(t, "everybody opens the app", func() bool { return status() == http.StatusOK })
+	resp, _ := v.get(strings.Replace(root, "docs--", "broken--", 1)+"/", nil)
+	if resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("another app of the session: %s", resp.Status)
+	}
+	var log struct {
+		AuditEntries struct {
+			Edges []struct {
+				Node struct{ Action, ActorEmail, Message string }
+			}
+		}
+	}
+	if code := query(t, admin, `query($id: ID!) { auditEntries(first: 100, where: {action: "enterApp", entityID: $id}) { edges { node { action actorEmail message } } } }`, map[string]any{"id": session}, &log); code != "" {
+		t.Fatal(code)
+	}
+	strangers := 0
+	for _, e := range log.AuditEntries.Edges {
+		if e.Node.ActorEmail == "" && e.Node.Message == "docs" {
+			strangers++
+		}
+	}
+	if strangers != 1 {
+		t.Errorf("%d entries without a user in %+v", strangers, log)
+	}
+	stream := v.open(root+"/cgi-bin/stream", http.Header{})
+	if code := query(t, admin, `mutation($p: ID!) { updateResourcePolicy(input: {id: $p, maxPublicAppTime: 0}) { policy { id } } }`, map[string]any{"p": policy}, nil); code != "" {
+		t.Fatal(code)
+	}
+	began := time.Now()
+	_, err := io.Copy(io.Discard, stream)
+	t.Logf("the stream of a visitor ended %s after the policy: %v", time.Since(began), err)
+	if got := status(); got != http.StatusUnauthorized {
+		t.Errorf("after the policy no longer allows it: %d", got)
+	}
+	if code := share(nil); code != "PERMISSION_DENIED" {
+		t.Errorf("while a policy forbids it: %q", code)
+	}
 }
 
 func mustParse(t *testing.T, address string) *url.URL {

@@ -62,11 +62,13 @@ type entry struct {
 	target app.Target
 	ctx    context.Context
 	end    context.CancelFunc
+	public bool // without a login
 	open   atomic.Int64
 	used   atomic.Int64 // unix seconds
 
 	mu    sync.Mutex
 	place *app.Place
+	rate  rate      // of a public entry
 	up    *upstream // where the app listens, once it does
 }
 
@@ -82,10 +84,17 @@ func (e *entry) upstream() *upstream {
 	return e.up
 }
 
-func (e *entry) setUpstream(u *upstream) {
+// setUpstream stores where the app listens, and returns it as this entry uses it.
+func (e *entry) setUpstream(u *upstream) *upstream {
+	if u != nil && u.public != e.public {
+		own := *u
+		own.public = e.public
+		u = &own
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.up = u
+	return u
 }
 
 func (g *Gateway) cookieName(secure bool) string {
@@ -236,7 +245,7 @@ func (g *Gateway) record(ctx context.Context, t app.Target) error {
 // watch ends entries whose session or right has ended: at once by events, and in any case every few
 // seconds. It forgets those that are not used.
 func (g *Gateway) watch(ctx context.Context) {
-	events := g.Bus.Subscribe(ctx, event.Session)
+	events := g.Bus.Subscribe(ctx, event.Session, event.Policy)
 	tick := time.NewTicker(recheckAll)
 	defer tick.Stop()
 	for {
@@ -247,7 +256,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			if !ok {
 				return
 			}
-			if e.Topic != event.Session { // events were lost
+			if e.Topic != event.Session { // a policy has changed, or events were lost
 				g.recheck(ctx, uuid.Nil)
 				continue
 			}
@@ -280,7 +289,7 @@ func (g *Gateway) recheck(ctx context.Context, session uuid.UUID) {
 	}
 	g.entries.mu.Unlock()
 	for _, e := range list {
-		place, err := g.Apps.Admit(ctx, e.viewer, auth.AddressFrom(e.from), e.target)
+		place, err := g.admitted(ctx, e)
 		if err != nil {
 			if denied(err) {
 				e.end()

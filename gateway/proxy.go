@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -84,7 +83,7 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	p := pr.In.Context().Value(passageKey{}).(*passage)
 	out := pr.Out
-	out.URL.Scheme, out.URL.Host = "http", net.JoinHostPort(p.up.kernel.String(), strconv.Itoa(p.up.port))
+	out.URL.Scheme, out.URL.Host = "http", p.up.host()
 	out.Host = pr.In.Host
 	// The query goes through as it is: an app may read ";" otherwise than we do.
 	out.URL.RawQuery = pr.In.URL.RawQuery

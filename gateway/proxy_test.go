@@ -156,7 +156,7 @@ func assemble(ctx context.Context, rpc agentpb.AgentClient, port int) *world {
 	w.e.up = &upstream{kernel: uuid.New(), rpc: rpc, session: target.Session, port: port}
 	g := &Gateway{log: slog.New(slog.DiscardHandler), meter: newMeter(nil), base: ctx}
 	g.modes = []mode{{domain: ".apps.test"}, {host: "paths.test"}}
-	g.visit = func(context.Context, uuid.UUID) (moved, leave func()) {
+	g.visit = func(context.Context, uuid.UUID, string) (moved, leave func()) {
 		w.visits.Add(1)
 		return func() {}, func() { w.visits.Add(-1) }
 	}
