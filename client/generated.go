@@ -366,6 +366,10 @@ type App struct {
 	Startable bool `json:"startable"`
 	// Null if it is not shared.
 	Sharing *AppShare `json:"sharing"`
+	// Its address at the gateways, to bookmark or to send to others who can open it; empty if no gateway runs.
+	Address string `json:"address"`
+	// When data last moved between the app and a user who is logged in; null if that has not happened yet. Written every 15 seconds.
+	LastUsedAt *time.Time `json:"lastUsedAt"`
 }
 
 type AppActionInput struct {
@@ -588,6 +592,8 @@ type CreateIdleCheckerInput struct {
 	Thresholds []IdleThresholdInput `json:"thresholds,omitzero"`
 	// Any of interactive and batch; default interactive.
 	SessionTypes []string `json:"sessionTypes,omitzero"`
+	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only.
+	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
 type CreateInvitationInput struct {
@@ -692,6 +698,7 @@ type CreateResourcePolicyInput struct {
 	MaxPriority             *int   `json:"maxPriority,omitempty"`
 	MaxSessionLifetime      *int   `json:"maxSessionLifetime,omitempty"`
 	IdleTimeout             *int   `json:"idleTimeout,omitempty"`
+	MaxPublicAppTime        *int   `json:"maxPublicAppTime,omitempty"`
 	MaxVfolders             *int   `json:"maxVfolders,omitempty"`
 	MaxScopeBytes           *int64 `json:"maxScopeBytes,omitempty"`
 	MaxDiskBytes            *int64 `json:"maxDiskBytes,omitempty"`
@@ -1173,7 +1180,7 @@ type DryRunRefusalsRefusal struct {
 
 // EffectiveLimit is how much of one resource can still be used, and which policy limits it.
 type EffectiveLimit struct {
-	// Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, folders, scope bytes, disk bytes, logins.
+	// Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, public app time, folders, scope bytes, disk bytes, logins.
 	What  string `json:"what"`
 	Limit string `json:"limit"`
 	Used  string `json:"used"`
@@ -1505,6 +1512,8 @@ type IdleChecker struct {
 	// For utilization and memory only.
 	Thresholds   []IdleThreshold `json:"thresholds"`
 	SessionTypes []string        `json:"sessionTypes"`
+	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for network only.
+	IgnoredApps []string `json:"ignoredApps"`
 	// Where the checker is bound, as far as the viewer can see. A checker without bindings does nothing.
 	Bindings  []IdleBinding `json:"bindings"`
 	CreatedAt time.Time     `json:"createdAt"`
@@ -2070,7 +2079,9 @@ type Policy struct {
 	MaxSessionLifetime *int `json:"maxSessionLifetime"`
 	// Seconds, at least 60, that a session can be without an open terminal and without traffic.
 	IdleTimeout *int `json:"idleTimeout"`
-	MaxVfolders *int `json:"maxVfolders"`
+	// Seconds for which an app can be open to everybody without a login. Without this limit, or with 0, apps cannot be.
+	MaxPublicAppTime *int `json:"maxPublicAppTime"`
+	MaxVfolders      *int `json:"maxVfolders"`
 	// Bytes per quota scope.
 	MaxScopeBytes *int64 `json:"maxScopeBytes"`
 	// Bytes that each container of a session can write to the disk of its machine, not counting folders. Without this limit, a session gets at most 20 GiB.
@@ -2792,9 +2803,10 @@ type SetVolumeGrantInput struct {
 type ShareAppInput struct {
 	Session string `json:"session"`
 	// Name of an app, or a port.
-	App       string     `json:"app"`
-	Kernel    string     `json:"kernel,omitempty"`
-	Audience  string     `json:"audience"`
+	App      string `json:"app"`
+	Kernel   string `json:"kernel,omitempty"`
+	Audience string `json:"audience"`
+	// Default: when the session ends; for PUBLIC, after the time that the resource policies allow, which is also the latest possible.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// At most 32 networks, such as 10.1.0.0/16; default: from everywhere.
 	Networks []string `json:"networks,omitzero"`
@@ -3112,6 +3124,8 @@ type UpdateIdleCheckerInput struct {
 	// Replaces all thresholds.
 	Thresholds   []IdleThresholdInput `json:"thresholds,omitzero"`
 	SessionTypes []string             `json:"sessionTypes,omitzero"`
+	// Replaces all ignored apps.
+	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
 type UpdateKeypairInput struct {
@@ -3213,6 +3227,7 @@ type UpdateResourcePolicyInput struct {
 	MaxPriority             *int    `json:"maxPriority,omitempty"`
 	MaxSessionLifetime      *int    `json:"maxSessionLifetime,omitempty"`
 	IdleTimeout             *int    `json:"idleTimeout,omitempty"`
+	MaxPublicAppTime        *int    `json:"maxPublicAppTime,omitempty"`
 	MaxVfolders             *int    `json:"maxVfolders,omitempty"`
 	MaxScopeBytes           *int64  `json:"maxScopeBytes,omitempty"`
 	MaxDiskBytes            *int64  `json:"maxDiskBytes,omitempty"`
@@ -6961,6 +6976,7 @@ fragment Policy on ResourcePolicy {
 	maxPriority
 	maxSessionLifetime
 	idleTimeout
+	maxPublicAppTime
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
@@ -7103,6 +7119,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -7716,6 +7733,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -8215,6 +8233,7 @@ fragment Policy on ResourcePolicy {
 	maxPriority
 	maxSessionLifetime
 	idleTimeout
+	maxPublicAppTime
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
@@ -10650,6 +10669,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -11263,6 +11284,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -12466,6 +12488,7 @@ fragment Policy on ResourcePolicy {
 	maxPriority
 	maxSessionLifetime
 	idleTimeout
+	maxPublicAppTime
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
@@ -15291,6 +15314,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -16345,6 +16370,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -16492,6 +16519,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -16733,6 +16762,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -16874,6 +16904,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -17147,6 +17179,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -17705,6 +17738,7 @@ fragment Policy on ResourcePolicy {
 	maxPriority
 	maxSessionLifetime
 	idleTimeout
+	maxPublicAppTime
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
