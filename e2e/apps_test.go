@@ -307,6 +307,9 @@ func publicApp(t *testing.T, u *cluster.User, v visitor, session, root string) {
 		t.Errorf("%d entries without a user in %+v", strangers, log)
 	}
 	stream := v.open(root+"/cgi-bin/stream", http.Header{})
+	if line, err := bufio.NewReader(stream).ReadString('\n'); err != nil || line != "more\n" {
+		t.Errorf("the stream of a visitor: %q, %v", line, err)
+	}
 	if code := query(t, admin, `mutation($p: ID!) { updateResourcePolicy(input: {id: $p, maxPublicAppTime: 0}) { policy { id } } }`, map[string]any{"p": policy}, nil); code != "" {
 		t.Fatal(code)
 	}

@@ -209,11 +209,14 @@ func (g *Gateway) keep(ctx context.Context, key string, v *viewer.Viewer, place 
 	if base == nil {
 		base = context.Background()
 	}
-	e := &entry{viewer: v, from: context.WithoutCancel(ctx), target: place.Target, place: place}
+	e := &entry{viewer: v, public: v.IsAnonymous(), from: context.WithoutCancel(ctx), target: place.Target, place: place}
 	e.ctx, e.end = context.WithCancel(base)
 	e.used.Store(clock.Now().Unix())
 	watched, stop := context.WithCancel(e.from)
-	gone := g.Auth.Watch(watched, v)
+	var gone <-chan struct{} // never without a login
+	if !e.public {
+		gone = g.Auth.Watch(watched, v)
+	}
 	g.entries.mu.Lock()
 	g.entries.m[key] = e
 	g.entries.mu.Unlock()

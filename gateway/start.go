@@ -117,9 +117,12 @@ func (s *starts) sweep() {
 // begin returns the start of an app that is under way or has just failed, or begins one.
 func (g *Gateway) begin(e *entry, at location) *start {
 	key := at.target.Label()
+	if e.public { // a visitor who must leave fails alone
+		key += "|public"
+	}
 	g.starts.mu.Lock()
 	defer g.starts.mu.Unlock()
-	if x := g.starts.m[key]; x != nil && (!x.over() || x.err != nil && time.Since(x.at) < failedFor) {
+	if x := g.starts.m[key]; x != nil && (!x.over() || x.err != nil && !denied(x.err) && time.Since(x.at) < failedFor) {
 		return x
 	}
 	x := &start{done: make(chan struct{}), changed: make(chan struct{}), stage: "Looking for the app"}

@@ -81,7 +81,7 @@ func TestGatewaysAndAgentsThatEnd(t *testing.T) {
 	if _, err := os.Stat(key + ".pub"); err != nil {
 		t.Fatal(err)
 	}
-	u.Shell().Must("ssh-key", "upload", "laptop", key)
+	u.Shell().Must("ssh-key", "upload", "laptop", key+".pub")
 	var made struct {
 		CreateSession struct{ Session struct{ ID, Name string } }
 	}

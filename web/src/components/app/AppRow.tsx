@@ -89,11 +89,7 @@ export function AppRow({ session, app, onOpen, onCopy }: Props) {
 
 /** When a user last used the app. */
 function LastUsed({ at }: { at: string }) {
-  return (
-    <div className="dim">
-      {t("Last used: {{at}}", { at: when(at) })}
-    </div>
-  );
+  return <div className="dim">{t("Last used: {{at}}", { at: when(at) })}</div>;
 }
 
 function Shared({ sharing }: { sharing: NonNullable<App["sharing"]> }) {

@@ -4,7 +4,7 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 import { Empty, FailureNote } from "../Note";
 import { AppRow } from "./AppRow";
-import { type App, AppsQuery, appsOf } from "./app";
+import { AppsQuery, appsOf } from "./app";
 import { OpenPort } from "./OpenPort";
 import { useOpenApp } from "./useOpenApp";
 import { useRefresh } from "./useRefresh";
