@@ -82,7 +82,7 @@ var rules = []rule{
 	{"manager/core", downhill("manager/core", "manager/agents", "manager/enrolment", "manager/image", "manager/occupancy", "manager/overlay", "manager/policy", "manager/scheduler", "manager/session"), "what is wired alike in production and in the simulation"},
 	{"gateway/sshproxy", []string{"internal/", "agent/agentpb"}, "the SSH server knows accounts and kernels as interfaces"},
 	{"gateway/sshaccess", []string{"gateway/sshproxy", "manager", "ent", "internal/", "agent/agentpb"}, "a gateway enters sessions with the services of a manager"},
-	{"manager/app", downhill("manager/app", "manager/session", "manager/auth"), "services import siblings only downhill"},
+	{"manager/app", downhill("manager/app", "manager/session", "manager/auth", "manager/policy"), "services import siblings only downhill"},
 	{"manager/portconn", []string{"agent/agentpb"}, "a connection knows no service"},
 	{"manager/attach", downhill("manager/attach", "manager/portconn", "manager/session", "manager/idle", "manager/audit"), "services import siblings only downhill"},
 	{"manager/sessionfile", downhill("manager/sessionfile", "manager/idle", "manager/audit"), "services import siblings only downhill"},

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -162,12 +163,31 @@ func (n *node) forwards(t *testing.T, c, sibling *ssh.Client) {
 		conn.Close()
 		t.Error("the machine reaches the port")
 	}
-	for _, address := range []string{"169.254.169.254:80", "[fe80::1]:80"} {
-		if conn, err := c.Dial("tcp", address); err == nil {
-			conn.Close()
-			t.Errorf("a forward reaches %s", address)
+	all, err := net.Listen("tcp", ":0") // as ports of the agent and of other services of the machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	addresses := []string{"169.254.169.254:80", "[fe80::1]:80", "127.0.0.1:0", "0.0.0.0:0"}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range own {
+		if ip := a.(*net.IPNet).IP; !ip.IsLinkLocalUnicast() {
+			addresses = append(addresses, net.JoinHostPort(ip.String(), fmt.Sprint(all.Addr().(*net.TCPAddr).Port)))
 		}
 	}
+	var tries sync.WaitGroup
+	for _, address := range addresses {
+		tries.Go(func() { // packets are dropped, so each waits for its timeout
+			if conn, err := c.Dial("tcp", address); err == nil {
+				conn.Close()
+				t.Errorf("a forward reaches %s", address)
+			}
+		})
+	}
+	tries.Wait()
 }
 
 // agents checks that the socket of a client's agent is out of reach of another kernel.

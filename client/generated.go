@@ -366,6 +366,10 @@ type App struct {
 	Startable bool `json:"startable"`
 	// Null if it is not shared.
 	Sharing *AppShare `json:"sharing"`
+	// Its address at the gateways, to bookmark or to send to others who can open it; empty if no gateway runs.
+	Address string `json:"address"`
+	// When data last moved between the app and a user who is logged in; null if that has not happened yet. Written every 15 seconds.
+	LastUsedAt *time.Time `json:"lastUsedAt"`
 }
 
 type AppActionInput struct {
@@ -603,6 +607,8 @@ type CreateIdleCheckerInput struct {
 	Thresholds []IdleThresholdInput `json:"thresholds,omitzero"`
 	// Any of interactive and batch; default interactive.
 	SessionTypes []string `json:"sessionTypes,omitzero"`
+	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only.
+	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
 type CreateInvitationInput struct {
@@ -707,6 +713,7 @@ type CreateResourcePolicyInput struct {
 	MaxPriority             *int   `json:"maxPriority,omitempty"`
 	MaxSessionLifetime      *int   `json:"maxSessionLifetime,omitempty"`
 	IdleTimeout             *int   `json:"idleTimeout,omitempty"`
+	MaxPublicAppTime        *int   `json:"maxPublicAppTime,omitempty"`
 	MaxVfolders             *int   `json:"maxVfolders,omitempty"`
 	MaxScopeBytes           *int64 `json:"maxScopeBytes,omitempty"`
 	MaxDiskBytes            *int64 `json:"maxDiskBytes,omitempty"`
@@ -1221,7 +1228,7 @@ type DryRunRefusalsRefusal struct {
 
 // EffectiveLimit is how much of one resource can still be used, and which policy limits it.
 type EffectiveLimit struct {
-	// Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, folders, scope bytes, disk bytes, logins.
+	// Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, public app time, folders, scope bytes, disk bytes, logins.
 	What  string `json:"what"`
 	Limit string `json:"limit"`
 	Used  string `json:"used"`
@@ -1561,6 +1568,8 @@ type IdleChecker struct {
 	// For utilization and memory only.
 	Thresholds   []IdleThreshold `json:"thresholds"`
 	SessionTypes []string        `json:"sessionTypes"`
+	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for network only.
+	IgnoredApps []string `json:"ignoredApps"`
 	// Where the checker is bound, as far as the viewer can see. A checker without bindings does nothing.
 	Bindings  []IdleBinding `json:"bindings"`
 	CreatedAt time.Time     `json:"createdAt"`
@@ -2138,7 +2147,9 @@ type Policy struct {
 	MaxSessionLifetime *int `json:"maxSessionLifetime"`
 	// Seconds, at least 60, that a session can be without an open terminal and without traffic.
 	IdleTimeout *int `json:"idleTimeout"`
-	MaxVfolders *int `json:"maxVfolders"`
+	// Seconds for which an app can be open to everybody without a login. Without this limit, or with 0, apps cannot be.
+	MaxPublicAppTime *int `json:"maxPublicAppTime"`
+	MaxVfolders      *int `json:"maxVfolders"`
 	// Bytes per quota scope.
 	MaxScopeBytes *int64 `json:"maxScopeBytes"`
 	// Bytes that each container of a session can write to the disk of its machine, not counting folders. Without this limit, a session gets at most 20 GiB.
@@ -2987,9 +2998,10 @@ type SetVolumeGrantInput struct {
 type ShareAppInput struct {
 	Session string `json:"session"`
 	// Name of an app, or a port.
-	App       string     `json:"app"`
-	Kernel    string     `json:"kernel,omitempty"`
-	Audience  string     `json:"audience"`
+	App      string `json:"app"`
+	Kernel   string `json:"kernel,omitempty"`
+	Audience string `json:"audience"`
+	// Default: when the session ends; for PUBLIC, after the time that the resource policies allow, which is also the latest possible.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// At most 32 networks, such as 10.1.0.0/16; default: from everywhere.
 	Networks []string `json:"networks,omitzero"`
@@ -3307,6 +3319,8 @@ type UpdateIdleCheckerInput struct {
 	// Replaces all thresholds.
 	Thresholds   []IdleThresholdInput `json:"thresholds,omitzero"`
 	SessionTypes []string             `json:"sessionTypes,omitzero"`
+	// Replaces all ignored apps.
+	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
 type UpdateKeypairInput struct {
@@ -3408,6 +3422,7 @@ type UpdateResourcePolicyInput struct {
 	MaxPriority             *int    `json:"maxPriority,omitempty"`
 	MaxSessionLifetime      *int    `json:"maxSessionLifetime,omitempty"`
 	IdleTimeout             *int    `json:"idleTimeout,omitempty"`
+	MaxPublicAppTime        *int    `json:"maxPublicAppTime,omitempty"`
 	MaxVfolders             *int    `json:"maxVfolders,omitempty"`
 	MaxScopeBytes           *int64  `json:"maxScopeBytes,omitempty"`
 	MaxDiskBytes            *int64  `json:"maxDiskBytes,omitempty"`
@@ -7385,6 +7400,7 @@ fragment Policy on ResourcePolicy {
 	maxPriority
 	maxSessionLifetime
 	idleTimeout
+	maxPublicAppTime
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
@@ -7527,6 +7543,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -8205,6 +8222,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -8704,6 +8722,7 @@ fragment Policy on ResourcePolicy {
 	maxPriority
 	maxSessionLifetime
 	idleTimeout
+	maxPublicAppTime
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
@@ -11338,6 +11357,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -11951,6 +11972,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -13154,6 +13176,7 @@ fragment Policy on ResourcePolicy {
 	maxPriority
 	maxSessionLifetime
 	idleTimeout
+	maxPublicAppTime
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
@@ -16283,6 +16306,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -17552,6 +17577,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -17699,6 +17726,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -17942,6 +17971,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -18083,6 +18113,8 @@ fragment App on App {
 	sharing {
 		... AppShare
 	}
+	address
+	lastUsedAt
 }
 fragment AppShare on AppShare {
 	id
@@ -18356,6 +18388,7 @@ fragment IdleChecker on IdleChecker {
 		... IdleThreshold
 	}
 	sessionTypes
+	ignoredApps
 	bindings {
 		... IdleBinding
 	}
@@ -18916,6 +18949,7 @@ fragment Policy on ResourcePolicy {
 	maxPriority
 	maxSessionLifetime
 	idleTimeout
+	maxPublicAppTime
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes

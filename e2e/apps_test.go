@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"io"
@@ -45,6 +46,23 @@ func (v visitor) get(address string, header http.Header) (*http.Response, string
 		v.t.Fatal(err)
 	}
 	return resp, string(body)
+}
+
+// open returns the body of an answer that does not end.
+func (v visitor) open(address string, header http.Header) io.Reader {
+	v.t.Helper()
+	u := mustParse(v.t, address)
+	r, err := http.NewRequestWithContext(v.t.Context(), http.MethodGet, v.base+u.RequestURI(), nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r.Host, r.Header = u.Host, header
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.t.Cleanup(func() { resp.Body.Close() })
+	return resp.Body
 }
 
 // query sends a GraphQL request, and returns the code of its first error.
@@ -104,7 +122,7 @@ func TestAppsOfASession(t *testing.T) {
 	}
 	if code := query(t, u, `mutation($in: CreateSessionInput!) { createSession(input: $in) { session { id } } }`, map[string]any{"in": map[string]any{
 		"image": "minimal:1", "slots": cluster.Small(), "apps": []map[string]any{
-			{"name": "docs", "port": 8000, "command": []string{"sh", "-c", "echo $WORD > /tmp/index.html; exec httpd -f -p 127.0.0.1:{port} -h /tmp"}, "environment": map[string]string{"WORD": "hello"}},
+			{"name": "docs", "port": 8000, "command": []string{"sh", "-c", "echo $WORD > /tmp/index.html; mkdir -p /tmp/cgi-bin; printf '#!/bin/sh\\ntrap \"\" TERM HUP INT\\necho; while :; do echo more; sleep 0.2; done' > /tmp/cgi-bin/stream; chmod +x /tmp/cgi-bin/stream; exec httpd -f -p 127.0.0.1:{port} -h /tmp"}, "environment": map[string]string{"WORD": "hello"}},
 			{"name": "broken", "port": 9000, "command": []string{"sh", "-c", "echo oops; exit 7"}},
 		},
 	}}, &made); code != "" {
@@ -129,6 +147,9 @@ func TestAppsOfASession(t *testing.T) {
 	}
 	resp, _ := v.get(address, nil)
 	cookies := resp.Cookies()
+	if resp.Header.Get("Referrer-Policy") != "no-referrer" || resp.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("the address with the ticket can be kept or passed on: %v", resp.Header)
+	}
 	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/index.html?x=1" || len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].Domain != "" {
 		t.Fatalf("%s to %q with %v", resp.Status, resp.Header.Get("Location"), cookies)
 	}
@@ -167,6 +188,15 @@ func TestAppsOfASession(t *testing.T) {
 		})
 	})
 	t.Run("the page of an app calls the API", func(t *testing.T) {
+		for _, path := range []string{"/graphql", "/apps/open", "/storage/"} {
+			resp, _ := v.get(platform.URL+path, http.Header{
+				"Origin": {root}, "Authorization": {"Bearer " + u.Token}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"},
+				"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Sec-Websocket-Protocol": {"graphql-transport-ws"},
+			})
+			if resp.StatusCode != http.StatusForbidden {
+				t.Errorf("a WebSocket to %s: %s", path, resp.Status)
+			}
+		}
 		resp, _ := v.get(platform.URL+"/graphql?query={viewer{id}}", http.Header{"Origin": {root}, "Authorization": {"Bearer " + u.Token}})
 		if resp.StatusCode != http.StatusForbidden {
 			t.Errorf("%s", resp.Status)
@@ -199,11 +229,99 @@ func TestAppsOfASession(t *testing.T) {
 		}
 		eventually(t, "the end of the share", func() bool { return status() == http.StatusNotFound })
 	})
-	u.End(id)
+	t.Run("public", func(t *testing.T) { publicApp(t, u, v, id, root) })
+	stream := v.open(root+"/cgi-bin/stream", entered)
+	if line, err := bufio.NewReader(stream).ReadString('\n'); err != nil || line != "more\n" {
+		t.Fatalf("the stream: %q, %v", line, err)
+	}
+	began := time.Now()
+	ended := make(chan struct{})
+	go func() { defer close(ended); u.End(id) }()
+	_, err := io.Copy(io.Discard, stream)
+	t.Logf("the stream ended %s after the request to terminate the session: %v", time.Since(began), err)
+	<-ended
 	eventually(t, "the end of the app", func() bool {
 		resp, _ := v.get(root+"/index.html", entered)
 		return resp.StatusCode >= http.StatusBadRequest
 	})
+}
+
+// publicApp shares an app with everybody, as far as a policy allows it.
+func publicApp(t *testing.T, u *cluster.User, v visitor, session, root string) {
+	admin := platform.UserAs(t, "superadmin")
+	status := func() int { resp, _ := v.get(root+"/index.html", nil); return resp.StatusCode }
+	share := func(more map[string]any) string {
+		in := map[string]any{"session": session, "app": "docs", "audience": "PUBLIC"}
+		for k, v := range more {
+			in[k] = v
+		}
+		return query(t, u, `mutation($in: ShareAppInput!) { shareApp(input: $in) { app { sharing { audience expiresAt } } } }`, map[string]any{"in": in}, nil)
+	}
+	if code := share(nil); code != "PERMISSION_DENIED" {
+		t.Errorf("without a policy: %q", code)
+	}
+	var made struct {
+		CreateResourcePolicy struct{ Policy struct{ ID string } }
+	}
+	if code := query(t, admin, `mutation { createResourcePolicy(input: {name: "public-apps", maxPublicAppTime: 3600}) { policy { id } } }`, nil, &made); code != "" {
+		t.Fatal(code)
+	}
+	policy := made.CreateResourcePolicy.Policy.ID
+	if code := query(t, admin, `mutation($p: ID!, $u: ID!) { attachResourcePolicy(input: {policy: $p, user: $u}) { __typename } }`, map[string]any{"p": policy, "u": u.ID}, nil); code != "" {
+		t.Fatal(code)
+	}
+	if code := share(map[string]any{"expiresAt": time.Now().Add(2 * time.Hour)}); code != "INVALID_ARGUMENT" {
+		t.Errorf("for longer than the policy allows: %q", code)
+	}
+	if code := share(map[string]any{"networks": []string{"192.0.2.0/24"}}); code != "" {
+		t.Fatalf("share: %s", code)
+	}
+	if got := status(); got != http.StatusUnauthorized {
+		t.Errorf("from another network: %d", got)
+	}
+	if code := share(nil); code != "" {
+		t.Fatalf("share: %s", code)
+	}
+	eventually(t, "everybody opens the app", func() bool { return status() == http.StatusOK })
+	resp, _ := v.get(strings.Replace(root, "docs--", "broken--", 1)+"/", nil)
+	if resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("another app of the session: %s", resp.Status)
+	}
+	var log struct {
+		AuditEntries struct {
+			Edges []struct {
+				Node struct{ Action, ActorEmail, Message string }
+			}
+		}
+	}
+	if code := query(t, admin, `query($id: ID!) { auditEntries(first: 100, where: {action: "enterApp", entityID: $id}) { edges { node { action actorEmail message } } } }`, map[string]any{"id": session}, &log); code != "" {
+		t.Fatal(code)
+	}
+	strangers := 0
+	for _, e := range log.AuditEntries.Edges {
+		if e.Node.ActorEmail == "" && e.Node.Message == "docs" {
+			strangers++
+		}
+	}
+	if strangers != 1 {
+		t.Errorf("%d entries without a user in %+v", strangers, log)
+	}
+	stream := v.open(root+"/cgi-bin/stream", http.Header{})
+	if line, err := bufio.NewReader(stream).ReadString('\n'); err != nil || line != "more\n" {
+		t.Errorf("the stream of a visitor: %q, %v", line, err)
+	}
+	if code := query(t, admin, `mutation($p: ID!) { updateResourcePolicy(input: {id: $p, maxPublicAppTime: 0}) { policy { id } } }`, map[string]any{"p": policy}, nil); code != "" {
+		t.Fatal(code)
+	}
+	began := time.Now()
+	_, err := io.Copy(io.Discard, stream)
+	t.Logf("the stream of a visitor ended %s after the policy: %v", time.Since(began), err)
+	if got := status(); got != http.StatusUnauthorized {
+		t.Errorf("after the policy no longer allows it: %d", got)
+	}
+	if code := share(nil); code != "PERMISSION_DENIED" {
+		t.Errorf("while a policy forbids it: %q", code)
+	}
 }
 
 func mustParse(t *testing.T, address string) *url.URL {

@@ -2259,6 +2259,11 @@ func (_q *IdleCheckerQuery) collectField(ctx context.Context, oneNode bool, opCt
 				selectedFields = append(selectedFields, idlechecker.FieldSessionTypes)
 				fieldSeen[idlechecker.FieldSessionTypes] = struct{}{}
 			}
+		case "ignoredApps":
+			if _, ok := fieldSeen[idlechecker.FieldIgnoredApps]; !ok {
+				selectedFields = append(selectedFields, idlechecker.FieldIgnoredApps)
+				fieldSeen[idlechecker.FieldIgnoredApps] = struct{}{}
+			}
 		case "id":
 		case "__typename":
 		default:
@@ -4823,6 +4828,11 @@ func (_q *ResourcePolicyQuery) collectField(ctx context.Context, oneNode bool, o
 			if _, ok := fieldSeen[resourcepolicy.FieldIdleTimeout]; !ok {
 				selectedFields = append(selectedFields, resourcepolicy.FieldIdleTimeout)
 				fieldSeen[resourcepolicy.FieldIdleTimeout] = struct{}{}
+			}
+		case "maxPublicAppTime":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxPublicAppTime]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxPublicAppTime)
+				fieldSeen[resourcepolicy.FieldMaxPublicAppTime] = struct{}{}
 			}
 		case "maxVfolders":
 			if _, ok := fieldSeen[resourcepolicy.FieldMaxVfolders]; !ok {

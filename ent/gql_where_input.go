@@ -7270,6 +7270,18 @@ type ResourcePolicyWhereInput struct {
 	IdleTimeoutIsNil  bool  `json:"idleTimeoutIsNil,omitempty"`
 	IdleTimeoutNotNil bool  `json:"idleTimeoutNotNil,omitempty"`
 
+	// "max_public_app_time" field predicates.
+	MaxPublicAppTime       *int  `json:"maxPublicAppTime,omitempty"`
+	MaxPublicAppTimeNEQ    *int  `json:"maxPublicAppTimeNEQ,omitempty"`
+	MaxPublicAppTimeIn     []int `json:"maxPublicAppTimeIn,omitempty"`
+	MaxPublicAppTimeNotIn  []int `json:"maxPublicAppTimeNotIn,omitempty"`
+	MaxPublicAppTimeGT     *int  `json:"maxPublicAppTimeGT,omitempty"`
+	MaxPublicAppTimeGTE    *int  `json:"maxPublicAppTimeGTE,omitempty"`
+	MaxPublicAppTimeLT     *int  `json:"maxPublicAppTimeLT,omitempty"`
+	MaxPublicAppTimeLTE    *int  `json:"maxPublicAppTimeLTE,omitempty"`
+	MaxPublicAppTimeIsNil  bool  `json:"maxPublicAppTimeIsNil,omitempty"`
+	MaxPublicAppTimeNotNil bool  `json:"maxPublicAppTimeNotNil,omitempty"`
+
 	// "max_vfolders" field predicates.
 	MaxVfolders       *int  `json:"maxVfolders,omitempty"`
 	MaxVfoldersNEQ    *int  `json:"maxVfoldersNEQ,omitempty"`
@@ -7668,6 +7680,36 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	}
 	if i.IdleTimeoutNotNil {
 		predicates = append(predicates, resourcepolicy.IdleTimeoutNotNil())
+	}
+	if i.MaxPublicAppTime != nil {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeEQ(*i.MaxPublicAppTime))
+	}
+	if i.MaxPublicAppTimeNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeNEQ(*i.MaxPublicAppTimeNEQ))
+	}
+	if len(i.MaxPublicAppTimeIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeIn(i.MaxPublicAppTimeIn...))
+	}
+	if len(i.MaxPublicAppTimeNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeNotIn(i.MaxPublicAppTimeNotIn...))
+	}
+	if i.MaxPublicAppTimeGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeGT(*i.MaxPublicAppTimeGT))
+	}
+	if i.MaxPublicAppTimeGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeGTE(*i.MaxPublicAppTimeGTE))
+	}
+	if i.MaxPublicAppTimeLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeLT(*i.MaxPublicAppTimeLT))
+	}
+	if i.MaxPublicAppTimeLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeLTE(*i.MaxPublicAppTimeLTE))
+	}
+	if i.MaxPublicAppTimeIsNil {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeIsNil())
+	}
+	if i.MaxPublicAppTimeNotNil {
+		predicates = append(predicates, resourcepolicy.MaxPublicAppTimeNotNil())
 	}
 	if i.MaxVfolders != nil {
 		predicates = append(predicates, resourcepolicy.MaxVfoldersEQ(*i.MaxVfolders))

@@ -21,6 +21,8 @@ type IdleActivity struct {
 	ID uuid.UUID `json:"id,omitempty"`
 	// SessionID holds the value of the "session_id" field.
 	SessionID uuid.UUID `json:"session_id,omitempty"`
+	// App holds the value of the "app" field.
+	App string `json:"app,omitempty"`
 	// At holds the value of the "at" field.
 	At time.Time `json:"at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -56,6 +58,8 @@ func (*IdleActivity) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case idleactivity.FieldApp:
+			values[i] = new(sql.NullString)
 		case idleactivity.FieldAt:
 			values[i] = new(sql.NullTime)
 		case idleactivity.FieldID, idleactivity.FieldSessionID:
@@ -86,6 +90,12 @@ func (_m *IdleActivity) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field session_id", values[i])
 			} else if value != nil {
 				_m.SessionID = *value
+			}
+		case idleactivity.FieldApp:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field app", values[i])
+			} else if value.Valid {
+				_m.App = value.String
 			}
 		case idleactivity.FieldAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -136,6 +146,9 @@ func (_m *IdleActivity) String() string {
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
 	builder.WriteString("session_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SessionID))
+	builder.WriteString(", ")
+	builder.WriteString("app=")
+	builder.WriteString(_m.App)
 	builder.WriteString(", ")
 	builder.WriteString("at=")
 	builder.WriteString(_m.At.Format(time.ANSIC))

@@ -31,6 +31,20 @@ func (_c *IdleActivityCreate) SetSessionID(v uuid.UUID) *IdleActivityCreate {
 	return _c
 }
 
+// SetApp sets the "app" field.
+func (_c *IdleActivityCreate) SetApp(v string) *IdleActivityCreate {
+	_c.mutation.SetApp(v)
+	return _c
+}
+
+// SetNillableApp sets the "app" field if the given value is not nil.
+func (_c *IdleActivityCreate) SetNillableApp(v *string) *IdleActivityCreate {
+	if v != nil {
+		_c.SetApp(*v)
+	}
+	return _c
+}
+
 // SetAt sets the "at" field.
 func (_c *IdleActivityCreate) SetAt(v time.Time) *IdleActivityCreate {
 	_c.mutation.SetAt(v)
@@ -91,6 +105,10 @@ func (_c *IdleActivityCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *IdleActivityCreate) defaults() {
+	if _, ok := _c.mutation.App(); !ok {
+		v := idleactivity.DefaultApp
+		_c.mutation.SetApp(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := idleactivity.DefaultID()
 		_c.mutation.SetID(v)
@@ -101,6 +119,14 @@ func (_c *IdleActivityCreate) defaults() {
 func (_c *IdleActivityCreate) check() error {
 	if _, ok := _c.mutation.SessionID(); !ok {
 		return &ValidationError{Name: "session_id", err: errors.New(`ent: missing required field "IdleActivity.session_id"`)}
+	}
+	if _, ok := _c.mutation.App(); !ok {
+		return &ValidationError{Name: "app", err: errors.New(`ent: missing required field "IdleActivity.app"`)}
+	}
+	if v, ok := _c.mutation.App(); ok {
+		if err := idleactivity.AppValidator(v); err != nil {
+			return &ValidationError{Name: "app", err: fmt.Errorf(`ent: validator failed for field "IdleActivity.app": %w`, err)}
+		}
 	}
 	if _, ok := _c.mutation.At(); !ok {
 		return &ValidationError{Name: "at", err: errors.New(`ent: missing required field "IdleActivity.at"`)}
@@ -143,6 +169,10 @@ func (_c *IdleActivityCreate) createSpec() (*IdleActivity, *sqlgraph.CreateSpec)
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = &id
+	}
+	if value, ok := _c.mutation.App(); ok {
+		_spec.SetField(idleactivity.FieldApp, field.TypeString, value)
+		_node.App = value
 	}
 	if value, ok := _c.mutation.At(); ok {
 		_spec.SetField(idleactivity.FieldAt, field.TypeTime, value)
@@ -248,6 +278,9 @@ func (u *IdleActivityUpsertOne) UpdateNewValues() *IdleActivityUpsertOne {
 		}
 		if _, exists := u.create.mutation.SessionID(); exists {
 			s.SetIgnore(idleactivity.FieldSessionID)
+		}
+		if _, exists := u.create.mutation.App(); exists {
+			s.SetIgnore(idleactivity.FieldApp)
 		}
 	}))
 	return u
@@ -479,6 +512,9 @@ func (u *IdleActivityUpsertBulk) UpdateNewValues() *IdleActivityUpsertBulk {
 			}
 			if _, exists := b.mutation.SessionID(); exists {
 				s.SetIgnore(idleactivity.FieldSessionID)
+			}
+			if _, exists := b.mutation.App(); exists {
+				s.SetIgnore(idleactivity.FieldApp)
 			}
 		}
 	}))

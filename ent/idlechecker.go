@@ -43,6 +43,8 @@ type IdleChecker struct {
 	Thresholds map[string]float64 `json:"thresholds,omitempty"`
 	// SessionTypes holds the value of the "session_types" field.
 	SessionTypes []string `json:"session_types,omitempty"`
+	// IgnoredApps holds the value of the "ignored_apps" field.
+	IgnoredApps []string `json:"ignored_apps,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the IdleCheckerQuery when eager-loading is set.
 	Edges        IdleCheckerEdges `json:"edges"`
@@ -76,7 +78,7 @@ func (*IdleChecker) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case idlechecker.FieldThresholds, idlechecker.FieldSessionTypes:
+		case idlechecker.FieldThresholds, idlechecker.FieldSessionTypes, idlechecker.FieldIgnoredApps:
 			values[i] = new([]byte)
 		case idlechecker.FieldEnabled:
 			values[i] = new(sql.NullBool)
@@ -185,6 +187,14 @@ func (_m *IdleChecker) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field session_types: %w", err)
 				}
 			}
+		case idlechecker.FieldIgnoredApps:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field ignored_apps", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.IgnoredApps); err != nil {
+					return fmt.Errorf("unmarshal field ignored_apps: %w", err)
+				}
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -261,6 +271,9 @@ func (_m *IdleChecker) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("session_types=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SessionTypes))
+	builder.WriteString(", ")
+	builder.WriteString("ignored_apps=")
+	builder.WriteString(fmt.Sprintf("%v", _m.IgnoredApps))
 	builder.WriteByte(')')
 	return builder.String()
 }

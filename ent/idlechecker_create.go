@@ -153,6 +153,12 @@ func (_c *IdleCheckerCreate) SetSessionTypes(v []string) *IdleCheckerCreate {
 	return _c
 }
 
+// SetIgnoredApps sets the "ignored_apps" field.
+func (_c *IdleCheckerCreate) SetIgnoredApps(v []string) *IdleCheckerCreate {
+	_c.mutation.SetIgnoredApps(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *IdleCheckerCreate) SetID(v uuid.UUID) *IdleCheckerCreate {
 	_c.mutation.SetID(v)
@@ -253,6 +259,10 @@ func (_c *IdleCheckerCreate) defaults() {
 		v := idlechecker.DefaultSessionTypes
 		_c.mutation.SetSessionTypes(v)
 	}
+	if _, ok := _c.mutation.IgnoredApps(); !ok {
+		v := idlechecker.DefaultIgnoredApps
+		_c.mutation.SetIgnoredApps(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := idlechecker.DefaultID()
 		_c.mutation.SetID(v)
@@ -311,6 +321,9 @@ func (_c *IdleCheckerCreate) check() error {
 	}
 	if _, ok := _c.mutation.SessionTypes(); !ok {
 		return &ValidationError{Name: "session_types", err: errors.New(`ent: missing required field "IdleChecker.session_types"`)}
+	}
+	if _, ok := _c.mutation.IgnoredApps(); !ok {
+		return &ValidationError{Name: "ignored_apps", err: errors.New(`ent: missing required field "IdleChecker.ignored_apps"`)}
 	}
 	return nil
 }
@@ -395,6 +408,10 @@ func (_c *IdleCheckerCreate) createSpec() (*IdleChecker, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.SessionTypes(); ok {
 		_spec.SetField(idlechecker.FieldSessionTypes, field.TypeJSON, value)
 		_node.SessionTypes = value
+	}
+	if value, ok := _c.mutation.IgnoredApps(); ok {
+		_spec.SetField(idlechecker.FieldIgnoredApps, field.TypeJSON, value)
+		_node.IgnoredApps = value
 	}
 	if nodes := _c.mutation.BindingsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -605,6 +622,18 @@ func (u *IdleCheckerUpsert) SetSessionTypes(v []string) *IdleCheckerUpsert {
 // UpdateSessionTypes sets the "session_types" field to the value that was provided on create.
 func (u *IdleCheckerUpsert) UpdateSessionTypes() *IdleCheckerUpsert {
 	u.SetExcluded(idlechecker.FieldSessionTypes)
+	return u
+}
+
+// SetIgnoredApps sets the "ignored_apps" field.
+func (u *IdleCheckerUpsert) SetIgnoredApps(v []string) *IdleCheckerUpsert {
+	u.Set(idlechecker.FieldIgnoredApps, v)
+	return u
+}
+
+// UpdateIgnoredApps sets the "ignored_apps" field to the value that was provided on create.
+func (u *IdleCheckerUpsert) UpdateIgnoredApps() *IdleCheckerUpsert {
+	u.SetExcluded(idlechecker.FieldIgnoredApps)
 	return u
 }
 
@@ -827,6 +856,20 @@ func (u *IdleCheckerUpsertOne) SetSessionTypes(v []string) *IdleCheckerUpsertOne
 func (u *IdleCheckerUpsertOne) UpdateSessionTypes() *IdleCheckerUpsertOne {
 	return u.Update(func(s *IdleCheckerUpsert) {
 		s.UpdateSessionTypes()
+	})
+}
+
+// SetIgnoredApps sets the "ignored_apps" field.
+func (u *IdleCheckerUpsertOne) SetIgnoredApps(v []string) *IdleCheckerUpsertOne {
+	return u.Update(func(s *IdleCheckerUpsert) {
+		s.SetIgnoredApps(v)
+	})
+}
+
+// UpdateIgnoredApps sets the "ignored_apps" field to the value that was provided on create.
+func (u *IdleCheckerUpsertOne) UpdateIgnoredApps() *IdleCheckerUpsertOne {
+	return u.Update(func(s *IdleCheckerUpsert) {
+		s.UpdateIgnoredApps()
 	})
 }
 
@@ -1216,6 +1259,20 @@ func (u *IdleCheckerUpsertBulk) SetSessionTypes(v []string) *IdleCheckerUpsertBu
 func (u *IdleCheckerUpsertBulk) UpdateSessionTypes() *IdleCheckerUpsertBulk {
 	return u.Update(func(s *IdleCheckerUpsert) {
 		s.UpdateSessionTypes()
+	})
+}
+
+// SetIgnoredApps sets the "ignored_apps" field.
+func (u *IdleCheckerUpsertBulk) SetIgnoredApps(v []string) *IdleCheckerUpsertBulk {
+	return u.Update(func(s *IdleCheckerUpsert) {
+		s.SetIgnoredApps(v)
+	})
+}
+
+// UpdateIgnoredApps sets the "ignored_apps" field to the value that was provided on create.
+func (u *IdleCheckerUpsertBulk) UpdateIgnoredApps() *IdleCheckerUpsertBulk {
+	return u.Update(func(s *IdleCheckerUpsert) {
+		s.UpdateIgnoredApps()
 	})
 }
 

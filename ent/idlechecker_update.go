@@ -189,6 +189,18 @@ func (_u *IdleCheckerUpdate) AppendSessionTypes(v []string) *IdleCheckerUpdate {
 	return _u
 }
 
+// SetIgnoredApps sets the "ignored_apps" field.
+func (_u *IdleCheckerUpdate) SetIgnoredApps(v []string) *IdleCheckerUpdate {
+	_u.mutation.SetIgnoredApps(v)
+	return _u
+}
+
+// AppendIgnoredApps appends value to the "ignored_apps" field.
+func (_u *IdleCheckerUpdate) AppendIgnoredApps(v []string) *IdleCheckerUpdate {
+	_u.mutation.AppendIgnoredApps(v)
+	return _u
+}
+
 // AddBindingIDs adds the "bindings" edge to the IdleBinding entity by IDs.
 func (_u *IdleCheckerUpdate) AddBindingIDs(ids ...uuid.UUID) *IdleCheckerUpdate {
 	_u.mutation.AddBindingIDs(ids...)
@@ -335,6 +347,14 @@ func (_u *IdleCheckerUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	if value, ok := _u.mutation.AppendedSessionTypes(); ok {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, idlechecker.FieldSessionTypes, value)
+		})
+	}
+	if value, ok := _u.mutation.IgnoredApps(); ok {
+		_spec.SetField(idlechecker.FieldIgnoredApps, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedIgnoredApps(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, idlechecker.FieldIgnoredApps, value)
 		})
 	}
 	if _u.mutation.BindingsCleared() {
@@ -562,6 +582,18 @@ func (_u *IdleCheckerUpdateOne) AppendSessionTypes(v []string) *IdleCheckerUpdat
 	return _u
 }
 
+// SetIgnoredApps sets the "ignored_apps" field.
+func (_u *IdleCheckerUpdateOne) SetIgnoredApps(v []string) *IdleCheckerUpdateOne {
+	_u.mutation.SetIgnoredApps(v)
+	return _u
+}
+
+// AppendIgnoredApps appends value to the "ignored_apps" field.
+func (_u *IdleCheckerUpdateOne) AppendIgnoredApps(v []string) *IdleCheckerUpdateOne {
+	_u.mutation.AppendIgnoredApps(v)
+	return _u
+}
+
 // AddBindingIDs adds the "bindings" edge to the IdleBinding entity by IDs.
 func (_u *IdleCheckerUpdateOne) AddBindingIDs(ids ...uuid.UUID) *IdleCheckerUpdateOne {
 	_u.mutation.AddBindingIDs(ids...)
@@ -738,6 +770,14 @@ func (_u *IdleCheckerUpdateOne) sqlSave(ctx context.Context) (_node *IdleChecker
 	if value, ok := _u.mutation.AppendedSessionTypes(); ok {
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, idlechecker.FieldSessionTypes, value)
+		})
+	}
+	if value, ok := _u.mutation.IgnoredApps(); ok {
+		_spec.SetField(idlechecker.FieldIgnoredApps, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedIgnoredApps(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, idlechecker.FieldIgnoredApps, value)
 		})
 	}
 	if _u.mutation.BindingsCleared() {

@@ -13179,6 +13179,7 @@ type IdleActivityMutation struct {
 	op             Op
 	typ            string
 	id             *uuid.UUID
+	app            *string
 	at             *time.Time
 	clearedFields  map[string]struct{}
 	session        *uuid.UUID
@@ -13328,6 +13329,42 @@ func (m *IdleActivityMutation) ResetSessionID() {
 	m.session = nil
 }
 
+// SetApp sets the "app" field.
+func (m *IdleActivityMutation) SetApp(s string) {
+	m.app = &s
+}
+
+// App returns the value of the "app" field in the mutation.
+func (m *IdleActivityMutation) App() (r string, exists bool) {
+	v := m.app
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldApp returns the old "app" field's value of the IdleActivity entity.
+// If the IdleActivity object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleActivityMutation) OldApp(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldApp is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldApp requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldApp: %w", err)
+	}
+	return oldValue.App, nil
+}
+
+// ResetApp resets all changes to the "app" field.
+func (m *IdleActivityMutation) ResetApp() {
+	m.app = nil
+}
+
 // SetAt sets the "at" field.
 func (m *IdleActivityMutation) SetAt(t time.Time) {
 	m.at = &t
@@ -13425,9 +13462,12 @@ func (m *IdleActivityMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *IdleActivityMutation) Fields() []string {
-	fields := make([]string, 0, 2)
+	fields := make([]string, 0, 3)
 	if m.session != nil {
 		fields = append(fields, idleactivity.FieldSessionID)
+	}
+	if m.app != nil {
+		fields = append(fields, idleactivity.FieldApp)
 	}
 	if m.at != nil {
 		fields = append(fields, idleactivity.FieldAt)
@@ -13442,6 +13482,8 @@ func (m *IdleActivityMutation) Field(name string) (ent.Value, bool) {
 	switch name {
 	case idleactivity.FieldSessionID:
 		return m.SessionID()
+	case idleactivity.FieldApp:
+		return m.App()
 	case idleactivity.FieldAt:
 		return m.At()
 	}
@@ -13455,6 +13497,8 @@ func (m *IdleActivityMutation) OldField(ctx context.Context, name string) (ent.V
 	switch name {
 	case idleactivity.FieldSessionID:
 		return m.OldSessionID(ctx)
+	case idleactivity.FieldApp:
+		return m.OldApp(ctx)
 	case idleactivity.FieldAt:
 		return m.OldAt(ctx)
 	}
@@ -13472,6 +13516,13 @@ func (m *IdleActivityMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSessionID(v)
+		return nil
+	case idleactivity.FieldApp:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetApp(v)
 		return nil
 	case idleactivity.FieldAt:
 		v, ok := value.(time.Time)
@@ -13531,6 +13582,9 @@ func (m *IdleActivityMutation) ResetField(name string) error {
 	switch name {
 	case idleactivity.FieldSessionID:
 		m.ResetSessionID()
+		return nil
+	case idleactivity.FieldApp:
+		m.ResetApp()
 		return nil
 	case idleactivity.FieldAt:
 		m.ResetAt()
@@ -14436,6 +14490,8 @@ type IdleCheckerMutation struct {
 	thresholds          *map[string]float64
 	session_types       *[]string
 	appendsession_types []string
+	ignored_apps        *[]string
+	appendignored_apps  []string
 	clearedFields       map[string]struct{}
 	bindings            map[uuid.UUID]struct{}
 	removedbindings     map[uuid.UUID]struct{}
@@ -15076,6 +15132,57 @@ func (m *IdleCheckerMutation) ResetSessionTypes() {
 	m.appendsession_types = nil
 }
 
+// SetIgnoredApps sets the "ignored_apps" field.
+func (m *IdleCheckerMutation) SetIgnoredApps(s []string) {
+	m.ignored_apps = &s
+	m.appendignored_apps = nil
+}
+
+// IgnoredApps returns the value of the "ignored_apps" field in the mutation.
+func (m *IdleCheckerMutation) IgnoredApps() (r []string, exists bool) {
+	v := m.ignored_apps
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIgnoredApps returns the old "ignored_apps" field's value of the IdleChecker entity.
+// If the IdleChecker object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IdleCheckerMutation) OldIgnoredApps(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIgnoredApps is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIgnoredApps requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIgnoredApps: %w", err)
+	}
+	return oldValue.IgnoredApps, nil
+}
+
+// AppendIgnoredApps adds s to the "ignored_apps" field.
+func (m *IdleCheckerMutation) AppendIgnoredApps(s []string) {
+	m.appendignored_apps = append(m.appendignored_apps, s...)
+}
+
+// AppendedIgnoredApps returns the list of values that were appended to the "ignored_apps" field in this mutation.
+func (m *IdleCheckerMutation) AppendedIgnoredApps() ([]string, bool) {
+	if len(m.appendignored_apps) == 0 {
+		return nil, false
+	}
+	return m.appendignored_apps, true
+}
+
+// ResetIgnoredApps resets all changes to the "ignored_apps" field.
+func (m *IdleCheckerMutation) ResetIgnoredApps() {
+	m.ignored_apps = nil
+	m.appendignored_apps = nil
+}
+
 // AddBindingIDs adds the "bindings" edge to the IdleBinding entity by ids.
 func (m *IdleCheckerMutation) AddBindingIDs(ids ...uuid.UUID) {
 	if m.bindings == nil {
@@ -15164,7 +15271,7 @@ func (m *IdleCheckerMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *IdleCheckerMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 13)
 	if m.created_at != nil {
 		fields = append(fields, idlechecker.FieldCreatedAt)
 	}
@@ -15201,6 +15308,9 @@ func (m *IdleCheckerMutation) Fields() []string {
 	if m.session_types != nil {
 		fields = append(fields, idlechecker.FieldSessionTypes)
 	}
+	if m.ignored_apps != nil {
+		fields = append(fields, idlechecker.FieldIgnoredApps)
+	}
 	return fields
 }
 
@@ -15233,6 +15343,8 @@ func (m *IdleCheckerMutation) Field(name string) (ent.Value, bool) {
 		return m.Thresholds()
 	case idlechecker.FieldSessionTypes:
 		return m.SessionTypes()
+	case idlechecker.FieldIgnoredApps:
+		return m.IgnoredApps()
 	}
 	return nil, false
 }
@@ -15266,6 +15378,8 @@ func (m *IdleCheckerMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldThresholds(ctx)
 	case idlechecker.FieldSessionTypes:
 		return m.OldSessionTypes(ctx)
+	case idlechecker.FieldIgnoredApps:
+		return m.OldIgnoredApps(ctx)
 	}
 	return nil, fmt.Errorf("unknown IdleChecker field %s", name)
 }
@@ -15358,6 +15472,13 @@ func (m *IdleCheckerMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSessionTypes(v)
+		return nil
+	case idlechecker.FieldIgnoredApps:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIgnoredApps(v)
 		return nil
 	}
 	return fmt.Errorf("unknown IdleChecker field %s", name)
@@ -15494,6 +15615,9 @@ func (m *IdleCheckerMutation) ResetField(name string) error {
 		return nil
 	case idlechecker.FieldSessionTypes:
 		m.ResetSessionTypes()
+		return nil
+	case idlechecker.FieldIgnoredApps:
+		m.ResetIgnoredApps()
 		return nil
 	}
 	return fmt.Errorf("unknown IdleChecker field %s", name)
@@ -31119,6 +31243,8 @@ type ResourcePolicyMutation struct {
 	addmax_session_lifetime       *int
 	idle_timeout                  *int
 	addidle_timeout               *int
+	max_public_app_time           *int
+	addmax_public_app_time        *int
 	max_vfolders                  *int
 	addmax_vfolders               *int
 	max_scope_bytes               *int64
@@ -31848,6 +31974,76 @@ func (m *ResourcePolicyMutation) ResetIdleTimeout() {
 	delete(m.clearedFields, resourcepolicy.FieldIdleTimeout)
 }
 
+// SetMaxPublicAppTime sets the "max_public_app_time" field.
+func (m *ResourcePolicyMutation) SetMaxPublicAppTime(i int) {
+	m.max_public_app_time = &i
+	m.addmax_public_app_time = nil
+}
+
+// MaxPublicAppTime returns the value of the "max_public_app_time" field in the mutation.
+func (m *ResourcePolicyMutation) MaxPublicAppTime() (r int, exists bool) {
+	v := m.max_public_app_time
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxPublicAppTime returns the old "max_public_app_time" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxPublicAppTime(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxPublicAppTime is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxPublicAppTime requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxPublicAppTime: %w", err)
+	}
+	return oldValue.MaxPublicAppTime, nil
+}
+
+// AddMaxPublicAppTime adds i to the "max_public_app_time" field.
+func (m *ResourcePolicyMutation) AddMaxPublicAppTime(i int) {
+	if m.addmax_public_app_time != nil {
+		*m.addmax_public_app_time += i
+	} else {
+		m.addmax_public_app_time = &i
+	}
+}
+
+// AddedMaxPublicAppTime returns the value that was added to the "max_public_app_time" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxPublicAppTime() (r int, exists bool) {
+	v := m.addmax_public_app_time
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxPublicAppTime clears the value of the "max_public_app_time" field.
+func (m *ResourcePolicyMutation) ClearMaxPublicAppTime() {
+	m.max_public_app_time = nil
+	m.addmax_public_app_time = nil
+	m.clearedFields[resourcepolicy.FieldMaxPublicAppTime] = struct{}{}
+}
+
+// MaxPublicAppTimeCleared returns if the "max_public_app_time" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxPublicAppTimeCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxPublicAppTime]
+	return ok
+}
+
+// ResetMaxPublicAppTime resets all changes to the "max_public_app_time" field.
+func (m *ResourcePolicyMutation) ResetMaxPublicAppTime() {
+	m.max_public_app_time = nil
+	m.addmax_public_app_time = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxPublicAppTime)
+}
+
 // SetMaxVfolders sets the "max_vfolders" field.
 func (m *ResourcePolicyMutation) SetMaxVfolders(i int) {
 	m.max_vfolders = &i
@@ -32496,7 +32692,7 @@ func (m *ResourcePolicyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourcePolicyMutation) Fields() []string {
-	fields := make([]string, 0, 19)
+	fields := make([]string, 0, 20)
 	if m.created_at != nil {
 		fields = append(fields, resourcepolicy.FieldCreatedAt)
 	}
@@ -32529,6 +32725,9 @@ func (m *ResourcePolicyMutation) Fields() []string {
 	}
 	if m.idle_timeout != nil {
 		fields = append(fields, resourcepolicy.FieldIdleTimeout)
+	}
+	if m.max_public_app_time != nil {
+		fields = append(fields, resourcepolicy.FieldMaxPublicAppTime)
 	}
 	if m.max_vfolders != nil {
 		fields = append(fields, resourcepolicy.FieldMaxVfolders)
@@ -32584,6 +32783,8 @@ func (m *ResourcePolicyMutation) Field(name string) (ent.Value, bool) {
 		return m.MaxSessionLifetime()
 	case resourcepolicy.FieldIdleTimeout:
 		return m.IdleTimeout()
+	case resourcepolicy.FieldMaxPublicAppTime:
+		return m.MaxPublicAppTime()
 	case resourcepolicy.FieldMaxVfolders:
 		return m.MaxVfolders()
 	case resourcepolicy.FieldMaxScopeBytes:
@@ -32631,6 +32832,8 @@ func (m *ResourcePolicyMutation) OldField(ctx context.Context, name string) (ent
 		return m.OldMaxSessionLifetime(ctx)
 	case resourcepolicy.FieldIdleTimeout:
 		return m.OldIdleTimeout(ctx)
+	case resourcepolicy.FieldMaxPublicAppTime:
+		return m.OldMaxPublicAppTime(ctx)
 	case resourcepolicy.FieldMaxVfolders:
 		return m.OldMaxVfolders(ctx)
 	case resourcepolicy.FieldMaxScopeBytes:
@@ -32733,6 +32936,13 @@ func (m *ResourcePolicyMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetIdleTimeout(v)
 		return nil
+	case resourcepolicy.FieldMaxPublicAppTime:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxPublicAppTime(v)
+		return nil
 	case resourcepolicy.FieldMaxVfolders:
 		v, ok := value.(int)
 		if !ok {
@@ -32815,6 +33025,9 @@ func (m *ResourcePolicyMutation) AddedFields() []string {
 	if m.addidle_timeout != nil {
 		fields = append(fields, resourcepolicy.FieldIdleTimeout)
 	}
+	if m.addmax_public_app_time != nil {
+		fields = append(fields, resourcepolicy.FieldMaxPublicAppTime)
+	}
 	if m.addmax_vfolders != nil {
 		fields = append(fields, resourcepolicy.FieldMaxVfolders)
 	}
@@ -32859,6 +33072,8 @@ func (m *ResourcePolicyMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedMaxSessionLifetime()
 	case resourcepolicy.FieldIdleTimeout:
 		return m.AddedIdleTimeout()
+	case resourcepolicy.FieldMaxPublicAppTime:
+		return m.AddedMaxPublicAppTime()
 	case resourcepolicy.FieldMaxVfolders:
 		return m.AddedMaxVfolders()
 	case resourcepolicy.FieldMaxScopeBytes:
@@ -32925,6 +33140,13 @@ func (m *ResourcePolicyMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddIdleTimeout(v)
+		return nil
+	case resourcepolicy.FieldMaxPublicAppTime:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxPublicAppTime(v)
 		return nil
 	case resourcepolicy.FieldMaxVfolders:
 		v, ok := value.(int)
@@ -33008,6 +33230,9 @@ func (m *ResourcePolicyMutation) ClearedFields() []string {
 	if m.FieldCleared(resourcepolicy.FieldIdleTimeout) {
 		fields = append(fields, resourcepolicy.FieldIdleTimeout)
 	}
+	if m.FieldCleared(resourcepolicy.FieldMaxPublicAppTime) {
+		fields = append(fields, resourcepolicy.FieldMaxPublicAppTime)
+	}
 	if m.FieldCleared(resourcepolicy.FieldMaxVfolders) {
 		fields = append(fields, resourcepolicy.FieldMaxVfolders)
 	}
@@ -33063,6 +33288,9 @@ func (m *ResourcePolicyMutation) ClearField(name string) error {
 		return nil
 	case resourcepolicy.FieldIdleTimeout:
 		m.ClearIdleTimeout()
+		return nil
+	case resourcepolicy.FieldMaxPublicAppTime:
+		m.ClearMaxPublicAppTime()
 		return nil
 	case resourcepolicy.FieldMaxVfolders:
 		m.ClearMaxVfolders()
@@ -33128,6 +33356,9 @@ func (m *ResourcePolicyMutation) ResetField(name string) error {
 		return nil
 	case resourcepolicy.FieldIdleTimeout:
 		m.ResetIdleTimeout()
+		return nil
+	case resourcepolicy.FieldMaxPublicAppTime:
+		m.ResetMaxPublicAppTime()
 		return nil
 	case resourcepolicy.FieldMaxVfolders:
 		m.ResetMaxVfolders()

@@ -42,6 +42,8 @@ type ResourcePolicy struct {
 	MaxSessionLifetime *int `json:"max_session_lifetime,omitempty"`
 	// IdleTimeout holds the value of the "idle_timeout" field.
 	IdleTimeout *int `json:"idle_timeout,omitempty"`
+	// MaxPublicAppTime holds the value of the "max_public_app_time" field.
+	MaxPublicAppTime *int `json:"max_public_app_time,omitempty"`
 	// MaxVfolders holds the value of the "max_vfolders" field.
 	MaxVfolders *int `json:"max_vfolders,omitempty"`
 	// MaxScopeBytes holds the value of the "max_scope_bytes" field.
@@ -93,7 +95,7 @@ func (*ResourcePolicy) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case resourcepolicy.FieldTotalSlots, resourcepolicy.FieldMaxPendingSlots:
 			values[i] = new([]byte)
-		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxContainersPerSession, resourcepolicy.FieldMaxPriority, resourcepolicy.FieldMaxSessionLifetime, resourcepolicy.FieldIdleTimeout, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes, resourcepolicy.FieldMaxDiskBytes, resourcepolicy.FieldMaxLogins, resourcepolicy.FieldMaxCustomizedImages, resourcepolicy.FieldMaxReplicas, resourcepolicy.FieldMaxNetworks, resourcepolicy.FieldMaxSSHSessions:
+		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxContainersPerSession, resourcepolicy.FieldMaxPriority, resourcepolicy.FieldMaxSessionLifetime, resourcepolicy.FieldIdleTimeout, resourcepolicy.FieldMaxPublicAppTime, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes, resourcepolicy.FieldMaxDiskBytes, resourcepolicy.FieldMaxLogins, resourcepolicy.FieldMaxCustomizedImages, resourcepolicy.FieldMaxReplicas, resourcepolicy.FieldMaxNetworks, resourcepolicy.FieldMaxSSHSessions:
 			values[i] = new(sql.NullInt64)
 		case resourcepolicy.FieldName, resourcepolicy.FieldUnlistedSlots:
 			values[i] = new(sql.NullString)
@@ -197,6 +199,13 @@ func (_m *ResourcePolicy) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.IdleTimeout = new(int)
 				*_m.IdleTimeout = int(value.Int64)
+			}
+		case resourcepolicy.FieldMaxPublicAppTime:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_public_app_time", values[i])
+			} else if value.Valid {
+				_m.MaxPublicAppTime = new(int)
+				*_m.MaxPublicAppTime = int(value.Int64)
 			}
 		case resourcepolicy.FieldMaxVfolders:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -337,6 +346,11 @@ func (_m *ResourcePolicy) String() string {
 	builder.WriteString(", ")
 	if v := _m.IdleTimeout; v != nil {
 		builder.WriteString("idle_timeout=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MaxPublicAppTime; v != nil {
+		builder.WriteString("max_public_app_time=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

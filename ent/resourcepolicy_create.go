@@ -156,6 +156,20 @@ func (_c *ResourcePolicyCreate) SetNillableIdleTimeout(v *int) *ResourcePolicyCr
 	return _c
 }
 
+// SetMaxPublicAppTime sets the "max_public_app_time" field.
+func (_c *ResourcePolicyCreate) SetMaxPublicAppTime(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxPublicAppTime(v)
+	return _c
+}
+
+// SetNillableMaxPublicAppTime sets the "max_public_app_time" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxPublicAppTime(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxPublicAppTime(*v)
+	}
+	return _c
+}
+
 // SetMaxVfolders sets the "max_vfolders" field.
 func (_c *ResourcePolicyCreate) SetMaxVfolders(v int) *ResourcePolicyCreate {
 	_c.mutation.SetMaxVfolders(v)
@@ -461,6 +475,10 @@ func (_c *ResourcePolicyCreate) createSpec() (*ResourcePolicy, *sqlgraph.CreateS
 		_spec.SetField(resourcepolicy.FieldIdleTimeout, field.TypeInt, value)
 		_node.IdleTimeout = &value
 	}
+	if value, ok := _c.mutation.MaxPublicAppTime(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxPublicAppTime, field.TypeInt, value)
+		_node.MaxPublicAppTime = &value
+	}
 	if value, ok := _c.mutation.MaxVfolders(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxVfolders, field.TypeInt, value)
 		_node.MaxVfolders = &value
@@ -750,6 +768,30 @@ func (u *ResourcePolicyUpsert) AddIdleTimeout(v int) *ResourcePolicyUpsert {
 // ClearIdleTimeout clears the value of the "idle_timeout" field.
 func (u *ResourcePolicyUpsert) ClearIdleTimeout() *ResourcePolicyUpsert {
 	u.SetNull(resourcepolicy.FieldIdleTimeout)
+	return u
+}
+
+// SetMaxPublicAppTime sets the "max_public_app_time" field.
+func (u *ResourcePolicyUpsert) SetMaxPublicAppTime(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxPublicAppTime, v)
+	return u
+}
+
+// UpdateMaxPublicAppTime sets the "max_public_app_time" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxPublicAppTime() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxPublicAppTime)
+	return u
+}
+
+// AddMaxPublicAppTime adds v to the "max_public_app_time" field.
+func (u *ResourcePolicyUpsert) AddMaxPublicAppTime(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxPublicAppTime, v)
+	return u
+}
+
+// ClearMaxPublicAppTime clears the value of the "max_public_app_time" field.
+func (u *ResourcePolicyUpsert) ClearMaxPublicAppTime() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxPublicAppTime)
 	return u
 }
 
@@ -1217,6 +1259,34 @@ func (u *ResourcePolicyUpsertOne) UpdateIdleTimeout() *ResourcePolicyUpsertOne {
 func (u *ResourcePolicyUpsertOne) ClearIdleTimeout() *ResourcePolicyUpsertOne {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearIdleTimeout()
+	})
+}
+
+// SetMaxPublicAppTime sets the "max_public_app_time" field.
+func (u *ResourcePolicyUpsertOne) SetMaxPublicAppTime(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxPublicAppTime(v)
+	})
+}
+
+// AddMaxPublicAppTime adds v to the "max_public_app_time" field.
+func (u *ResourcePolicyUpsertOne) AddMaxPublicAppTime(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxPublicAppTime(v)
+	})
+}
+
+// UpdateMaxPublicAppTime sets the "max_public_app_time" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxPublicAppTime() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxPublicAppTime()
+	})
+}
+
+// ClearMaxPublicAppTime clears the value of the "max_public_app_time" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxPublicAppTime() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxPublicAppTime()
 	})
 }
 
@@ -1883,6 +1953,34 @@ func (u *ResourcePolicyUpsertBulk) UpdateIdleTimeout() *ResourcePolicyUpsertBulk
 func (u *ResourcePolicyUpsertBulk) ClearIdleTimeout() *ResourcePolicyUpsertBulk {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearIdleTimeout()
+	})
+}
+
+// SetMaxPublicAppTime sets the "max_public_app_time" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxPublicAppTime(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxPublicAppTime(v)
+	})
+}
+
+// AddMaxPublicAppTime adds v to the "max_public_app_time" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxPublicAppTime(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxPublicAppTime(v)
+	})
+}
+
+// UpdateMaxPublicAppTime sets the "max_public_app_time" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxPublicAppTime() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxPublicAppTime()
+	})
+}
+
+// ClearMaxPublicAppTime clears the value of the "max_public_app_time" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxPublicAppTime() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxPublicAppTime()
 	})
 }
 

@@ -233,6 +233,33 @@ func (_u *ResourcePolicyUpdate) ClearIdleTimeout() *ResourcePolicyUpdate {
 	return _u
 }
 
+// SetMaxPublicAppTime sets the "max_public_app_time" field.
+func (_u *ResourcePolicyUpdate) SetMaxPublicAppTime(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxPublicAppTime()
+	_u.mutation.SetMaxPublicAppTime(v)
+	return _u
+}
+
+// SetNillableMaxPublicAppTime sets the "max_public_app_time" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxPublicAppTime(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxPublicAppTime(*v)
+	}
+	return _u
+}
+
+// AddMaxPublicAppTime adds value to the "max_public_app_time" field.
+func (_u *ResourcePolicyUpdate) AddMaxPublicAppTime(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxPublicAppTime(v)
+	return _u
+}
+
+// ClearMaxPublicAppTime clears the value of the "max_public_app_time" field.
+func (_u *ResourcePolicyUpdate) ClearMaxPublicAppTime() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxPublicAppTime()
+	return _u
+}
+
 // SetMaxVfolders sets the "max_vfolders" field.
 func (_u *ResourcePolicyUpdate) SetMaxVfolders(v int) *ResourcePolicyUpdate {
 	_u.mutation.ResetMaxVfolders()
@@ -616,6 +643,15 @@ func (_u *ResourcePolicyUpdate) sqlSave(ctx context.Context) (_node int, err err
 	if _u.mutation.IdleTimeoutCleared() {
 		_spec.ClearField(resourcepolicy.FieldIdleTimeout, field.TypeInt)
 	}
+	if value, ok := _u.mutation.MaxPublicAppTime(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxPublicAppTime, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxPublicAppTime(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxPublicAppTime, field.TypeInt, value)
+	}
+	if _u.mutation.MaxPublicAppTimeCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxPublicAppTime, field.TypeInt)
+	}
 	if value, ok := _u.mutation.MaxVfolders(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxVfolders, field.TypeInt, value)
 	}
@@ -954,6 +990,33 @@ func (_u *ResourcePolicyUpdateOne) AddIdleTimeout(v int) *ResourcePolicyUpdateOn
 // ClearIdleTimeout clears the value of the "idle_timeout" field.
 func (_u *ResourcePolicyUpdateOne) ClearIdleTimeout() *ResourcePolicyUpdateOne {
 	_u.mutation.ClearIdleTimeout()
+	return _u
+}
+
+// SetMaxPublicAppTime sets the "max_public_app_time" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxPublicAppTime(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxPublicAppTime()
+	_u.mutation.SetMaxPublicAppTime(v)
+	return _u
+}
+
+// SetNillableMaxPublicAppTime sets the "max_public_app_time" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxPublicAppTime(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxPublicAppTime(*v)
+	}
+	return _u
+}
+
+// AddMaxPublicAppTime adds value to the "max_public_app_time" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxPublicAppTime(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxPublicAppTime(v)
+	return _u
+}
+
+// ClearMaxPublicAppTime clears the value of the "max_public_app_time" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxPublicAppTime() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxPublicAppTime()
 	return _u
 }
 
@@ -1369,6 +1432,15 @@ func (_u *ResourcePolicyUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	}
 	if _u.mutation.IdleTimeoutCleared() {
 		_spec.ClearField(resourcepolicy.FieldIdleTimeout, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxPublicAppTime(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxPublicAppTime, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxPublicAppTime(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxPublicAppTime, field.TypeInt, value)
+	}
+	if _u.mutation.MaxPublicAppTimeCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxPublicAppTime, field.TypeInt)
 	}
 	if value, ok := _u.mutation.MaxVfolders(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxVfolders, field.TypeInt, value)

@@ -37,7 +37,6 @@ const (
 	recheckAll = 10 * time.Second // in case that an event was lost
 	recheckMax = 10 * time.Second // for one pass
 	maxEntries = 20000
-	maxCookies = 8   // with our name; a sibling host can add more without TLS
 	maxOpen    = 400 // requests and connections of one person at one gateway
 )
 
@@ -63,11 +62,13 @@ type entry struct {
 	target app.Target
 	ctx    context.Context
 	end    context.CancelFunc
+	public bool // without a login
 	open   atomic.Int64
 	used   atomic.Int64 // unix seconds
 
 	mu    sync.Mutex
 	place *app.Place
+	rate  rate      // of a public entry
 	up    *upstream // where the app listens, once it does
 }
 
@@ -83,10 +84,17 @@ func (e *entry) upstream() *upstream {
 	return e.up
 }
 
-func (e *entry) setUpstream(u *upstream) {
+// setUpstream stores where the app listens, and returns it as this entry uses it.
+func (e *entry) setUpstream(u *upstream) *upstream {
+	if u != nil && u.public != e.public {
+		own := *u
+		own.public = e.public
+		u = &own
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.up = u
+	return u
 }
 
 func (g *Gateway) cookieName(secure bool) string {
@@ -131,25 +139,40 @@ func (g *Gateway) entryOf(r *http.Request, at location) (*entry, error) {
 			return v, err
 		})
 	}
-	tried := 0
+	value, said, err := g.cookieOf(r, at)
+	if err != nil {
+		return nil, err
+	}
+	return g.enter(r, at, value, func(ctx context.Context) (*viewer.Viewer, error) {
+		v, err := g.Auth.Holder(ctx, said.Credential)
+		if err == nil && v.User != said.User {
+			err = problem.Unauthenticated("the login belongs to another user")
+		}
+		return v, err
+	})
+}
+
+// cookieOf returns the cookie of the app that a request has. Without TLS, the page of a sibling host can
+// add cookies with our name: those that are not valid are skipped, and cookies of two users are
+// refused, because one of them may be that of an attacker.
+func (g *Gateway) cookieOf(r *http.Request, at location) (value string, said claims, err error) {
 	for _, c := range r.Cookies() {
 		if c.Name != g.cookieName(at.mode.secure) {
 			continue
 		}
-		if tried++; tried > maxCookies {
-			break
-		}
-		if said, ok := g.unseal(c.Value, at.target); ok {
-			return g.enter(r, at, c.Value, func(ctx context.Context) (*viewer.Viewer, error) {
-				v, err := g.Auth.Holder(ctx, said.Credential)
-				if err == nil && v.User != said.User {
-					err = problem.Unauthenticated("the login belongs to another user")
-				}
-				return v, err
-			})
+		next, ok := g.unseal(c.Value, at.target)
+		switch {
+		case !ok || value != "" && next.User == said.User:
+		case value != "":
+			return "", said, problem.Forbidden("the browser sends the cookies of two users for this app: delete the cookies of this site")
+		default:
+			value, said = c.Value, next
 		}
 	}
-	return nil, problem.Unauthenticated("open the app from its session")
+	if value == "" {
+		err = problem.Unauthenticated("open the app from its session")
+	}
+	return value, said, err
 }
 
 // enter returns the live entry of a secret, or makes one.
@@ -186,11 +209,14 @@ func (g *Gateway) keep(ctx context.Context, key string, v *viewer.Viewer, place 
 	if base == nil {
 		base = context.Background()
 	}
-	e := &entry{viewer: v, from: context.WithoutCancel(ctx), target: place.Target, place: place}
+	e := &entry{viewer: v, public: v.IsAnonymous(), from: context.WithoutCancel(ctx), target: place.Target, place: place}
 	e.ctx, e.end = context.WithCancel(base)
 	e.used.Store(clock.Now().Unix())
 	watched, stop := context.WithCancel(e.from)
-	gone := g.Auth.Watch(watched, v)
+	var gone <-chan struct{} // never without a login
+	if !e.public {
+		gone = g.Auth.Watch(watched, v)
+	}
 	g.entries.mu.Lock()
 	g.entries.m[key] = e
 	g.entries.mu.Unlock()
@@ -222,7 +248,7 @@ func (g *Gateway) record(ctx context.Context, t app.Target) error {
 // watch ends entries whose session or right has ended: at once by events, and in any case every few
 // seconds. It forgets those that are not used.
 func (g *Gateway) watch(ctx context.Context) {
-	events := g.Bus.Subscribe(ctx, event.Session)
+	events := g.Bus.Subscribe(ctx, event.Session, event.Policy)
 	tick := time.NewTicker(recheckAll)
 	defer tick.Stop()
 	for {
@@ -233,7 +259,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			if !ok {
 				return
 			}
-			if e.Topic != event.Session { // events were lost
+			if e.Topic != event.Session { // a policy has changed, or events were lost
 				g.recheck(ctx, uuid.Nil)
 				continue
 			}
@@ -266,7 +292,7 @@ func (g *Gateway) recheck(ctx context.Context, session uuid.UUID) {
 	}
 	g.entries.mu.Unlock()
 	for _, e := range list {
-		place, err := g.Apps.Admit(ctx, e.viewer, auth.AddressFrom(e.from), e.target)
+		place, err := g.admitted(ctx, e)
 		if err != nil {
 			if denied(err) {
 				e.end()

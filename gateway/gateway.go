@@ -109,9 +109,11 @@ type Gateway struct {
 	entries  entries
 	starts   starts
 	places   store.Limit
+	visitors rate // of entries without a login
+	lookups  rate // of apps that may be public
 	meter    *meter
-	// visit counts a connection as use of a session while data moves, until leave is called.
-	visit func(ctx context.Context, session uuid.UUID) (moved, leave func())
+	// visit counts a connection as use of an app of a session while data moves, until leave is called.
+	visit func(ctx context.Context, session uuid.UUID, app string) (moved, leave func())
 
 	mu     sync.Mutex
 	base   context.Context // of Run: entries and connections to kernels end with it
@@ -130,8 +132,8 @@ func New(cfg Config) (*Gateway, error) {
 		Idle:  idle.New(idle.Config{Client: s.Client, Bus: bus, Redis: s.Redis, Logger: cfg.Logger}),
 		Audit: audit.New(audit.Config{Client: s.Client, Logger: cfg.Logger}),
 	}
-	g.visit = func(ctx context.Context, session uuid.UUID) (moved, leave func()) {
-		v := g.Idle.Enter(ctx, session, false)
+	g.visit = func(ctx context.Context, session uuid.UUID, app string) (moved, leave func()) {
+		v := g.Idle.EnterApp(ctx, session, app)
 		return v.Moved, v.Leave
 	}
 	var err error
@@ -307,8 +309,8 @@ func modesOf(cfg Config) (list []mode, err error) {
 		}
 		list = append(list, mode{host: strings.ToLower(u.Host), secure: u.Scheme == "https"})
 	}
-	if len(list) == 0 {
-		return nil, errors.New("a gateway needs a URL for apps, or for paths")
+	if len(list) == 0 && len(cfg.Services) == 0 {
+		return nil, errors.New("a gateway needs a URL for apps or for paths, or SSH")
 	}
 	return list, nil
 }

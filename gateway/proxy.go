@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -60,6 +59,9 @@ func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
 const (
 	idleConns    = 32 // to one app
 	idleConnTime = 30 * time.Second
+	// flushTime is how long an answer of known length can wait for its end, with which it takes one
+	// system call instead of two. Answers of unknown length and events are sent at once.
+	flushTime = 5 * time.Millisecond
 )
 
 func (g *Gateway) newProxy() *httputil.ReverseProxy {
@@ -71,7 +73,7 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	two.SetUnencryptedHTTP2(true)
 	grpc := &http.Transport{DialContext: g.dial, DisableCompression: true, IdleConnTimeout: idleConnTime, Protocols: two}
 	return &httputil.ReverseProxy{
-		Rewrite: g.rewrite, Transport: transports{plain, grpc}, FlushInterval: -1, BufferPool: buffers{},
+		Rewrite: g.rewrite, Transport: transports{plain, grpc}, FlushInterval: flushTime, BufferPool: buffers{},
 		ModifyResponse: filter, ErrorHandler: g.broken, ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -81,7 +83,7 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	p := pr.In.Context().Value(passageKey{}).(*passage)
 	out := pr.Out
-	out.URL.Scheme, out.URL.Host = "http", net.JoinHostPort(p.up.kernel.String(), strconv.Itoa(p.up.port))
+	out.URL.Scheme, out.URL.Host = "http", p.up.host()
 	out.Host = pr.In.Host
 	// The query goes through as it is: an app may read ";" otherwise than we do.
 	out.URL.RawQuery = pr.In.URL.RawQuery
@@ -97,6 +99,11 @@ func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	}
 	h.Del("Forwarded")
 	h.Del("X-Real-Ip")
+	if strings.EqualFold(p.asked, "h2c") { // requests within HTTP/2 would not be filtered
+		h.Del("Upgrade")
+		h.Del("Connection")
+	}
+	h.Del("Http2-Settings")
 	if secret, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && auth.IsToken(secret) || signature.Signed(pr.In.Header) {
 		for _, name := range []string{"Authorization", "Signature", "Signature-Input"} {
 			h.Del(name)
@@ -234,9 +241,17 @@ type recorder struct {
 	status int
 }
 
-// WriteHeader implements http.ResponseWriter.
+// WriteHeader implements http.ResponseWriter. Of an informational answer, which an app can send before
+// the one that is filtered, only links pass.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
+	if status < http.StatusOK && status != http.StatusSwitchingProtocols {
+		for name := range r.Header() {
+			if name != "Link" {
+				r.Header().Del(name)
+			}
+		}
+	}
 	r.ResponseWriter.WriteHeader(status)
 }
 
@@ -248,7 +263,55 @@ func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Fl
 
 // Hijack implements http.Hijacker.
 func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(r.ResponseWriter).Hijack()
+	c, both, err := http.NewResponseController(r.ResponseWriter).Hijack()
+	if err != nil {
+		return c, both, err
+	}
+	return upgraded{c}, both, nil
+}
+
+// upgraded is the connection of a client after an upgrade, such as a WebSocket. io.Copy would use two
+// buffers of 32 KiB for it; these here are small while little data moves.
+type upgraded struct{ net.Conn }
+
+// ReadFrom implements io.ReaderFrom.
+func (u upgraded) ReadFrom(app io.Reader) (int64, error) { return pump(u.Conn, app) }
+
+// WriteTo implements io.WriterTo.
+func (u upgraded) WriteTo(app io.Writer) (int64, error) { return pump(app, u.Conn) }
+
+// CloseWrite ends the data to the client.
+func (u upgraded) CloseWrite() error {
+	if half, ok := u.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+const smallBuffer = 512
+
+// pump copies until the end of the data. Its buffer grows with the speed.
+func pump(to io.Writer, from io.Reader) (all int64, err error) {
+	buf := make([]byte, smallBuffer)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return all, err
+			}
+			all += int64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return all, err
+		case n == len(buf) && n < bufferSize:
+			buf = make([]byte, bufferSize)
+		case n < smallBuffer && len(buf) == bufferSize: // slow again
+			buf = make([]byte, smallBuffer)
+		}
+	}
 }
 
 // ReadFrom lets the kernel copy data where it can.

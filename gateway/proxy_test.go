@@ -19,6 +19,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -43,7 +44,7 @@ func (node) Dial(s grpc.BidiStreamingServer[agentpb.DialData, agentpb.DialData])
 	}
 	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", first.GetTarget().GetPort()))
 	if err != nil {
-		return errors.Join(err, errdefs.ErrUnavailable)
+		return errgrpc.ToGRPC(fmt.Errorf("%w: %w", err, errdefs.ErrUnavailable))
 	}
 	defer c.Close()
 	if err := s.Send(&agentpb.DialData{}); err != nil {
@@ -77,7 +78,13 @@ func (node) Dial(s grpc.BidiStreamingServer[agentpb.DialData, agentpb.DialData])
 	}
 }
 
-func reachNode(t *testing.T) agentpb.AgentClient {
+func reachNode(t testing.TB) agentpb.AgentClient {
+	t.Helper()
+	return clientOf(t, serveNode(t))
+}
+
+// serveNode starts an agent and returns its address.
+func serveNode(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -87,7 +94,12 @@ func reachNode(t *testing.T) agentpb.AgentClient {
 	agentpb.RegisterAgentServer(srv, node{})
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(srv.Stop)
-	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return l.Addr().String()
+}
+
+func clientOf(t testing.TB, address string) agentpb.AgentClient {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,11 +119,8 @@ type world struct {
 // newWorld starts a gateway in front of an app.
 func newWorld(t *testing.T, program http.Handler) *world {
 	t.Helper()
-	protocols := &http.Protocols{}
-	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
 	behind := httptest.NewUnstartedServer(program)
-	behind.Config.Protocols = protocols
+	behind.Config.Protocols = cleartext()
 	behind.Start()
 	t.Cleanup(behind.Close)
 	at, err := url.Parse(behind.URL)
@@ -127,38 +136,54 @@ func newWorld(t *testing.T, program http.Handler) *world {
 
 func newWorldAt(t *testing.T, port int) *world {
 	t.Helper()
+	w := assemble(t.Context(), reachNode(t), port)
+	srv := httptest.NewUnstartedServer(w.handler())
+	srv.Config.Protocols = cleartext()
+	srv.Start()
+	t.Cleanup(srv.Close)
+	t.Cleanup(w.e.end)
+	w.url = srv.URL
+	return w
+}
+
+// assemble returns a gateway without a server.
+func assemble(ctx context.Context, rpc agentpb.AgentClient, port int) *world {
 	w := &world{}
 	target := app.Target{Session: id.New(id.Session), App: "desk"}
 	w.host = target.Label() + ".apps.test"
-	ctx, end := context.WithCancel(t.Context())
-	w.e = &entry{viewer: &viewer.Viewer{User: uuid.New()}, target: target, ctx: ctx, end: end, from: ctx}
-	w.e.up = &upstream{kernel: uuid.New(), rpc: reachNode(t), session: target.Session, port: port}
-	g := &Gateway{log: slog.New(slog.DiscardHandler), meter: newMeter(nil), base: t.Context()}
+	inside, end := context.WithCancel(ctx)
+	w.e = &entry{viewer: &viewer.Viewer{User: uuid.New()}, target: target, ctx: inside, end: end, from: inside}
+	w.e.up = &upstream{kernel: uuid.New(), rpc: rpc, session: target.Session, port: port}
+	g := &Gateway{log: slog.New(slog.DiscardHandler), meter: newMeter(nil), base: ctx}
 	g.modes = []mode{{domain: ".apps.test"}, {host: "paths.test"}}
-	g.visit = func(context.Context, uuid.UUID) (moved, leave func()) {
+	g.visit = func(context.Context, uuid.UUID, string) (moved, leave func()) {
 		w.visits.Add(1)
 		return func() {}, func() { w.visits.Add(-1) }
 	}
 	g.entries.m, g.starts.m = map[string]*entry{}, map[string]*start{}
 	g.proxy = g.newProxy()
 	w.g = g
-	protocols := &http.Protocols{}
-	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		at, _, ok := g.locate(r)
+	return w
+}
+
+// handler serves every request to an app as one of the entry.
+func (w *world) handler() http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		at, _, ok := w.g.locate(r)
 		if !ok {
 			http.Error(rw, "no app", http.StatusMisdirectedRequest)
 			return
 		}
-		g.use(rw, r, at, w.e)
-	}))
-	srv.Config.Protocols = protocols
-	srv.Start()
-	t.Cleanup(srv.Close)
-	t.Cleanup(end)
-	w.url = srv.URL
-	return w
+		w.g.use(&recorder{ResponseWriter: rw}, r, at, w.e)
+	})
+}
+
+// cleartext are the protocols without TLS.
+func cleartext() *http.Protocols {
+	p := &http.Protocols{}
+	p.SetHTTP1(true)
+	p.SetUnencryptedHTTP2(true)
+	return p
 }
 
 func (w *world) request(t *testing.T, method, path string, body io.Reader, header http.Header) *http.Response {
@@ -279,6 +304,8 @@ func TestSmuggledRequests(t *testing.T) {
 		"CL and TE":         "POST /a HTTP/1.1\r\nHost: %s\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
 		"two lengths":       "POST /a HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nContent-Length: 40\r\nConnection: close\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
 		"obscure encoding":  "POST /a HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: \x0bchunked\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc",
+		"folded length":     "POST /a HTTP/1.1\r\nHost: %s\r\nX-A: b\r\n Content-Length: 0\r\nTransfer-Encoding:\r\n chunked\r\nConnection: close\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
+		"bare line feeds":   "POST /a HTTP/1.1\nHost: %s\nContent-Length: 0\nConnection: close\n\nGET /smuggled HTTP/1.1\nHost: x\n\n",
 		"space before name": "GET /a HTTP/1.1\r\nHost: %s\r\nX : y\r\nConnection: close\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {

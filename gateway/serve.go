@@ -48,7 +48,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	e, err := g.entryOf(r, at)
 	if err != nil {
-		g.knock(w, r, at, err)
+		g.stranger(w, r, at, err)
 		return
 	}
 	leave, ok := g.places.Try(e.viewer.Person(), maxOpen)

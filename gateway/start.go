@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -35,8 +36,20 @@ type upstream struct {
 	kernel  uuid.UUID
 	rpc     agentpb.AgentClient
 	session uuid.UUID
+	app     string
 	port    int
+	public  bool // its traffic does not count as use
 	prefix  bool // the app itself knows the prefix of path mode
+}
+
+// host names the pool of connections to an app: use is counted for each app, and not for visitors without
+// a login.
+func (u *upstream) host() string {
+	kind := "app."
+	if u.public {
+		kind = "public."
+	}
+	return kind + u.app + "." + u.kernel.String() + ":" + strconv.Itoa(u.port)
 }
 
 // failure is why an app cannot be used, for people.
@@ -104,9 +117,12 @@ func (s *starts) sweep() {
 // begin returns the start of an app that is under way or has just failed, or begins one.
 func (g *Gateway) begin(e *entry, at location) *start {
 	key := at.target.Label()
+	if e.public { // a visitor who must leave fails alone
+		key += "|public"
+	}
 	g.starts.mu.Lock()
 	defer g.starts.mu.Unlock()
-	if x := g.starts.m[key]; x != nil && (!x.over() || x.err != nil && time.Since(x.at) < failedFor) {
+	if x := g.starts.m[key]; x != nil && (!x.over() || x.err != nil && !denied(x.err) && time.Since(x.at) < failedFor) {
 		return x
 	}
 	x := &start{done: make(chan struct{}), changed: make(chan struct{}), stage: "Looking for the app"}
@@ -144,7 +160,7 @@ func (g *Gateway) bring(ctx context.Context, e *entry, at location, x *start) (*
 	if err != nil {
 		return nil, err
 	}
-	up := &upstream{kernel: kernel, rpc: rpc, session: place.Target.Session, port: d.Port, prefix: d.KnowsPrefix()}
+	up := &upstream{kernel: kernel, rpc: rpc, session: place.Target.Session, app: place.App, port: d.Port, prefix: d.KnowsPrefix()}
 	err = g.try(ctx, up)
 	if err == nil {
 		return up, nil
@@ -224,9 +240,8 @@ var stages = map[lifecycle.Status]string{
 // running waits until the session runs.
 func (g *Gateway) running(ctx context.Context, e *entry, x *start) (*app.Place, error) {
 	end := time.Now().Add(sessionTime)
-	from, v := e.from, e.viewer
 	for {
-		place, err := g.Apps.Admit(ctx, v, addressOf(from), e.target)
+		place, err := g.admitted(ctx, e)
 		switch {
 		case err != nil:
 			return nil, err
@@ -273,8 +288,7 @@ func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, at location, e *e
 		g.unusable(w, r, x.err)
 		return
 	}
-	e.setUpstream(x.up)
-	g.forward(w, r, at, e, x.up)
+	g.forward(w, r, at, e, e.setUpstream(x.up))
 }
 
 // conn counts the use of a session.
@@ -305,6 +319,9 @@ func (g *Gateway) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	moved, leave := g.visit(ctx, up.session)
+	if up.public {
+		return c, nil
+	}
+	moved, leave := g.visit(ctx, up.session, up.app)
 	return &conn{Conn: c, moved: moved, leave: leave}, nil
 }

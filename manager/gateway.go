@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -29,6 +30,8 @@ type Stores struct {
 	Etcd   *clientv3.Client
 	CA     *cluster.CA
 	Keys   *seal.Ring
+
+	close func()
 }
 
 // OpenStores connects to the stores that a configuration names, and reads the secrets.
@@ -38,13 +41,22 @@ func OpenStores(ctx context.Context, cfg Config) (*Stores, error) {
 		m.Close()
 		return nil, err
 	}
-	return &Stores{Client: m.client, Trail: m.db, Redis: m.redis, Etcd: m.etcd, CA: m.ca, Keys: m.keys}, nil
+	return m.storesUntil(m.Close), nil
 }
 
-// Close closes the connections.
-func (s *Stores) Close() {
-	(&Manager{client: s.Client, redis: s.Redis, etcd: s.Etcd}).Close()
+// Stores are the stores of the manager, for a gateway in the same process. Run of the manager returns only
+// after they are closed, and closes the connections then.
+func (m *Manager) Stores() *Stores {
+	m.sharers.Add(1)
+	return m.storesUntil(sync.OnceFunc(m.sharers.Done))
 }
+
+func (m *Manager) storesUntil(closed func()) *Stores {
+	return &Stores{Client: m.client, Trail: m.db, Redis: m.redis, Etcd: m.etcd, CA: m.ca, Keys: m.keys, close: closed}
+}
+
+// Close closes the connections, unless a manager shares them.
+func (s *Stores) Close() { s.close() }
 
 // watchGateways updates the list of live gateways, and sends changes to the agents, which open tunnels
 // to them.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -61,17 +62,18 @@ import (
 
 // Manager is one replica. New creates one.
 type Manager struct {
-	cfg    Config
-	id     string
-	client *ent.Client
-	db     *sql.DB
-	redis  redis.UniversalClient
-	etcd   *clientv3.Client
-	bus    *event.Bus
-	ca     *cluster.CA
-	keys   *seal.Ring
-	hub    *cluster.Hub
-	log    *slog.Logger
+	cfg     Config
+	id      string
+	sharers sync.WaitGroup // of the stores
+	client  *ent.Client
+	db      *sql.DB
+	redis   redis.UniversalClient
+	etcd    *clientv3.Client
+	bus     *event.Bus
+	ca      *cluster.CA
+	keys    *seal.Ring
+	hub     *cluster.Hub
+	log     *slog.Logger
 
 	tasks      *task.Service
 	identity   *identity.Service
@@ -314,6 +316,7 @@ func (m *Manager) StopSessions(ctx context.Context) error { return m.core.Sessio
 // Run serves until ctx ends, then closes everything.
 func (m *Manager) Run(ctx context.Context) error {
 	defer m.Close()
+	defer m.sharers.Wait()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { m.bus.Run(ctx); return nil })
 	g.Go(func() error { return m.hub.Serve(ctx, m.cfg.Cluster) })

@@ -147,8 +147,8 @@ func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err 
 
 // openGateway creates the gateway of berthd up. It shares the address of the page: browsers resolve
 // every name below localhost to this machine.
-func (p *platform) openGateway(ctx context.Context) error {
-	if p.appsDomain == "off" && p.appsPaths == "" {
+func (p *platform) openGateway() error {
+	if p.appsDomain == "off" && p.appsPaths == "" && p.ssh == "off" {
 		return nil
 	}
 	tunnels, err := listenAgain(p.dir("gateway.port"))
@@ -176,13 +176,6 @@ func (p *platform) openGateway(ctx context.Context) error {
 		}
 		cfg.PathsURL = "http://" + cfg.Paths.Addr().String()
 	}
-	cfg.Stores, err = manager.OpenStores(ctx, manager.Config{
-		PostgresDSN: p.stores.Postgres.DSN("berth"), PostgresConnections: gatewayConnections, RedisURL: p.stores.Redis.URL(),
-		Etcd: manager.Etcd{Endpoints: []string{p.stores.Etcd.Endpoint()}}, Secrets: p.dir("secrets"), Logger: cfg.Logger,
-	})
-	if err != nil {
-		return err
-	}
 	if p.shells, err = listenAt("ssh", p.ssh, p.dir("ssh.port")); err != nil {
 		return err
 	}
@@ -192,10 +185,10 @@ func (p *platform) openGateway(ctx context.Context) error {
 			host = hostOf(page)
 		}
 		if err := serveSSH(&cfg, p.shells, host, p.dir("secrets"), p.metrics); err != nil {
-			cfg.Stores.Close()
 			return err
 		}
 	}
+	cfg.Stores = p.manager.Stores()
 	if p.gateway, err = gateway.New(cfg); err != nil {
 		cfg.Stores.Close()
 	}

@@ -204,7 +204,7 @@ func (p *platform) open(ctx context.Context) (err error) {
 	if p.password, _, err = p.manager.Bootstrap(ctx); err != nil {
 		return fmt.Errorf("make the first superadmin: %w", err)
 	}
-	if err := p.openGateway(ctx); err != nil {
+	if err := p.openGateway(); err != nil {
 		return fmt.Errorf("start gateway: %w", err)
 	}
 	if p.storage, err = p.openStorage(ctx, nodes.Addr().String()); err != nil {

@@ -102,7 +102,7 @@ var (
 // AudienceValidator is a validator for the "audience" field enum values. It is called by the builders before save.
 func AudienceValidator(a access.AppAudience) error {
 	switch a {
-	case "project", "everyone":
+	case "project", "everyone", "public":
 		return nil
 	default:
 		return fmt.Errorf("appshare: invalid enum value for audience field: %q", a)

@@ -16,6 +16,8 @@ const (
 	FieldID = "id"
 	// FieldSessionID holds the string denoting the session_id field in the database.
 	FieldSessionID = "session_id"
+	// FieldApp holds the string denoting the app field in the database.
+	FieldApp = "app"
 	// FieldAt holds the string denoting the at field in the database.
 	FieldAt = "at"
 	// EdgeSession holds the string denoting the session edge name in mutations.
@@ -35,6 +37,7 @@ const (
 var Columns = []string{
 	FieldID,
 	FieldSessionID,
+	FieldApp,
 	FieldAt,
 }
 
@@ -55,6 +58,10 @@ func ValidColumn(column string) bool {
 //	import _ "github.com/berthhq/berth/ent/runtime"
 var (
 	Interceptors [1]ent.Interceptor
+	// DefaultApp holds the default value on creation for the "app" field.
+	DefaultApp string
+	// AppValidator is a validator for the "app" field. It is called by the builders before save.
+	AppValidator func(string) error
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -70,6 +77,11 @@ func ByID(opts ...sql.OrderTermOption) OrderOption {
 // BySessionID orders the results by the session_id field.
 func BySessionID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSessionID, opts...).ToFunc()
+}
+
+// ByApp orders the results by the app field.
+func ByApp(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldApp, opts...).ToFunc()
 }
 
 // ByAt orders the results by the at field.

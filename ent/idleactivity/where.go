@@ -61,6 +61,11 @@ func SessionID(v uuid.UUID) predicate.IdleActivity {
 	return predicate.IdleActivity(sql.FieldEQ(FieldSessionID, v))
 }
 
+// App applies equality check predicate on the "app" field. It's identical to AppEQ.
+func App(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldEQ(FieldApp, v))
+}
+
 // At applies equality check predicate on the "at" field. It's identical to AtEQ.
 func At(v time.Time) predicate.IdleActivity {
 	return predicate.IdleActivity(sql.FieldEQ(FieldAt, v))
@@ -84,6 +89,71 @@ func SessionIDIn(vs ...uuid.UUID) predicate.IdleActivity {
 // SessionIDNotIn applies the NotIn predicate on the "session_id" field.
 func SessionIDNotIn(vs ...uuid.UUID) predicate.IdleActivity {
 	return predicate.IdleActivity(sql.FieldNotIn(FieldSessionID, vs...))
+}
+
+// AppEQ applies the EQ predicate on the "app" field.
+func AppEQ(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldEQ(FieldApp, v))
+}
+
+// AppNEQ applies the NEQ predicate on the "app" field.
+func AppNEQ(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldNEQ(FieldApp, v))
+}
+
+// AppIn applies the In predicate on the "app" field.
+func AppIn(vs ...string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldIn(FieldApp, vs...))
+}
+
+// AppNotIn applies the NotIn predicate on the "app" field.
+func AppNotIn(vs ...string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldNotIn(FieldApp, vs...))
+}
+
+// AppGT applies the GT predicate on the "app" field.
+func AppGT(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldGT(FieldApp, v))
+}
+
+// AppGTE applies the GTE predicate on the "app" field.
+func AppGTE(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldGTE(FieldApp, v))
+}
+
+// AppLT applies the LT predicate on the "app" field.
+func AppLT(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldLT(FieldApp, v))
+}
+
+// AppLTE applies the LTE predicate on the "app" field.
+func AppLTE(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldLTE(FieldApp, v))
+}
+
+// AppContains applies the Contains predicate on the "app" field.
+func AppContains(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldContains(FieldApp, v))
+}
+
+// AppHasPrefix applies the HasPrefix predicate on the "app" field.
+func AppHasPrefix(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldHasPrefix(FieldApp, v))
+}
+
+// AppHasSuffix applies the HasSuffix predicate on the "app" field.
+func AppHasSuffix(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldHasSuffix(FieldApp, v))
+}
+
+// AppEqualFold applies the EqualFold predicate on the "app" field.
+func AppEqualFold(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldEqualFold(FieldApp, v))
+}
+
+// AppContainsFold applies the ContainsFold predicate on the "app" field.
+func AppContainsFold(v string) predicate.IdleActivity {
+	return predicate.IdleActivity(sql.FieldContainsFold(FieldApp, v))
 }
 
 // AtEQ applies the EQ predicate on the "at" field.

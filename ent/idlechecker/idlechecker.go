@@ -43,6 +43,8 @@ const (
 	FieldThresholds = "thresholds"
 	// FieldSessionTypes holds the string denoting the session_types field in the database.
 	FieldSessionTypes = "session_types"
+	// FieldIgnoredApps holds the string denoting the ignored_apps field in the database.
+	FieldIgnoredApps = "ignored_apps"
 	// EdgeBindings holds the string denoting the bindings edge name in mutations.
 	EdgeBindings = "bindings"
 	// Table holds the table name of the idlechecker in the database.
@@ -71,6 +73,7 @@ var Columns = []string{
 	FieldMatch,
 	FieldThresholds,
 	FieldSessionTypes,
+	FieldIgnoredApps,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -108,6 +111,8 @@ var (
 	DefaultThresholds map[string]float64
 	// DefaultSessionTypes holds the default value on creation for the "session_types" field.
 	DefaultSessionTypes []string
+	// DefaultIgnoredApps holds the default value on creation for the "ignored_apps" field.
+	DefaultIgnoredApps []string
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )

@@ -207,7 +207,7 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "app", Type: field.TypeString, Size: 24},
 		{Name: "kernel", Type: field.TypeInt, Default: 0},
-		{Name: "audience", Type: field.TypeEnum, Enums: []string{"project", "everyone"}},
+		{Name: "audience", Type: field.TypeEnum, Enums: []string{"project", "everyone", "public"}},
 		{Name: "networks", Type: field.TypeJSON},
 		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
 		{Name: "creator_id", Type: field.TypeUUID, Nullable: true},
@@ -558,6 +558,7 @@ var (
 	// IdleActivitiesColumns holds the columns for the "idle_activities" table.
 	IdleActivitiesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
+		{Name: "app", Type: field.TypeString, Size: 24, Default: ""},
 		{Name: "at", Type: field.TypeTime},
 		{Name: "session_id", Type: field.TypeUUID},
 	}
@@ -569,16 +570,16 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "idle_activities_sessions_session",
-				Columns:    []*schema.Column{IdleActivitiesColumns[2]},
+				Columns:    []*schema.Column{IdleActivitiesColumns[3]},
 				RefColumns: []*schema.Column{SessionsColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
-				Name:    "idleactivity_session_id",
+				Name:    "idleactivity_session_id_app",
 				Unique:  true,
-				Columns: []*schema.Column{IdleActivitiesColumns[2]},
+				Columns: []*schema.Column{IdleActivitiesColumns[3], IdleActivitiesColumns[1]},
 			},
 		},
 	}
@@ -663,6 +664,7 @@ var (
 		{Name: "match", Type: field.TypeEnum, Enums: []string{"all", "any"}, Default: "all"},
 		{Name: "thresholds", Type: field.TypeJSON},
 		{Name: "session_types", Type: field.TypeJSON},
+		{Name: "ignored_apps", Type: field.TypeJSON},
 	}
 	// IdleCheckersTable holds the schema information for the "idle_checkers" table.
 	IdleCheckersTable = &schema.Table{
@@ -1290,6 +1292,7 @@ var (
 		{Name: "max_priority", Type: field.TypeInt, Nullable: true},
 		{Name: "max_session_lifetime", Type: field.TypeInt, Nullable: true},
 		{Name: "idle_timeout", Type: field.TypeInt, Nullable: true},
+		{Name: "max_public_app_time", Type: field.TypeInt, Nullable: true},
 		{Name: "max_vfolders", Type: field.TypeInt, Nullable: true},
 		{Name: "max_scope_bytes", Type: field.TypeInt64, Nullable: true},
 		{Name: "max_disk_bytes", Type: field.TypeInt64, Nullable: true},

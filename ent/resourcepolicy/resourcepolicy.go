@@ -42,6 +42,8 @@ const (
 	FieldMaxSessionLifetime = "max_session_lifetime"
 	// FieldIdleTimeout holds the string denoting the idle_timeout field in the database.
 	FieldIdleTimeout = "idle_timeout"
+	// FieldMaxPublicAppTime holds the string denoting the max_public_app_time field in the database.
+	FieldMaxPublicAppTime = "max_public_app_time"
 	// FieldMaxVfolders holds the string denoting the max_vfolders field in the database.
 	FieldMaxVfolders = "max_vfolders"
 	// FieldMaxScopeBytes holds the string denoting the max_scope_bytes field in the database.
@@ -85,6 +87,7 @@ var Columns = []string{
 	FieldMaxPriority,
 	FieldMaxSessionLifetime,
 	FieldIdleTimeout,
+	FieldMaxPublicAppTime,
 	FieldMaxVfolders,
 	FieldMaxScopeBytes,
 	FieldMaxDiskBytes,
@@ -201,6 +204,11 @@ func ByMaxSessionLifetime(opts ...sql.OrderTermOption) OrderOption {
 // ByIdleTimeout orders the results by the idle_timeout field.
 func ByIdleTimeout(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldIdleTimeout, opts...).ToFunc()
+}
+
+// ByMaxPublicAppTime orders the results by the max_public_app_time field.
+func ByMaxPublicAppTime(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxPublicAppTime, opts...).ToFunc()
 }
 
 // ByMaxVfolders orders the results by the max_vfolders field.

@@ -96,6 +96,11 @@ func IdleTimeout(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldIdleTimeout, v))
 }
 
+// MaxPublicAppTime applies equality check predicate on the "max_public_app_time" field. It's identical to MaxPublicAppTimeEQ.
+func MaxPublicAppTime(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxPublicAppTime, v))
+}
+
 // MaxVfolders applies equality check predicate on the "max_vfolders" field. It's identical to MaxVfoldersEQ.
 func MaxVfolders(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxVfolders, v))
@@ -559,6 +564,56 @@ func IdleTimeoutIsNil() predicate.ResourcePolicy {
 // IdleTimeoutNotNil applies the NotNil predicate on the "idle_timeout" field.
 func IdleTimeoutNotNil() predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldNotNull(FieldIdleTimeout))
+}
+
+// MaxPublicAppTimeEQ applies the EQ predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxPublicAppTime, v))
+}
+
+// MaxPublicAppTimeNEQ applies the NEQ predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxPublicAppTime, v))
+}
+
+// MaxPublicAppTimeIn applies the In predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxPublicAppTime, vs...))
+}
+
+// MaxPublicAppTimeNotIn applies the NotIn predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxPublicAppTime, vs...))
+}
+
+// MaxPublicAppTimeGT applies the GT predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxPublicAppTime, v))
+}
+
+// MaxPublicAppTimeGTE applies the GTE predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxPublicAppTime, v))
+}
+
+// MaxPublicAppTimeLT applies the LT predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxPublicAppTime, v))
+}
+
+// MaxPublicAppTimeLTE applies the LTE predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxPublicAppTime, v))
+}
+
+// MaxPublicAppTimeIsNil applies the IsNil predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxPublicAppTime))
+}
+
+// MaxPublicAppTimeNotNil applies the NotNil predicate on the "max_public_app_time" field.
+func MaxPublicAppTimeNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxPublicAppTime))
 }
 
 // MaxVfoldersEQ applies the EQ predicate on the "max_vfolders" field.

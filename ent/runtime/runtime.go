@@ -599,6 +599,12 @@ func init() {
 	_ = idleactivityMixinFields0
 	idleactivityFields := schema.IdleActivity{}.Fields()
 	_ = idleactivityFields
+	// idleactivityDescApp is the schema descriptor for app field.
+	idleactivityDescApp := idleactivityFields[1].Descriptor()
+	// idleactivity.DefaultApp holds the default value on creation for the app field.
+	idleactivity.DefaultApp = idleactivityDescApp.Default.(string)
+	// idleactivity.AppValidator is a validator for the "app" field. It is called by the builders before save.
+	idleactivity.AppValidator = idleactivityDescApp.Validators[0].(func(string) error)
 	// idleactivityDescID is the schema descriptor for id field.
 	idleactivityDescID := idleactivityMixinFields0[0].Descriptor()
 	// idleactivity.DefaultID holds the default value on creation for the id field.
@@ -679,6 +685,10 @@ func init() {
 	idlecheckerDescSessionTypes := idlecheckerFields[10].Descriptor()
 	// idlechecker.DefaultSessionTypes holds the default value on creation for the session_types field.
 	idlechecker.DefaultSessionTypes = idlecheckerDescSessionTypes.Default.([]string)
+	// idlecheckerDescIgnoredApps is the schema descriptor for ignored_apps field.
+	idlecheckerDescIgnoredApps := idlecheckerFields[11].Descriptor()
+	// idlechecker.DefaultIgnoredApps holds the default value on creation for the ignored_apps field.
+	idlechecker.DefaultIgnoredApps = idlecheckerDescIgnoredApps.Default.([]string)
 	// idlecheckerDescID is the schema descriptor for id field.
 	idlecheckerDescID := idlecheckerMixinFields0[0].Descriptor()
 	// idlechecker.DefaultID holds the default value on creation for the id field.

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// IdleActivity records when a session was last used over the network. It has its own table
+// IdleActivity records when a session was last used over the network, through each app and otherwise. It has its own table
 // because it is written far more often than the session.
 type IdleActivity struct{ ent.Schema }
 
@@ -22,6 +22,7 @@ func (IdleActivity) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id
 func (IdleActivity) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("session_id", uuid.UUID{}).Immutable(),
+		field.String("app").Default("").MaxLen(24).Immutable(), // through which it was used; "": not through an app
 		field.Time("at"),
 	}
 }
@@ -31,7 +32,9 @@ func (IdleActivity) Edges() []ent.Edge {
 		Annotations(entsql.OnDelete(entsql.Cascade))}
 }
 
-func (IdleActivity) Indexes() []ent.Index { return []ent.Index{index.Fields("session_id").Unique()} }
+func (IdleActivity) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("session_id", "app").Unique()}
+}
 
 func (IdleActivity) Annotations() []schema.Annotation {
 	return []schema.Annotation{entgql.Skip(entgql.SkipAll)}

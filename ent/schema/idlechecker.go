@@ -32,6 +32,7 @@ func (IdleChecker) Fields() []ent.Field {
 		field.Enum("match").Values("all", "any").Default("all"),                      // all or any of the thresholds
 		field.JSON("thresholds", map[string]float64{}).Default(map[string]float64{}), // percent, by kind of slot
 		field.Strings("session_types").Default([]string{"interactive"}),
+		field.Strings("ignored_apps").Default([]string{}), // of network: their traffic does not count as use
 	}
 }
 

@@ -30,6 +30,7 @@ func (ResourcePolicy) Fields() []ent.Field {
 		field.Int("max_priority").Optional().Nillable(),
 		field.Int("max_session_lifetime").Optional().Nillable(), // seconds
 		field.Int("idle_timeout").Optional().Nillable(),         // seconds
+		field.Int("max_public_app_time").Optional().Nillable(),  // seconds; without it, no app can be public
 		field.Int("max_vfolders").Optional().Nillable(),
 		field.Int64("max_scope_bytes").Optional().Nillable(),
 		field.Int64("max_disk_bytes").Optional().Nillable(),

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,7 @@ func (w *world) sshd(b *testing.B) string {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
+	w.openSSH = cmd.Process.Pid
 	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	for range 100 {
 		if c, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
@@ -57,7 +59,7 @@ func (w *world) sshd(b *testing.B) string {
 // with OpenSSH's clients and one cipher.
 func BenchmarkBesideOpenSSH(b *testing.B) {
 	w := newWorld(b)
-	servers := []struct{ name, config string }{{"gateway", w.config("User train", "Ciphers aes128-gcm@openssh.com")}, {"OpenSSH", w.sshd(b)}}
+	servers := []struct{ name, config string }{{"OpenSSH", w.sshd(b)}, {"gateway", w.config("User train", "Ciphers aes128-gcm@openssh.com")}}
 	src := filepath.Join(b.TempDir(), "src")
 	const size = 256 << 20
 	if err := os.WriteFile(src, make([]byte, size), 0o600); err != nil {
@@ -65,9 +67,12 @@ func BenchmarkBesideOpenSSH(b *testing.B) {
 	}
 	must := func(argv ...string) {
 		b.Helper()
-		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
 			b.Fatalf("%q: %v %s", argv, err, out)
 		}
+		w.clients += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	for _, s := range servers {
 		b.Run("login/"+s.name, func(b *testing.B) {
@@ -79,12 +84,14 @@ func BenchmarkBesideOpenSSH(b *testing.B) {
 	for _, s := range servers {
 		b.Run("put/"+s.name, func(b *testing.B) {
 			b.SetBytes(size)
+			defer w.cost(b, s.name)()
 			for b.Loop() {
 				must("scp", "-q", "-s", "-F", s.config, src, "gw:"+src+".up")
 			}
 		})
 		b.Run("get/"+s.name, func(b *testing.B) {
 			b.SetBytes(size)
+			defer w.cost(b, s.name)()
 			for b.Loop() {
 				must("scp", "-q", "-s", "-F", s.config, "gw:"+src, src+".down")
 			}
@@ -120,6 +127,7 @@ func BenchmarkBesideOpenSSH(b *testing.B) {
 				}
 				time.Sleep(50 * time.Millisecond)
 			}
+			before, end := busy(cmd.Process.Pid), w.cost(b, s.name)
 			for b.Loop() {
 				c, err := net.Dial("unix", local)
 				if err != nil {
@@ -130,8 +138,63 @@ func BenchmarkBesideOpenSSH(b *testing.B) {
 				}
 				c.Close()
 			}
+			client := busy(cmd.Process.Pid) - before
+			end()
+			b.ReportMetric(client.Seconds()*1000/float64(b.N), "client-ms/op")
 		})
 	}
+}
+
+// cost reports the CPU time that a server needs for an operation when the returned function is called.
+// Clients report theirs beside it.
+func (w *world) cost(b *testing.B, server string) func() {
+	w.clients = 0
+	own, theirs := w.busy(), tree(w.openSSH)
+	return func() {
+		time.Sleep(100 * time.Millisecond) // until the server's processes have ended
+		own, theirs := (w.busy()-own-w.clients)/time.Duration(b.N), (tree(w.openSSH)-theirs)/time.Duration(b.N)
+		if server == "OpenSSH" { // meanwhile, this process makes and reads the data of forwards
+			w.idle, own = own, theirs+w.idle
+		}
+		b.ReportMetric(float64((own - w.idle).Milliseconds()), "cpu-ms/op")
+		if w.clients > 0 {
+			b.ReportMetric(float64(w.clients.Milliseconds())/float64(b.N), "client-ms/op")
+		}
+	}
+}
+
+// busy returns the CPU time of this process with its clients, and of the runners.
+func (w *world) busy() time.Duration {
+	all := busy(os.Getpid())
+	for _, pid := range w.runners {
+		all += busy(pid)
+	}
+	return all
+}
+
+// tree returns the CPU time of a process and of its descendants.
+func tree(pid int) time.Duration {
+	all := busy(pid)
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, child := range strings.Fields(string(children)) {
+		n, _ := strconv.Atoi(child)
+		all += tree(n)
+	}
+	return all
+}
+
+// busy returns the CPU time of a process and of its children that have ended.
+func busy(pid int) (all time.Duration) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+2:]))
+	for _, ticks := range f[11:15] {
+		n, _ := strconv.Atoi(ticks)
+		all += time.Duration(n) * 10 * time.Millisecond
+	}
+	return all
 }
 
 type zeros struct{}

@@ -74,6 +74,11 @@ type world struct {
 	entered []string
 	moved   atomic.Int64
 	left    atomic.Int64
+
+	// For benchmarks: processes, and CPU time of clients and of this process without the gateway.
+	runners       []int
+	openSSH       int
+	clients, idle time.Duration
 }
 
 func (w *world) Key(_ context.Context, c Caller, key ssh.PublicKey) (Person, error) {
@@ -120,7 +125,13 @@ func (e *entry) Exec(ctx context.Context, command []string) (io.ReadWriteCloser,
 	if e.w.kernel != nil {
 		return e.w.kernel(ctx)
 	}
-	return start(e.w.t, command)
+	p, err := start(e.w.t, command)
+	if err == nil {
+		e.w.mu.Lock()
+		e.w.runners = append(e.w.runners, p.cmd.Process.Pid)
+		e.w.mu.Unlock()
+	}
+	return p, err
 }
 
 func (e *entry) Check(context.Context) error {
@@ -150,7 +161,7 @@ type process struct {
 	cmd *exec.Cmd
 }
 
-func start(t testing.TB, command []string) (io.ReadWriteCloser, error) {
+func start(t testing.TB, command []string) (*process, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -164,7 +175,7 @@ func start(t testing.TB, command []string) (io.ReadWriteCloser, error) {
 		return nil, err
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return process{out, in, cmd}, nil
+	return &process{out, in, cmd}, nil
 }
 
 // newWorld starts a gateway.

@@ -1160,6 +1160,8 @@ enum AppAudience {
   PROJECT
   "Every user who is logged in."
   EVERYONE
+  "Everybody who knows the address, without a login. Only as far as a resource policy allows it, and for a limited time."
+  PUBLIC
 }
 
 "A program in a container that is used in the browser through a gateway."
@@ -1178,6 +1180,10 @@ type App @allow(to: USER) {
   startable: Boolean!
   "Null if it is not shared."
   sharing: AppShare
+  "Its address at the gateways, to bookmark or to send to others who can open it; empty if no gateway runs."
+  address: String!
+  "When data last moved between the app and a user who is logged in; null if that has not happened yet. Written every 15 seconds."
+  lastUsedAt: Time
 }
 
 "Who else can open an app of a session."
@@ -1236,6 +1242,7 @@ input ShareAppInput {
   app: String!
   kernel: ID
   audience: AppAudience!
+  "Default: when the session ends; for PUBLIC, after the time that the resource policies allow, which is also the latest possible."
   expiresAt: Time
   "At most 32 networks, such as 10.1.0.0/16; default: from everywhere."
   networks: [String!]
@@ -2230,6 +2237,8 @@ type IdleChecker implements Node @allow(to: USER) {
   "For utilization and memory only."
   thresholds: [IdleThreshold!]!
   sessionTypes: [String!]!
+  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for network only."
+  ignoredApps: [String!]!
   "Where the checker is bound, as far as the viewer can see. A checker without bindings does nothing."
   bindings: [IdleBinding!]!
   createdAt: Time!
@@ -2342,6 +2351,8 @@ input CreateIdleCheckerInput {
   thresholds: [IdleThresholdInput!]
   "Any of interactive and batch; default interactive."
   sessionTypes: [String!]
+  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only."
+  ignoredApps: [String!]
 }
 "Fields that are null stay unchanged."
 input UpdateIdleCheckerInput {
@@ -2361,6 +2372,8 @@ input UpdateIdleCheckerInput {
   "Replaces all thresholds."
   thresholds: [IdleThresholdInput!]
   sessionTypes: [String!]
+  "Replaces all ignored apps."
+  ignoredApps: [String!]
 }
 input DeleteIdleCheckerInput { id: ID! }
 "Give at most one of domain, project and resourceGroup; none of them means all sessions."
@@ -2946,6 +2959,8 @@ type ResourcePolicy implements Node @allow(to: USER) {
   maxSessionLifetime: Int
   "Seconds, at least 60, that a session can be without an open terminal and without traffic."
   idleTimeout: Int
+  "Seconds for which an app can be open to everybody without a login. Without this limit, or with 0, apps cannot be."
+  maxPublicAppTime: Int
   maxVfolders: Int
   "Bytes per quota scope."
   maxScopeBytes: Int64
@@ -2977,7 +2992,7 @@ type PolicyAttachment implements Node @allow(to: USER) {
 
 "How much of one thing is left, by the strictest limit. Amounts are decimals."
 type EffectiveLimit @allow(to: USER) {
-  "Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, folders, scope bytes, disk bytes, logins."
+  "Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, public app time, folders, scope bytes, disk bytes, logins."
   what: String!
   limit: String!
   used: String!
@@ -3018,6 +3033,7 @@ input CreateResourcePolicyInput {
   maxPriority: Int
   maxSessionLifetime: Int
   idleTimeout: Int
+  maxPublicAppTime: Int
   maxVfolders: Int
   maxScopeBytes: Int64
   maxDiskBytes: Int64
@@ -3036,6 +3052,7 @@ input UpdateResourcePolicyInput {
   maxPriority: Int
   maxSessionLifetime: Int
   idleTimeout: Int
+  maxPublicAppTime: Int
   maxVfolders: Int
   maxScopeBytes: Int64
   maxDiskBytes: Int64
@@ -4990,6 +5007,10 @@ func (ec *executionContext) childFields_App(ctx context.Context, field graphql.C
 		return ec.fieldContext_App_startable(ctx, field)
 	case "sharing":
 		return ec.fieldContext_App_sharing(ctx, field)
+	case "address":
+		return ec.fieldContext_App_address(ctx, field)
+	case "lastUsedAt":
+		return ec.fieldContext_App_lastUsedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type App", field.Name)
 }
@@ -5716,6 +5737,8 @@ func (ec *executionContext) childFields_IdleChecker(ctx context.Context, field g
 		return ec.fieldContext_IdleChecker_thresholds(ctx, field)
 	case "sessionTypes":
 		return ec.fieldContext_IdleChecker_sessionTypes(ctx, field)
+	case "ignoredApps":
+		return ec.fieldContext_IdleChecker_ignoredApps(ctx, field)
 	case "bindings":
 		return ec.fieldContext_IdleChecker_bindings(ctx, field)
 	case "createdAt":
@@ -6968,6 +6991,8 @@ func (ec *executionContext) childFields_ResourcePolicy(ctx context.Context, fiel
 		return ec.fieldContext_ResourcePolicy_maxSessionLifetime(ctx, field)
 	case "idleTimeout":
 		return ec.fieldContext_ResourcePolicy_idleTimeout(ctx, field)
+	case "maxPublicAppTime":
+		return ec.fieldContext_ResourcePolicy_maxPublicAppTime(ctx, field)
 	case "maxVfolders":
 		return ec.fieldContext_ResourcePolicy_maxVfolders(ctx, field)
 	case "maxScopeBytes":
@@ -14698,6 +14723,41 @@ func (ec *executionContext) fieldContext_App_sharing(_ context.Context, field gr
 	return fc, nil
 }
 
+func (ec *executionContext) _App_address(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Address)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_App_address(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Address, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_App_address(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _App_lastUsedAt(ctx context.Context, field graphql.CollectedField, obj *app.App) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.LastUsedAt)
+}
+func (ec *executionContext) fieldContext_App_lastUsedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("App", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _AppPayload_app(ctx context.Context, field graphql.CollectedField, obj *app.AppPayload) (ret graphql.Marshaler) {
 	fc, err := ec.fieldContext_AppPayload_app(ctx, field)
 	if err != nil {
@@ -20423,6 +20483,34 @@ func (ec *executionContext) _IdleChecker_sessionTypes(ctx context.Context, field
 	)
 }
 func (ec *executionContext) fieldContext_IdleChecker_sessionTypes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _IdleChecker_ignoredApps(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.IgnoredApps)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdleChecker_ignoredApps(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IgnoredApps, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdleChecker_ignoredApps(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -37826,6 +37914,13 @@ func (ec *executionContext) fieldContext_ResourcePolicy_idleTimeout(_ context.Co
 	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _ResourcePolicy_maxPublicAppTime(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.MaxPublicAppTime)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxPublicAppTime(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _ResourcePolicy_maxVfolders(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
 	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.MaxVfolders)
 }
@@ -51789,7 +51884,7 @@ func (ec *executionContext) unmarshalInputCreateIdleCheckerInput(ctx context.Con
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "description", "kind", "enabled", "timeout", "grace", "newUserGrace", "warning", "match", "thresholds", "sessionTypes"}
+	fieldsInOrder := [...]string{"name", "description", "kind", "enabled", "timeout", "grace", "newUserGrace", "warning", "match", "thresholds", "sessionTypes", "ignoredApps"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -51873,6 +51968,13 @@ func (ec *executionContext) unmarshalInputCreateIdleCheckerInput(ctx context.Con
 				return it, err
 			}
 			it.SessionTypes = data
+		case "ignoredApps":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ignoredApps"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IgnoredApps = data
 		}
 	}
 	return it, nil
@@ -52372,7 +52474,7 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins"}
+	fieldsInOrder := [...]string{"name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxPublicAppTime", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -52449,6 +52551,13 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.IdleTimeout = data
+		case "maxPublicAppTime":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxPublicAppTime"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxPublicAppTime = data
 		case "maxVfolders":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxVfolders"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -58530,7 +58639,7 @@ func (ec *executionContext) unmarshalInputUpdateIdleCheckerInput(ctx context.Con
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "description", "enabled", "timeout", "grace", "newUserGrace", "warning", "match", "thresholds", "sessionTypes"}
+	fieldsInOrder := [...]string{"id", "name", "description", "enabled", "timeout", "grace", "newUserGrace", "warning", "match", "thresholds", "sessionTypes", "ignoredApps"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -58614,6 +58723,13 @@ func (ec *executionContext) unmarshalInputUpdateIdleCheckerInput(ctx context.Con
 				return it, err
 			}
 			it.SessionTypes = data
+		case "ignoredApps":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ignoredApps"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IgnoredApps = data
 		}
 	}
 	return it, nil
@@ -59155,7 +59271,7 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins"}
+	fieldsInOrder := [...]string{"id", "name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxPublicAppTime", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -59239,6 +59355,13 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.IdleTimeout = data
+		case "maxPublicAppTime":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxPublicAppTime"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxPublicAppTime = data
 		case "maxVfolders":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxVfolders"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -60900,6 +61023,10 @@ func (ec *executionContext) _App(ctx context.Context, sel ast.SelectionSet, obj 
 			out.SetNonNull(i, ec._App_startable(ctx, field, obj))
 		case "sharing":
 			out.Set(i, ec._App_sharing(ctx, field, obj))
+		case "address":
+			out.SetNonNull(i, ec._App_address(ctx, field, obj))
+		case "lastUsedAt":
+			out.Set(i, ec._App_lastUsedAt(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -62253,6 +62380,8 @@ func (ec *executionContext) _IdleChecker(ctx context.Context, sel ast.SelectionS
 			})
 		case "sessionTypes":
 			out.SetNonNull(i, ec._IdleChecker_sessionTypes(ctx, field, obj))
+		case "ignoredApps":
+			out.SetNonNull(i, ec._IdleChecker_ignoredApps(ctx, field, obj))
 		case "bindings":
 			out.SetNonNull(i, ec._IdleChecker_bindings(ctx, field, obj))
 		case "createdAt":
@@ -66493,6 +66622,8 @@ func (ec *executionContext) _ResourcePolicy(ctx context.Context, sel ast.Selecti
 			out.Set(i, ec._ResourcePolicy_maxSessionLifetime(ctx, field, obj))
 		case "idleTimeout":
 			out.Set(i, ec._ResourcePolicy_idleTimeout(ctx, field, obj))
+		case "maxPublicAppTime":
+			out.Set(i, ec._ResourcePolicy_maxPublicAppTime(ctx, field, obj))
 		case "maxVfolders":
 			out.Set(i, ec._ResourcePolicy_maxVfolders(ctx, field, obj))
 		case "maxScopeBytes":

@@ -15,13 +15,16 @@ type AppAudience string
 const (
 	AppProject  AppAudience = "project"  // the members of the session's project
 	AppEveryone AppAudience = "everyone" // every user who is logged in
+	AppPublic   AppAudience = "public"   // everybody, without a login
 )
 
 // AppAudiences lists all, the smallest first.
-func AppAudiences() []AppAudience { return []AppAudience{AppProject, AppEveryone} }
+func AppAudiences() []AppAudience { return []AppAudience{AppProject, AppEveryone, AppPublic} }
 
 // Values are the values of the column, for ent.
-func (AppAudience) Values() []string { return []string{string(AppProject), string(AppEveryone)} }
+func (AppAudience) Values() []string {
+	return []string{string(AppProject), string(AppEveryone), string(AppPublic)}
+}
 
 // MarshalGQL implements graphql.Marshaler. The API has enum values in capitals.
 func (a AppAudience) MarshalGQL(w io.Writer) {

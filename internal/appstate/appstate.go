@@ -5,6 +5,7 @@ package appstate
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -56,6 +57,14 @@ type Survey struct {
 const MaxName = 24
 
 var name = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+
+// CheckTarget returns the port of an app that is named by one, and 0 for a name.
+func CheckTarget(app string) (port int, err error) {
+	if n, err := strconv.ParseUint(app, 10, 16); err == nil && n > 0 && strconv.FormatUint(n, 10) == app {
+		return int(n), nil
+	}
+	return 0, CheckName(app)
+}
 
 // CheckName returns an error if a name cannot be that of an app: it is part of a host name, where
 // two hyphens separate it from the session, and numbers stand for ports.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -46,7 +47,7 @@ func (s *Service) Admit(ctx context.Context, v *viewer.Viewer, from netip.Addr, 
 	if v.Actor != uuid.Nil {
 		return nil, problem.Forbidden("you cannot open apps while you act as another user")
 	}
-	if _, err := checkApp(t.App); err != nil {
+	if _, err := appstate.CheckTarget(t.App); err != nil {
 		return nil, hidden()
 	}
 	row, err := s.Client.Session.Query().Where(session.ID(t.Session)).WithImage().Only(viewer.SystemContext(ctx))
@@ -89,6 +90,12 @@ func (s *Service) shared(ctx context.Context, v *viewer.Viewer, from netip.Addr,
 		return false, nil
 	case sh.Audience == access.AppEveryone:
 		return true, nil
+	case sh.Audience == access.AppPublic:
+		_, err := s.AdmitPublic(ctx, from, p.Target)
+		if errdefs.IsUnauthorized(err) {
+			return false, nil
+		}
+		return err == nil, err
 	}
 	return sh.Audience == access.AppProject && v.MemberOf(p.Session.ProjectID), nil
 }
@@ -107,7 +114,7 @@ func inside(networks []string, from netip.Addr) bool {
 // Define returns how an app of a place is started and where it listens. For an app of the catalogue,
 // the container is asked which programs it has.
 func (s *Service) Define(ctx context.Context, p *Place) (Definition, error) {
-	if port, _ := checkApp(p.App); port > 0 {
+	if port, _ := appstate.CheckTarget(p.App); port > 0 {
 		return found(appstate.Port{Port: port}), nil
 	}
 	var labels map[string]string
@@ -153,7 +160,7 @@ func (s *Service) target(ctx context.Context, sess uuid.UUID, app *string, port 
 	default:
 		t.App = strconv.Itoa(*port)
 	}
-	if _, err := checkApp(t.App); err != nil {
+	if _, err := appstate.CheckTarget(t.App); err != nil {
 		return t, problem.Invalid("app", "%v", err)
 	}
 	if k == nil {

@@ -1,11 +1,14 @@
 package app
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/id"
 )
@@ -65,6 +68,25 @@ func TestAppsOfLabels(t *testing.T) {
 	}
 	if len(s.labelled(map[string]string{labelApps: "{"})) != 0 {
 		t.Error("a label that is not JSON has apps")
+	}
+}
+
+// Ten thousand apps of a label or ports of a container are cut to a list that a page can show.
+func TestTenThousandApps(t *testing.T) {
+	s := newService(t)
+	var own []appstate.App
+	survey := &appstate.Survey{Ports: []appstate.Port{{Port: 0}, {Port: -1}, {Port: 70000}}}
+	for i := range 10_000 {
+		own = append(own, appstate.App{Name: fmt.Sprintf("app%d", i), Port: 1 + i})
+		survey.Ports = append(survey.Ports, appstate.Port{Port: 20_000 + i})
+	}
+	label, err := json.Marshal(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := s.definitions(&ent.Session{}, map[string]string{labelApps: string(label)}, survey)
+	if len(list) != maxLabelled+maxFound || list[0].Name != "app0" || list[maxLabelled].Port != 20_000 {
+		t.Errorf("%d apps, the first %+v", len(list), list[0])
 	}
 }
 

@@ -146,7 +146,8 @@ func (s *Service) payload(ctx context.Context, p *Place, k uuid.UUID) (*AppPaylo
 	i := slices.IndexFunc(list, func(a *App) bool { return a.Name == p.App })
 	if i < 0 { // an app that only its container knows, or a port that no program listens on
 		port, _ := strconv.Atoi(p.App)
-		return &AppPayload{&App{Name: p.App, Title: p.App, KernelID: k, Port: port, Source: SourceFound, Status: StatusStopped}}, nil
+		address, _ := s.Address(p.Target) // without a gateway, there is none
+		return &AppPayload{&App{Name: p.App, Title: p.App, KernelID: k, Port: port, Source: SourceFound, Status: StatusStopped, Address: address}}, nil
 	}
 	return &AppPayload{list[i]}, nil
 }
@@ -164,6 +165,11 @@ func (s *Service) ShareApp(ctx context.Context, in ShareAppInput) (*AppPayload, 
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(clock.Now()) {
 		return nil, problem.Invalid("expiresAt", "%s is in the past", in.ExpiresAt.UTC().Format(time.RFC3339))
 	}
+	if in.Audience == access.AppPublic {
+		if in.ExpiresAt, err = s.publicEnd(ctx, p.Session, in.ExpiresAt); err != nil {
+			return nil, err
+		}
+	}
 	id, err := s.kernelOf(ctx, p)
 	if err != nil {
 		return nil, err
@@ -172,6 +178,9 @@ func (s *Service) ShareApp(ctx context.Context, in ShareAppInput) (*AppPayload, 
 		SetNetworks(networks).SetNillableExpiresAt(in.ExpiresAt).SetCreatorID(viewer.From(ctx).User)
 	err = create.OnConflictColumns(appshare.FieldSessionID, appshare.FieldApp, appshare.FieldKernel).Update(func(u *ent.AppShareUpsert) {
 		u.UpdateAudience().UpdateNetworks().UpdateCreatorID()
+		if in.Audience == access.AppPublic { // for a time from now
+			u.SetExcluded(appshare.FieldCreatedAt)
+		}
 		if in.ExpiresAt == nil {
 			u.ClearExpiresAt()
 		} else {

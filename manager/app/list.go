@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -64,7 +65,12 @@ type App struct {
 	Reason      string
 	Startable   bool
 	Sharing     *ent.AppShare
+	Address     string     // for browsers, without a ticket; "" if no gateway runs
+	LastUsedAt  *time.Time // through a gateway, by users
 }
+
+// maxFound limits the ports of a container that are listed. Others can be opened by their number.
+const maxFound = 100
 
 // surveyTogether limits the containers that one request asks at the same time.
 const surveyTogether = 8
@@ -111,7 +117,8 @@ func (s *Service) list(ctx context.Context, sessions []uuid.UUID, kernel *uuid.U
 // kernelsQuery reads live sessions, each with one kernel, its machine, the labels of the image and the
 // shares, in one statement.
 const kernelsQuery = `SELECT s.id, s.status, s.owner_id, s.project_id, s.domain_id, s.secrets_sealed, coalesce(s.apps, 'null'), k.id, k.index, coalesce(a.name, ''), coalesce(i.labels, '{}'),
-  (SELECT coalesce(json_agg(h), '[]') FROM app_shares h WHERE h.session_id = k.session_id)
+  (SELECT coalesce(json_agg(h), '[]') FROM app_shares h WHERE h.session_id = k.session_id),
+  (SELECT coalesce(json_object_agg(u.app, u.at), '{}') FROM idle_activities u WHERE u.session_id = k.session_id AND u.app <> '')
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN images i ON i.id = s.image_id LEFT JOIN agents a ON a.id = k.agent_id
 WHERE s.id = ANY($1::uuid[]) AND s.terminated_at IS NULL AND CASE WHEN $2::uuid IS NULL THEN k.index = 0 ELSE k.id = $2 END`
 
@@ -123,6 +130,7 @@ type kernelRow struct {
 	agent   string
 	labels  map[string]string
 	shares  []*ent.AppShare
+	used    map[string]time.Time // by app; the containers of a session together
 }
 
 func (s *Service) kernels(ctx context.Context, sessions []uuid.UUID, kernel *uuid.UUID) ([]*kernelRow, error) {
@@ -137,13 +145,13 @@ func (s *Service) kernels(ctx context.Context, sessions []uuid.UUID, kernel *uui
 	defer rows.Close()
 	var out []*kernelRow
 	for rows.Next() {
-		var apps, labels, shares []byte
+		var apps, labels, shares, used []byte
 		k := &kernelRow{}
 		of := &k.session
-		if err := rows.Scan(&of.ID, &of.Status, &of.OwnerID, &of.ProjectID, &of.DomainID, &of.SecretsSealed, &apps, &k.id, &k.index, &k.agent, &labels, &shares); err != nil {
+		if err := rows.Scan(&of.ID, &of.Status, &of.OwnerID, &of.ProjectID, &of.DomainID, &of.SecretsSealed, &apps, &k.id, &k.index, &k.agent, &labels, &shares, &used); err != nil {
 			return nil, fmt.Errorf("read containers with apps: %w", err)
 		}
-		if err := errors.Join(json.Unmarshal(apps, &of.Apps), json.Unmarshal(labels, &k.labels), json.Unmarshal(shares, &k.shares)); err != nil {
+		if err := errors.Join(json.Unmarshal(apps, &of.Apps), json.Unmarshal(labels, &k.labels), json.Unmarshal(shares, &k.shares), json.Unmarshal(used, &k.used)); err != nil {
 			return nil, fmt.Errorf("read containers with apps: %w", err)
 		}
 		out = append(out, k)
@@ -182,6 +190,10 @@ func (s *Service) ofKernel(ctx context.Context, row *ent.Session, k *kernelRow) 
 		if i >= 0 {
 			a.Sharing = k.shares[i]
 		}
+		a.Address, _ = s.Address(Target{Session: row.ID, Kernel: k.index, App: a.Name}) // without a gateway, there is none
+		if at, ok := k.used[a.Name]; ok {
+			a.LastUsedAt = &at
+		}
 	}
 	return apps
 }
@@ -217,7 +229,15 @@ func (s *Service) definitions(row *ent.Session, labels map[string]string, survey
 			add(e.definition())
 		}
 	}
+	listed := 0
 	for _, p := range survey.Ports {
+		if listed == maxFound {
+			break
+		}
+		if p.Port < 1 || p.Port > 65535 {
+			continue // the container is not trusted
+		}
+		listed++
 		if !slices.ContainsFunc(out, func(d Definition) bool { return d.Port == p.Port }) {
 			add(found(p))
 		}

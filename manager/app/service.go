@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/manager/policy"
 )
 
 // Agents reaches the worker machines.
@@ -37,6 +38,7 @@ type Config struct {
 type Service struct {
 	Config
 	catalogue []entry
+	policies  *policy.Service
 	surveys   surveys
 }
 
@@ -46,7 +48,7 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{Config: cfg, catalogue: list, surveys: surveys{m: map[uuid.UUID]*surveyed{}}}, nil
+	return &Service{Config: cfg, catalogue: list, policies: policy.New(policy.Config{Client: cfg.Client, Bus: cfg.Bus}), surveys: surveys{m: map[uuid.UUID]*surveyed{}}}, nil
 }
 
 // Gateway is what a gateway publishes about itself.

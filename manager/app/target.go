@@ -48,14 +48,6 @@ func ParseLabel(label string) (t Target, ok bool) {
 		}
 		t.Kernel = n
 	}
-	_, err := checkApp(t.App)
+	_, err := appstate.CheckTarget(t.App)
 	return t, err == nil && id.KindOf(t.Session) == id.Session && t.Label() == label
-}
-
-// checkApp returns the port of an app that is named by one, and 0 for a name.
-func checkApp(app string) (port int, err error) {
-	if n, err := strconv.ParseUint(app, 10, 16); err == nil && n > 0 && strconv.FormatUint(n, 10) == app {
-		return int(n), nil
-	}
-	return 0, appstate.CheckName(app)
 }

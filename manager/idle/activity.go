@@ -20,10 +20,16 @@ const (
 	noteAgain = 5 * time.Second
 )
 
-// Connection is one connection to a session: a terminal, a command, a port.
+// useOf is where a session is used: through an app, or otherwise.
+type useOf struct {
+	session uuid.UUID
+	app     string
+}
+
+// Visit is one connection to a session: a terminal, a command, a port, an app.
 type Visit struct {
 	s       *Service
-	session uuid.UUID
+	session useOf
 	stays   bool
 	moved   atomic.Bool
 }
@@ -33,13 +39,23 @@ type Visit struct {
 type visits struct {
 	mu   sync.Mutex
 	open map[*Visit]struct{}
-	left map[uuid.UUID]time.Time // use that is not stored yet
-	at   map[uuid.UUID]time.Time // when use was last stored
+	left map[useOf]time.Time // use that is not stored yet
+	at   map[useOf]time.Time // when use was last stored
 }
 
 // Enter records the start of a connection to a session. A terminal keeps the session in use
 // while it is open, a port only when data moves. Call Leave at the end.
 func (s *Service) Enter(ctx context.Context, session uuid.UUID, stays bool) *Visit {
+	return s.enter(ctx, useOf{session: session}, stays)
+}
+
+// EnterApp records the start of a connection to an app of a session, by its name or port. It counts
+// when data moves.
+func (s *Service) EnterApp(ctx context.Context, session uuid.UUID, app string) *Visit {
+	return s.enter(ctx, useOf{session, app}, false)
+}
+
+func (s *Service) enter(ctx context.Context, session useOf, stays bool) *Visit {
 	v := &Visit{s: s, session: session, stays: stays}
 	now := s.Now()
 	s.visits.mu.Lock()
@@ -102,7 +118,7 @@ func (s *Service) Note(ctx context.Context) {
 		}
 	}
 	used := w.left
-	w.left = map[uuid.UUID]time.Time{}
+	w.left = map[useOf]time.Time{}
 	for session := range used {
 		w.at[session] = now
 	}
@@ -126,16 +142,16 @@ func (s *Service) Note(ctx context.Context) {
 	}
 }
 
-func (s *Service) note(ctx context.Context, used map[uuid.UUID]time.Time) error {
-	var ids, sessions []string
+func (s *Service) note(ctx context.Context, used map[useOf]time.Time) error {
+	var ids, sessions, apps []string
 	var at []time.Time
-	for session, t := range used {
-		ids, sessions, at = append(ids, id.New(id.Other).String()), append(sessions, session.String()), append(at, t)
+	for of, t := range used {
+		ids, sessions, apps, at = append(ids, id.New(id.Other).String()), append(sessions, of.session.String()), append(apps, of.app), append(at, t)
 	}
-	_, err := s.Client.ExecContext(ctx, `INSERT INTO idle_activities AS a (id, session_id, at)
-SELECT w.id, w.session, w.at FROM unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::timestamptz[]) AS w(id, session, at)
-  JOIN sessions s ON s.id = w.session AND s.terminated_at IS NULL ORDER BY w.session
-ON CONFLICT (session_id) DO UPDATE SET at = greatest(a.at, excluded.at)`, ids, sessions, at)
+	_, err := s.Client.ExecContext(ctx, `INSERT INTO idle_activities AS a (id, session_id, app, at)
+SELECT w.id, w.session, w.app, w.at FROM unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::text[], $4::timestamptz[]) AS w(id, session, app, at)
+  JOIN sessions s ON s.id = w.session AND s.terminated_at IS NULL ORDER BY w.session, w.app
+ON CONFLICT (session_id, app) DO UPDATE SET at = greatest(a.at, excluded.at)`, ids, sessions, apps, at)
 	if err != nil {
 		return fmt.Errorf("write: %w", err)
 	}

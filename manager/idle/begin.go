@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/lifecycle"
 )
@@ -48,13 +46,16 @@ func (s *Service) Begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list running sessions: %w", err)
 	}
-	moved := make(map[uuid.UUID]time.Time, len(list))
+	moved := make(map[useOf]time.Time, len(list))
 	for _, sess := range list {
-		at := later(used[sess.ID], *sess.StartedAt).Add(blind)
-		if at.After(now) {
+		at := *sess.StartedAt
+		for _, t := range used[sess.ID] { // also of ignored apps: the times of apps stay as they are
+			at = later(at, t)
+		}
+		if at = at.Add(blind); at.After(now) {
 			at = now
 		}
-		moved[sess.ID] = at
+		moved[useOf{session: sess.ID}] = at
 	}
 	if len(moved) == 0 {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/naming"
@@ -49,6 +50,7 @@ type Terms struct {
 	Match                        *idlechecker.Match
 	Thresholds                   []*Threshold
 	SessionTypes                 []string
+	IgnoredApps                  []string // names or ports
 }
 
 // Threshold is the highest utilization, in percent, at which a kind of slot counts as unused.
@@ -87,7 +89,7 @@ func (s *Service) CreateIdleChecker(ctx context.Context, in CreateIdleCheckerInp
 	}
 	row, err := s.Client.IdleChecker.Create().SetName(in.Name).SetDescription(c.Description).SetKind(c.Kind).SetEnabled(c.Enabled).
 		SetTimeout(c.Timeout).SetGrace(c.Grace).SetNewUserGrace(c.NewUserGrace).SetWarning(c.Warning).
-		SetMatch(c.Match).SetThresholds(c.Thresholds).SetSessionTypes(c.SessionTypes).Save(ctx)
+		SetMatch(c.Match).SetThresholds(c.Thresholds).SetSessionTypes(c.SessionTypes).SetIgnoredApps(c.IgnoredApps).Save(ctx)
 	if ent.IsConstraintError(err) {
 		return nil, taken(in.Name)
 	}
@@ -104,7 +106,7 @@ func (s *Service) made(ctx context.Context, in CreateIdleCheckerInput) (*ent.Idl
 	}
 	c := &ent.IdleChecker{
 		Kind: in.Kind, Enabled: in.Enabled == nil || *in.Enabled, Timeout: in.Timeout, Warning: min(usualWarning, max(in.Timeout, 0)/2),
-		Match: idlechecker.DefaultMatch, Thresholds: map[string]float64{}, SessionTypes: slices.Clone(idlechecker.DefaultSessionTypes),
+		Match: idlechecker.DefaultMatch, Thresholds: map[string]float64{}, SessionTypes: slices.Clone(idlechecker.DefaultSessionTypes), IgnoredApps: []string{},
 	}
 	if in.Description != nil {
 		c.Description = *in.Description
@@ -138,7 +140,7 @@ func (s *Service) UpdateIdleChecker(ctx context.Context, in UpdateIdleCheckerInp
 	}
 	row, err := s.Client.IdleChecker.UpdateOneID(c.ID).SetName(c.Name).SetDescription(c.Description).SetEnabled(c.Enabled).
 		SetTimeout(c.Timeout).SetGrace(c.Grace).SetNewUserGrace(c.NewUserGrace).SetWarning(c.Warning).
-		SetMatch(c.Match).SetThresholds(c.Thresholds).SetSessionTypes(c.SessionTypes).Save(ctx)
+		SetMatch(c.Match).SetThresholds(c.Thresholds).SetSessionTypes(c.SessionTypes).SetIgnoredApps(c.IgnoredApps).Save(ctx)
 	switch {
 	case ent.IsConstraintError(err):
 		return nil, taken(c.Name)
@@ -197,6 +199,9 @@ func (s *Service) apply(ctx context.Context, c *ent.IdleChecker, t Terms) error 
 	}
 	if t.SessionTypes != nil {
 		c.SessionTypes = t.SessionTypes
+	}
+	if err := ignore(c, t.IgnoredApps); err != nil {
+		return err
 	}
 	if err := naming.Line("description", c.Description, maxDescription); err != nil {
 		return err
@@ -257,6 +262,29 @@ func (s *Service) thresholds(ctx context.Context, c *ent.IdleChecker, list []*Th
 	return nil
 }
 
+// maxIgnored limits the ignored apps of a checker.
+const maxIgnored = 32
+
+// ignore sets the apps that a checker ignores, unless list is nil.
+func ignore(c *ent.IdleChecker, list []string) error {
+	if list == nil {
+		return nil
+	}
+	if len(list) > 0 && c.Kind != idlechecker.KindNetwork {
+		return problem.Invalid("ignoredApps", "must be empty for a %s checker", c.Kind)
+	}
+	if len(list) > maxIgnored {
+		return problem.Invalid("ignoredApps", "has %d apps", len(list)).WithLimit(fmt.Sprint(maxIgnored))
+	}
+	for i, name := range list {
+		if _, err := appstate.CheckTarget(name); err != nil {
+			return problem.Invalid(fmt.Sprintf("ignoredApps[%d]", i), "%v", err)
+		}
+	}
+	c.IgnoredApps = slices.Compact(slices.Sorted(slices.Values(list)))
+	return nil
+}
+
 // kinds returns the kinds of slots: cpu, mem, and the keys of accelerator plugins.
 func (s *Service) kinds(ctx context.Context) ([]string, error) {
 	names, err := s.Client.SlotType.Query().Select(slottype.FieldName).Strings(ctx)
@@ -284,7 +312,7 @@ func taken(name string) error {
 func ruleOf(c *ent.IdleChecker) Rule {
 	return Rule{
 		Name: c.Name, Kind: c.Kind, Timeout: seconds(c.Timeout), Grace: seconds(c.Grace), NewUserGrace: seconds(c.NewUserGrace),
-		Warning: seconds(c.Warning), Any: c.Match == idlechecker.MatchAny, Thresholds: c.Thresholds, Types: c.SessionTypes,
+		Warning: seconds(c.Warning), Any: c.Match == idlechecker.MatchAny, Thresholds: c.Thresholds, Types: c.SessionTypes, Ignored: c.IgnoredApps,
 	}
 }
 

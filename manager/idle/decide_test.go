@@ -31,6 +31,7 @@ func TestDecide(t *testing.T) {
 	interactive := []string{"interactive"}
 	life := Rule{Name: "life", Kind: idlechecker.KindLifetime, Timeout: minutes(60), Warning: minutes(5), Types: interactive}
 	net := Rule{Name: "net", Kind: idlechecker.KindNetwork, Timeout: minutes(30), Warning: minutes(5), Types: interactive}
+	ignoring := Rule{Name: "ignoring", Kind: idlechecker.KindNetwork, Timeout: minutes(30), Warning: minutes(5), Types: interactive, Ignored: []string{"6006", "tensorboard"}}
 	gpu := Rule{Name: "gpu", Kind: idlechecker.KindUtilization, Timeout: minutes(30), Warning: minutes(5), Types: interactive,
 		Thresholds: map[string]float64{"cpu": 10, "cuda": 5}}
 	either := gpu
@@ -60,9 +61,13 @@ func TestDecide(t *testing.T) {
 		{"the end that was warned of stays", []Rule{life}, plain, was("life", "lifetime", at(105), at(100)), at(104), was("life", "lifetime", at(105), at(100))},
 		{"a session of another type", []Rule{life}, Subject{Type: "batch", Started: start}, nil, at(100), nil},
 		{"network: never used is used at the start", []Rule{net}, plain, nil, at(1), was("net", "network", at(30), time.Time{})},
-		{"network: use puts it off", []Rule{net}, changed(plain, func(s *Subject) { s.Used = at(20) }), nil, at(21), was("net", "network", at(50), time.Time{})},
-		{"network: use after the warning takes it back", []Rule{net}, changed(plain, func(s *Subject) { s.Used = at(27) }), was("net", "network", at(30), at(25)), at(28), was("net", "network", at(57), time.Time{})},
-		{"network: an old warning is none for a new end", []Rule{net}, changed(plain, func(s *Subject) { s.Used = at(27) }), was("net", "network", at(30), at(25)), at(56), was("net", "network", at(61), at(56))},
+		{"network: use puts it off", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(20)} }), nil, at(21), was("net", "network", at(50), time.Time{})},
+		{"network: use of an app puts it off", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(2), "jupyter": at(20)} }), nil, at(21), was("net", "network", at(50), time.Time{})},
+		{"network: use of an ignored app does not", []Rule{ignoring}, changed(plain, func(s *Subject) {
+			s.Used = map[string]time.Time{"": at(2), "jupyter": at(5), "tensorboard": at(20), "6006": at(21)}
+		}), nil, at(21), was("ignoring", "network", at(35), time.Time{})},
+		{"network: use after the warning takes it back", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(27)} }), was("net", "network", at(30), at(25)), at(28), was("net", "network", at(57), time.Time{})},
+		{"network: an old warning is none for a new end", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(27)} }), was("net", "network", at(30), at(25)), at(56), was("net", "network", at(61), at(56))},
 		{"the earliest of two", []Rule{life, net}, plain, nil, at(1), was("net", "network", at(30), time.Time{})},
 		{"grace of a new session", []Rule{with(net, func(r *Rule) { r.Grace = minutes(90) })}, plain, nil, at(1), was("net", "network", at(90), time.Time{})},
 		{"grace of a new user", []Rule{with(net, func(r *Rule) { r.NewUserGrace = minutes(90) })}, changed(plain, func(s *Subject) { s.Joined = at(-10) }), nil, at(1), was("net", "network", at(80), time.Time{})},
@@ -123,7 +128,7 @@ func TestNoSessionEndsEarly(t *testing.T) {
 				now = now.Add(minutes(r.IntN(60))) // no one looks
 			}
 			if r.IntN(200) == 0 {
-				s.Used = now
+				s.Used = map[string]time.Time{"": now}
 			}
 			before := idle
 			idle = Decide(rules, &s, before, now)
@@ -139,7 +144,7 @@ func TestNoSessionEndsEarly(t *testing.T) {
 			}
 			due := s.Started.Add(by.Timeout)
 			if by.Kind == idlechecker.KindNetwork {
-				due = later(s.Used, s.Started).Add(by.Timeout)
+				due = later(s.newest(), s.Started).Add(by.Timeout)
 			}
 			due = later(due, s.Started.Add(by.Grace))
 			if now.Before(due) {

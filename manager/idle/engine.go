@@ -61,7 +61,7 @@ func New(cfg Config) *Service {
 	}
 	return &Service{
 		Config: cfg,
-		visits: visits{open: map[*Visit]struct{}{}, left: map[uuid.UUID]time.Time{}, at: map[uuid.UUID]time.Time{}},
+		visits: visits{open: map[*Visit]struct{}{}, left: map[useOf]time.Time{}, at: map[useOf]time.Time{}},
 	}
 }
 
@@ -118,7 +118,7 @@ func (s *Service) Pass(ctx context.Context, epoch int64) (time.Duration, error) 
 		}
 		switch {
 		case over(is, now):
-			err := s.Sessions.EndIdle(ctx, epoch, c.Session, c.on.Used, "idle by "+is.Checker+": "+is.Reason)
+			err := s.Sessions.EndIdle(ctx, epoch, c.Session, c.on.newest(), "idle by "+is.Checker+": "+is.Reason)
 			if err != nil && !errdefs.IsAborted(err) {
 				return passEvery, fmt.Errorf("end session %s: %w", c.ID, err)
 			}

@@ -21,6 +21,7 @@ type Rule struct {
 	Any          bool          // one exceeded threshold suffices
 	Thresholds   map[string]float64
 	Types        []string // of sessions
+	Ignored      []string // apps whose traffic does not count
 }
 
 // Subject is a running session with the data that rules need.
@@ -28,11 +29,21 @@ type Subject struct {
 	Type    string
 	Started time.Time
 	Joined  time.Time // when its owner became a user
-	Used    time.Time // when a user was last connected or data moved, as far as known
-	Kinds   []string  // of the slots that it has
+	// Used is when a user was last connected or data moved, as far as known, by the app through which
+	// it was; "" without one.
+	Used  map[string]time.Time
+	Kinds []string // of the slots that it has
 	// Over returns the level of a series over the span that ends now; false: there are not
 	// enough measurements.
 	Over func(series string, span time.Duration) (Level, bool)
+}
+
+// newest returns when the session was last used, through whatever app.
+func (s *Subject) newest() (at time.Time) {
+	for _, t := range s.Used {
+		at = later(at, t)
+	}
+	return at
 }
 
 // Level is the utilization over a span, in percent of the capacity.
@@ -48,7 +59,12 @@ func (r *Rule) Due(s *Subject, now time.Time) (at time.Time, why string, ok bool
 	case idlechecker.KindLifetime:
 		at, why = s.Started.Add(r.Timeout), "runs since "+clockTime(s.Started)+"; it may for "+Span(r.Timeout)
 	case idlechecker.KindNetwork:
-		used := later(s.Used, s.Started)
+		used := s.Started
+		for app, at := range s.Used {
+			if app == "" || !slices.Contains(r.Ignored, app) {
+				used = later(used, at)
+			}
+		}
 		at, why = used.Add(r.Timeout), "no open terminal and no traffic since "+clockTime(used)+"; that may last for "+Span(r.Timeout)
 	default:
 		if why, ok = r.unused(s); !ok {

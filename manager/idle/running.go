@@ -142,7 +142,7 @@ func (s *Service) running(ctx context.Context, b *rulebook, from func(context.Co
 	return out, nil
 }
 
-func subjects(list []*ent.Session, used, joined map[uuid.UUID]time.Time) []candidate {
+func subjects(list []*ent.Session, used map[uuid.UUID]map[string]time.Time, joined map[uuid.UUID]time.Time) []candidate {
 	out := make([]candidate, len(list))
 	for i, sess := range list {
 		kinds := []string{resource.CPU, resource.Mem}
@@ -157,14 +157,17 @@ func subjects(list []*ent.Session, used, joined map[uuid.UUID]time.Time) []candi
 }
 
 // used reads when running sessions were last used over the network.
-func (s *Service) used(ctx context.Context) (map[uuid.UUID]time.Time, error) {
+func (s *Service) used(ctx context.Context) (map[uuid.UUID]map[string]time.Time, error) {
 	rows, err := s.Client.IdleActivity.Query().Where(idleactivity.HasSessionWith(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read when sessions were used: %w", err)
 	}
-	used := make(map[uuid.UUID]time.Time, len(rows))
+	used := make(map[uuid.UUID]map[string]time.Time, len(rows))
 	for _, r := range rows {
-		used[r.SessionID] = r.At
+		if used[r.SessionID] == nil {
+			used[r.SessionID] = map[string]time.Time{}
+		}
+		used[r.SessionID][r.App] = r.At
 	}
 	return used, nil
 }

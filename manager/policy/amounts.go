@@ -17,6 +17,7 @@ type Amounts struct {
 	MaxPriority             *int
 	MaxSessionLifetime      *int // seconds
 	IdleTimeout             *int // seconds
+	MaxPublicAppTime        *int // seconds; nil allows none
 	MaxVfolders             *int
 	MaxScopeBytes           *int64
 	MaxDiskBytes            *int64 // of the writable layer of each container of a session
@@ -52,6 +53,7 @@ func (a *Amounts) list() []amount {
 		{resourcepolicy.FieldMaxPriority, "maxPriority", "priority", &a.MaxPriority, true},
 		{resourcepolicy.FieldMaxSessionLifetime, "maxSessionLifetime", "session lifetime", &a.MaxSessionLifetime, true},
 		{resourcepolicy.FieldIdleTimeout, "idleTimeout", "idle timeout", &a.IdleTimeout, true},
+		{resourcepolicy.FieldMaxPublicAppTime, "maxPublicAppTime", "public app time", &a.MaxPublicAppTime, true},
 		{resourcepolicy.FieldMaxVfolders, "maxVfolders", "folders", &a.MaxVfolders, false},
 		{resourcepolicy.FieldMaxLogins, "maxLogins", "logins", &a.MaxLogins, false},
 	}

@@ -144,8 +144,8 @@ func (s *Service) EndIdle(ctx context.Context, epoch int64, sess *ent.Session, u
 		if err := leader.Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
-		res, err := tx.ExecContext(ctx, `SELECT FROM sessions s LEFT JOIN idle_activities a ON a.session_id = s.id
-WHERE s.id = $1 AND NOT s.idle_exempt AND (a.at IS NULL OR a.at <= $2) FOR NO KEY UPDATE OF s`, sess.ID, used)
+		res, err := tx.ExecContext(ctx, `SELECT FROM sessions s
+WHERE s.id = $1 AND NOT s.idle_exempt AND NOT EXISTS (SELECT FROM idle_activities a WHERE a.session_id = s.id AND a.at > $2) FOR NO KEY UPDATE`, sess.ID, used)
 		if err != nil {
 			return fmt.Errorf("look at session %s once more: %w", sess.ID, err)
 		}

@@ -102,6 +102,7 @@ export const words = {
   AppAudience: {
     PROJECT: "members of the project",
     EVERYONE: "everyone who is logged in",
+    PUBLIC: "everybody, without a login",
   } satisfies Record<Value<"AppAudience">, string>,
   AppSource: {
     SESSION: "requested with the session",

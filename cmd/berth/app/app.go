@@ -91,9 +91,9 @@ func listCommand(a *cli.App) *cobra.Command {
 }
 
 func table(a *cli.App, list ...client.App) *output.Table {
-	t := output.NewTable("NAME", "TITLE", "PORT", "SOURCE", "STATUS", "REASON", "SHARED").Spare("SOURCE", "TITLE", "PORT")
+	t := output.NewTable("NAME", "TITLE", "PORT", "SOURCE", "STATUS", "REASON", "SHARED", "LAST USED").Spare("SOURCE", "TITLE", "PORT", "LAST USED")
 	for _, app := range list {
-		t.Row(app.Name, app.Title, strconv.Itoa(app.Port), strings.ToLower(app.Source), statusCell(app), app.Reason, sharing(a, app.Sharing))
+		t.Row(app.Name, app.Title, strconv.Itoa(app.Port), strings.ToLower(app.Source), statusCell(app), app.Reason, sharing(a, app.Sharing), a.Moment(app.LastUsedAt))
 	}
 	return t
 }

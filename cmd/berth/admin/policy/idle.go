@@ -87,6 +87,7 @@ func idleShow(a *cli.App) *cobra.Command {
 			s.Fact("Thresholds", thresholdsText(*ic))
 			s.Fact("Grace", cli.Seconds(ic.Grace)+" for new sessions, "+cli.Seconds(ic.NewUserGrace)+" for new users")
 			s.Fact("Warning", cli.Seconds(ic.Warning)+" before the end")
+			s.Fact("Ignored apps", strings.Join(ic.IgnoredApps, ", "))
 			s.Fact("Sessions", strings.Join(ic.SessionTypes, ", "))
 			for _, at := range boundTo(*ic) {
 				s.Fact("Binds", at)
@@ -108,9 +109,10 @@ func idleFlags(cmd *cobra.Command, in *client.UpdateIdleCheckerInput) {
 	cli.ParsedFlag(cmd, &in.Match, "match", "`which` thresholds must hold: all or any (default all)", cli.Choice("all", "any"))
 	cli.ParsedFlag(cmd, &in.Thresholds, "threshold", "highest use in percent, by `kind of slot`, such as cpu=5,cuda=1", parseThresholds)
 	cli.ListFlag(cmd, &in.SessionTypes, "session-types", "`types` of sessions: interactive, batch (default interactive)", cli.Choices(lifecycle.SessionTypes...))
+	cli.ListFlag(cmd, &in.IgnoredApps, "ignore-apps", "`apps` by name or port whose traffic does not count as use, such as tensorboard; for the kind network", func(text string) ([]string, error) { return cli.Words(text), nil })
 	for flag, field := range map[string]string{
 		"description": "description", "timeout": "timeout", "grace": "grace", "new-user-grace": "newUserGrace", "warning": "warning",
-		"threshold": "thresholds", "session-types": "sessionTypes",
+		"threshold": "thresholds", "session-types": "sessionTypes", "ignore-apps": "ignoredApps",
 	} {
 		cli.SetsField(cmd, flag, field)
 	}

@@ -72,6 +72,9 @@ func policyLimits(p client.Policy) []string {
 	if p.IdleTimeout != nil {
 		all = append(all, "idle "+cli.Seconds(*p.IdleTimeout))
 	}
+	if p.MaxPublicAppTime != nil {
+		all = append(all, "public apps "+cli.Seconds(*p.MaxPublicAppTime))
+	}
 	if p.MaxScopeBytes != nil {
 		all = append(all, "folders' size "+output.Bytes(*p.MaxScopeBytes))
 	}
@@ -150,11 +153,13 @@ func policyFlags(cmd *cobra.Command, in *client.UpdateResourcePolicyInput, there
 	cli.SetsField(cmd, "pending-slots", "maxPendingSlots")
 	cli.OptionalFlag(cmd, &in.MaxSessionLifetime, "lifetime", "longest `time` of a session, such as 12h or 7d"+tail, span)
 	cli.OptionalFlag(cmd, &in.IdleTimeout, "idle", "longest `time` of a session without use, 1m at least, such as 1h"+tail, span)
+	cli.OptionalFlag(cmd, &in.MaxPublicAppTime, "public-apps", "longest `time` for which an app can be open to everybody without a login, such as 1h; without it, no app can; 0s forbids it"+tail, span)
 	cli.OptionalFlag(cmd, &in.MaxScopeBytes, "folders-size", "`size` of all folders on a volume, such as 100g"+tail, size)
 	cli.OptionalFlag(cmd, &in.MaxDiskBytes, "disk", "maximum `size` that each container of a session may write on its machine, such as 50g; without it, 20g"+tail, size)
 	cli.SetsField(cmd, "disk", "maxDiskBytes")
 	cli.SetsField(cmd, "lifetime", "maxSessionLifetime")
 	cli.SetsField(cmd, "idle", "idleTimeout")
+	cli.SetsField(cmd, "public-apps", "maxPublicAppTime")
 	cli.SetsField(cmd, "folders-size", "maxScopeBytes")
 }
 

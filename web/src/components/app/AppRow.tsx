@@ -4,6 +4,7 @@ import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { word } from "../../words";
 import { Confirm } from "../Confirm";
+import { when } from "../format";
 import { AppLog } from "./AppLog";
 import { AppStatus } from "./AppStatus";
 import { type App, openable, RestartApp, StopApp } from "./app";
@@ -38,6 +39,7 @@ export function AppRow({ session, app, onOpen, onCopy }: Props) {
           {t("Port {{port}}", { port: app.port })}, {word("AppSource", app.source)}
           {active || app.startable ? null : `. ${t("Start it in the session.")}`}
         </div>
+        {app.lastUsedAt ? <LastUsed at={app.lastUsedAt} /> : null}
         {app.sharing ? <Shared sharing={app.sharing} /> : null}
         {app.reason ? <div className={app.status === "FAILED" ? "bad" : "dim"}>{app.reason}</div> : null}
       </div>
@@ -83,6 +85,11 @@ export function AppRow({ session, app, onOpen, onCopy }: Props) {
       {shown === "restart" || shown === "stop" ? <End way={shown} name={name} input={input} onClose={close} /> : null}
     </li>
   );
+}
+
+/** When a user last used the app. */
+function LastUsed({ at }: { at: string }) {
+  return <div className="dim">{t("Last used: {{at}}", { at: when(at) })}</div>;
 }
 
 function Shared({ sharing }: { sharing: NonNullable<App["sharing"]> }) {

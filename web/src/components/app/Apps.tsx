@@ -4,7 +4,7 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 import { Empty, FailureNote } from "../Note";
 import { AppRow } from "./AppRow";
-import { type App, AppsQuery, appsOf } from "./app";
+import { AppsQuery, appsOf } from "./app";
 import { OpenPort } from "./OpenPort";
 import { useOpenApp } from "./useOpenApp";
 import { useRefresh } from "./useRefresh";
@@ -55,7 +55,6 @@ function List({ session, main, kernels }: Props) {
   async function opened(input: { app: string } | { port: number }, running: boolean) {
     if ((await open({ session, kernel, ...input })) && !running) follow();
   }
-  const named = (app: App) => ({ session, app: app.name, kernel: app.kernelId });
   return (
     <section className="panel" aria-label={t("Apps")}>
       <div className="panel-head">
@@ -90,7 +89,7 @@ function List({ session, main, kernels }: Props) {
             session={session}
             app={app}
             onOpen={() => void opened({ app: app.name }, app.status === "RUNNING")}
-            onCopy={() => void copyAddress(named(app))}
+            onCopy={() => void copyAddress(app.address)}
           />
         ))}
       </ul>

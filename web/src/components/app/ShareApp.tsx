@@ -68,6 +68,13 @@ export function ShareApp({ session, app, onClose }: Props) {
               "A shared app has the permissions of the session. For example, a user who opens a shared notebook can run commands in the container and read its folders.",
             )}
           </p>
+          {audience === "PUBLIC" ? (
+            <p>
+              {t(
+                "Everybody who knows the address can open the app, without a login. A resource policy says for how long; the time ends at the latest then. Visits do not count as use of the session.",
+              )}
+            </p>
+          ) : null}
           <Select
             label={t("Users who can open it")}
             allowDeselect={false}

@@ -2,7 +2,7 @@ import { graphql, type ResultOf, type VariablesOf } from "../../api/graphql";
 
 export const AppFields = graphql(`
   fragment AppFields on App {
-    name title kernelId port source status reason startable
+    name title kernelId port source status reason startable address lastUsedAt
     sharing { id audience networks expiresAt }
   }
 `);

@@ -26,10 +26,11 @@ export function useOpenApp() {
     return true;
   }
 
-  async function copyAddress(input: OpenInput) {
-    const done = await run({ input });
-    if (!done) return;
-    const { address } = done.openApp;
+  async function copyAddress(address: string) {
+    if (!address) {
+      toast({ text: t("No gateway is running, so apps cannot be opened.") });
+      return;
+    }
     try {
       await navigator.clipboard.writeText(address);
       toast({ text: t("The address was copied.") });

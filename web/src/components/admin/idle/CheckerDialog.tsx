@@ -127,6 +127,15 @@ export function CheckerDialog({
               {time("grace", t("Grace period for new sessions"))}
               {time("newUserGrace", t("Grace period for new users"))}
             </div>
+            {draft.kind === "network" ? (
+              <TextInput
+                label={t("Ignored apps")}
+                description={t("Names or ports of apps whose traffic does not count as use, such as tensorboard.")}
+                value={draft.ignoredApps}
+                error={Object.entries(refused).find(([field]) => field.startsWith("ignoredApps"))?.[1]}
+                onChange={(e) => set({ ignoredApps: e.currentTarget.value })}
+              />
+            ) : null}
             <Checkbox.Group
               label={t("Session types")}
               value={draft.sessionTypes}

@@ -102,6 +102,12 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
               <dd>{printTime(checker.newUserGrace)}</dd>
             </>
           ) : null}
+          {checker.ignoredApps.length > 0 ? (
+            <>
+              <dt>{t("Ignored apps")}</dt>
+              <dd>{checker.ignoredApps.join(", ")}</dd>
+            </>
+          ) : null}
           <dt>{t("Session types")}</dt>
           <dd>{typeWords(checker.sessionTypes).join(", ")}</dd>
         </dl>

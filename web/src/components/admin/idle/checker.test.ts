@@ -31,6 +31,7 @@ it("says in a few words what a checker looks for", () => {
     newUserGrace: 0,
     warning: 0,
     sessionTypes: [],
+    ignoredApps: [],
     bindings: [],
   };
   expect(looksFor({ ...base, kind: "network", match: "all", thresholds: [] })).toEqual([

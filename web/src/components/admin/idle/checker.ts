@@ -4,7 +4,7 @@ import { parseTime, printTime } from "../rules/amounts";
 
 export const CheckerFields = graphql(`
   fragment CheckerFields on IdleChecker {
-    id name description kind enabled timeout grace newUserGrace warning match sessionTypes
+    id name description kind enabled timeout grace newUserGrace warning match sessionTypes ignoredApps
     thresholds { slot percent }
     bindings { id everywhere domain { id name } project { id name } resourceGroup { id name } }
   }
@@ -62,6 +62,7 @@ export interface Draft {
   match: Checker["match"];
   thresholds: { slot: string; percent: number | string }[];
   sessionTypes: string[];
+  ignoredApps: string;
 }
 
 export function draftOf(c: Checker | null): Draft {
@@ -80,6 +81,7 @@ export function draftOf(c: Checker | null): Draft {
     match: c?.match ?? "all",
     thresholds: c && c.thresholds.length > 0 ? c.thresholds.map((x) => ({ ...x })) : [{ slot: "cpu", percent: 5 }],
     sessionTypes: [...(c?.sessionTypes ?? ["interactive"])],
+    ignoredApps: c?.ignoredApps.join(", ") ?? "",
   };
 }
 
@@ -113,6 +115,7 @@ export function readDraft(draft: Draft) {
     match: draft.match,
     thresholds: measures(draft.kind) ? thresholds : [],
     sessionTypes: draft.sessionTypes,
+    ignoredApps: draft.kind === "network" ? draft.ignoredApps.split(/[\s,]+/).filter(Boolean) : [],
   };
   return { input, wrong };
 }

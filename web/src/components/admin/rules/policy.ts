@@ -6,7 +6,7 @@ import { hints, type Kind, parse, print, readSlots, type SlotTexts, textsOf } fr
 export const PolicyFields = graphql(`
   fragment PolicyFields on ResourcePolicy {
     id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession maxPriority
-    maxSessionLifetime idleTimeout maxVfolders maxScopeBytes maxDiskBytes maxLogins
+    maxSessionLifetime idleTimeout maxPublicAppTime maxVfolders maxScopeBytes maxDiskBytes maxLogins
     permissions
   }
 `);
@@ -20,6 +20,7 @@ export const limits = [
   { key: "maxPriority", label: "Highest priority", kind: "count", part: "sessions" },
   { key: "maxSessionLifetime", label: "Session lifetime", kind: "seconds", part: "sessions" },
   { key: "idleTimeout", label: "Idle timeout", kind: "seconds", part: "sessions" },
+  { key: "maxPublicAppTime", label: "Public apps", kind: "seconds", part: "sessions" },
   { key: "maxDiskBytes", label: "Disk per container", kind: "bytes", part: "sessions" },
   { key: "maxVfolders", label: "Folders", kind: "count", part: "rest" },
   { key: "maxScopeBytes", label: "Storage", kind: "bytes", part: "rest" },
@@ -88,6 +89,8 @@ const phrases: Record<LimitKey, (n: number) => Phrase> = {
   maxPriority: (n) => ["priority up to {{n}}", { n }],
   maxSessionLifetime: (n) => ["sessions stop after {{time}}", { time: print.seconds(n) }],
   idleTimeout: (n) => ["idle sessions stop after {{time}}", { time: print.seconds(n) }],
+  maxPublicAppTime: (n) =>
+    n > 0 ? ["public apps for up to {{time}}", { time: print.seconds(n) }] : ["no public apps"],
   maxDiskBytes: (n) => ["{{size}} of disk per container", { size: print.bytes(n) }],
   maxVfolders: (count) => ["{{count}} folders", { count }],
   maxScopeBytes: (n) => ["{{size}} of storage", { size: print.bytes(n) }],

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Gateway is a gateway in a process of its own. Its apps are below apps.localhost at the port of HTTP.
+type Gateway struct {
+	*Process
+	HTTP, SSH string // addresses
+}
+
+// Gateway starts one, and ends it with the test. All have the port of apps of the first one in their
+// addresses, as behind a common name.
+func (s *Spread) Gateway(t testing.TB, name string, first *Gateway) *Gateway {
+	t.Helper()
+	var at [4]string
+	for i := range at {
+		var err error
+		if at[i], err = freePort("tcp"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := &Gateway{Process: s.process(name), HTTP: at[0], SSH: at[1]}
+	named := g
+	if first != nil {
+		named = first
+	}
+	g.args = []string{"gateway", "--http", g.HTTP, "--ssh", g.SSH, "--cluster", at[2], "--metrics", at[3], "--apps-url", "http://*.apps.localhost" + port(named.HTTP),
+		"--public-url", s.URL, "--secrets", filepath.Join(s.data, "secrets"), "--postgres", s.DSN(), "--redis", s.stores.Redis.URL(), "--etcd", s.stores.Etcd.Endpoint()}
+	if err := g.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if g.runs() {
+			if err := g.end(syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	one := Platform{URL: "http://" + at[3]}
+	Eventually(t, name+" answers", func() bool { return one.answers(t.Context(), "/readyz") })
+	return g
+}
+
+// Interrupt is Ctrl-C.
+func (x *Process) Interrupt() error { return x.end(syscall.SIGINT) }
+
+// port is the port of an address, with its colon.
+func port(address string) string {
+	for i := len(address) - 1; i >= 0; i-- {
+		if address[i] == ':' {
+			return address[i:]
+		}
+	}
+	return ""
+}

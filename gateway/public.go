@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/app"
+	"github.com/berthhq/berth/manager/auth"
+)
+
+// Limits of visitors of public apps, who have no login. Addresses of IPv6 count by their /64.
+const (
+	maxVisitors    = 5000 // addresses in apps, so that they leave room for people who are logged in
+	maxVisits      = 50   // requests and connections of one address that are open
+	visitsPerSec   = 20   // requests of one address to one app
+	visitsAtOnce   = 200  // after a pause
+	visitorsPerSec = 10   // addresses that enter apps, each with a row in the audit log
+	entersAtOnce   = 100
+	lookupsPerSec  = 200 // of apps that may be public, so that strangers cannot keep the database busy
+	lookupsAtOnce  = 400
+)
+
+// rate is a token bucket. Its zero value is full.
+type rate struct {
+	mu    sync.Mutex
+	spent float64
+	at    time.Time
+}
+
+// take reports whether one more event is within a rate.
+func (r *rate) take(now time.Time, perSec, most float64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spent = max(0, r.spent-now.Sub(r.at).Seconds()*perSec)
+	r.at = now
+	if r.spent+1 > most {
+		return false
+	}
+	r.spent++
+	return true
+}
+
+// admitted returns the place of an entry if its visitor may stay.
+func (g *Gateway) admitted(ctx context.Context, e *entry) (*app.Place, error) {
+	if e.public {
+		return g.Apps.AdmitPublic(ctx, auth.AddressFrom(e.from), e.target)
+	}
+	return g.Apps.Admit(ctx, e.viewer, auth.AddressFrom(e.from), e.target)
+}
+
+// enterPublic returns the entry of an address in a public app. Entries without a login are in the audit
+// log too.
+func (g *Gateway) enterPublic(r *http.Request, at location) (*entry, error) {
+	ctx := r.Context()
+	key := at.target.Label() + "|" + network(ctx) + "|public"
+	g.entries.mu.Lock()
+	e, visitors := g.entries.m[key], 0
+	if e == nil {
+		for _, other := range g.entries.m {
+			if other.public {
+				visitors++
+			}
+		}
+	}
+	g.entries.mu.Unlock()
+	if e != nil && e.ctx.Err() == nil {
+		e.used.Store(clock.Now().Unix())
+		return e, nil
+	}
+	place, err := g.Apps.AdmitPublic(ctx, auth.AddressFrom(ctx), at.target)
+	if err != nil {
+		return nil, err
+	}
+	if visitors >= maxVisitors || !g.visitors.take(clock.Now(), visitorsPerSec, entersAtOnce) {
+		return nil, problem.Unavailable("too many people open public apps").RetryAfter(time.Second)
+	}
+	v := viewer.Anonymous()
+	if err := g.record(viewer.With(ctx, v), at.target); err != nil {
+		return nil, err
+	}
+	return g.keep(ctx, key, v, place), nil
+}
+
+// stranger answers a request without a valid entry, for the reason err: the app may be public.
+func (g *Gateway) stranger(w http.ResponseWriter, r *http.Request, at location, err error) {
+	if !g.lookups.take(clock.Now(), lookupsPerSec, lookupsAtOnce) {
+		g.knock(w, r, at, err)
+		return
+	}
+	switch e, perr := g.enterPublic(r, at); {
+	case perr == nil:
+		g.serveVisitor(w, r, at, e)
+	case errdefs.IsUnauthorized(perr): // it is not public
+		g.knock(w, r, at, err)
+	default:
+		g.refuse(w, r, perr)
+	}
+}
+
+// network is the address of a client, or the /64 of one of IPv6.
+func network(ctx context.Context) string {
+	a := auth.AddressFrom(ctx).Unmap().WithZone("")
+	if p, err := a.Prefix(64); err == nil && a.Is6() {
+		return p.String()
+	}
+	return a.String()
+}
+
+// serveVisitor serves a request without a login, within the limits of its address.
+func (g *Gateway) serveVisitor(w http.ResponseWriter, r *http.Request, at location, e *entry) {
+	if !e.rate.take(clock.Now(), visitsPerSec, visitsAtOnce) {
+		g.refuse(w, r, problem.Exhausted("your network sends more than %d requests a second to this app", visitsPerSec).WithLimit(strconv.Itoa(visitsPerSec)).RetryAfter(time.Second))
+		return
+	}
+	leave, ok := g.places.Try(uuid.NewSHA1(uuid.Nil, []byte(network(r.Context()))), maxVisits)
+	if !ok {
+		g.refuse(w, r, problem.Exhausted("your network has %d requests and connections open at this gateway", maxVisits).WithLimit(strconv.Itoa(maxVisits)))
+		return
+	}
+	defer leave()
+	g.use(w, r, at, e)
+}
