@@ -120,6 +120,7 @@ func statusCell(s client.Session) output.Cell {
 func createCommand(a *cli.App) *cobra.Command {
 	var f createFlags
 	var wait, dry bool
+	var open string
 	cmd := &cobra.Command{
 		Use:   "create IMAGE [flags] [-- COMMAND [ARG...]]",
 		Short: "Start an interactive session",
@@ -127,6 +128,9 @@ func createCommand(a *cli.App) *cobra.Command {
 			before, command := cli.Split(cmd, args)
 			if len(before) != 1 {
 				return cli.Usagef("usage: %s", cmd.UseLine())
+			}
+			if open != "" && (dry || a.Printer().Machine()) {
+				return cli.Usagef("--open cannot be used with --dry-run or with --output; use berth app open")
 			}
 			c, err := a.Client()
 			if err != nil {
@@ -148,10 +152,14 @@ func createCommand(a *cli.App) *cobra.Command {
 					return err
 				}
 			}
-			return created(a, s)
+			if err := created(a, s); err != nil || open == "" {
+				return err
+			}
+			return openIn(cmd.Context(), a, c, s, open, in.Mounts)
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().StringVar(&open, "open", "", "open this `app` in the browser, with the first folder of -v; the page waits until the session runs")
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until it runs")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "create nothing; report whether it would start now, or why not")
 	return cmd
