@@ -1632,7 +1632,7 @@ type Image struct {
 	Architecture string `json:"architecture"`
 	Digest       string `json:"digest"`
 	SizeBytes    int64  `json:"sizeBytes"`
-	// Labels from the configuration of the image. Berth reads only the labels that minimumSlots names.
+	// Labels from the configuration of the image. Berth reads only those that minimumSlots and apps come from.
 	Labels    map[string]string `json:"labels"`
 	Status    string            `json:"status"`
 	CreatedAt time.Time         `json:"createdAt"`
@@ -2014,6 +2014,9 @@ type OpenAppInput struct {
 	Kernel string `json:"kernel,omitempty"`
 	// Path and query to open, such as /tree/data; default /.
 	Path string `json:"path,omitempty"`
+	// Absolute path of a folder in the container that the app shows, instead of path. Apps that cannot show this folder
+	// open as usual.
+	Folder string `json:"folder,omitempty"`
 }
 
 // OpenedApp is an address that opens an app once, and the one to bookmark.
@@ -3086,6 +3089,18 @@ type Standing struct {
 	Weight float64 `json:"weight"`
 	// 2^(-usage/weight).
 	Factor float64 `json:"factor"`
+}
+
+// StarterImage is an image that the source tree has a recipe for.
+type StarterImage struct {
+	Name        string `json:"name"`
+	Tag         string `json:"tag"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	// The command that builds it, as root in the source tree.
+	Command string `json:"command"`
+	// The image of this name and tag that sessions can use; null if none is registered.
+	Image *ImageRef `json:"image"`
 }
 
 // StorageProxy is a storage proxy that has joined the cluster.
@@ -6340,6 +6355,12 @@ func (v *querySessionsSessionsSessionConnectionEdgesSessionEdge) GetNode() *Sess
 // querySlotTypesResponse is returned by querySlotTypes on success.
 type querySlotTypesResponse struct {
 	SlotTypes []SlotType `json:"slotTypes"`
+}
+
+// queryStarterImagesResponse is returned by queryStarterImages on success.
+type queryStarterImagesResponse struct {
+	// The starter images, by name.
+	StarterImages []StarterImage `json:"starterImages"`
 }
 
 // queryTasksResponse is returned by queryTasks on success.
@@ -14509,6 +14530,51 @@ func querySlotTypes(
 	}
 
 	data_ = &querySlotTypesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryStarterImages.
+const queryStarterImages_Operation = `
+query StarterImages {
+	starterImages {
+		... StarterImage
+	}
+}
+fragment StarterImage on StarterImage {
+	name
+	tag
+	title
+	description
+	command
+	image {
+		... ImageRef
+	}
+}
+fragment ImageRef on Image {
+	id
+	reference
+	name
+}
+`
+
+func queryStarterImages(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryStarterImagesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "StarterImages",
+		Query:  queryStarterImages_Operation,
+	}
+
+	data_ = &queryStarterImagesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -62,3 +62,9 @@ func (c *Client) ScanRegistry(ctx context.Context, id string) ([]ScanResult, err
 	out, err := scanRegistry(ctx, c, ScanRegistryInput{ID: id})
 	return out.ScanRegistry.Results, err
 }
+
+// StarterImages lists the images that the source tree of Berth has recipes for.
+func (c *Client) StarterImages(ctx context.Context) ([]StarterImage, error) {
+	out, err := queryStarterImages(ctx, c)
+	return out.StarterImages, err
+}

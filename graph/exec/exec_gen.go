@@ -178,6 +178,7 @@ var waiting = answer.Waiting{
 	{Object: "IdleBinding", Field: "everywhere"}:            true,
 	{Object: "IdleChecker", Field: "thresholds"}:            true,
 	{Object: "Image", Field: "minimumSlots"}:                true,
+	{Object: "Image", Field: "apps"}:                        true,
 	{Object: "Image", Field: "permissions"}:                 true,
 	{Object: "Kernel", Field: "stats"}:                      true,
 	{Object: "Kernel", Field: "variables"}:                  true,
@@ -323,6 +324,7 @@ type IdleCheckerResolver interface {
 type ImageResolver interface {
 	MinimumSlots(ctx context.Context, obj *ent.Image) (resource.Slots, error)
 
+	Apps(ctx context.Context, obj *ent.Image) ([]*app.ImageApp, error)
 	Permissions(ctx context.Context, obj *ent.Image) ([]access.Operation, error)
 }
 type KernelResolver interface {
@@ -504,6 +506,7 @@ type QueryResolver interface {
 	Users(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.UserOrder, where *ent.UserWhereInput) (*ent.UserConnection, error)
 	IdleCheckers(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.IdleCheckerOrder, where *ent.IdleCheckerWhereInput) (*ent.IdleCheckerConnection, error)
 	IdleDryRun(ctx context.Context, checker *uuid.UUID, input *idle.CreateIdleCheckerInput, domain *uuid.UUID, project *uuid.UUID, resourceGroup *uuid.UUID) (*idle.Trial, error)
+	StarterImages(ctx context.Context) ([]*image.StarterImage, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
 	Registries(ctx context.Context) ([]*ent.Registry, error)
 	Cluster(ctx context.Context) (*model.Cluster, error)
@@ -1216,6 +1219,17 @@ input AppInput {
   environment: StringMap
 }
 
+"An app that the labels of an image describe, and that can be started."
+type ImageApp @allow(to: USER) {
+  name: String!
+  title: String!
+}
+
+extend type Image {
+  "The apps that its labels describe. Its sessions can have more, from the catalogue."
+  apps: [ImageApp!]!
+}
+
 extend input CreateSessionInput {
   "Apps beside those of the image and the catalogue, at most 32. They replace others of the same name."
   apps: [AppInput!]
@@ -1230,6 +1244,11 @@ input OpenAppInput {
   kernel: ID
   "Path and query to open, such as /tree/data; default /."
   path: String
+  """
+  Absolute path of a folder in the container that the app shows, instead of path. Apps that cannot show this folder
+  open as usual.
+  """
+  folder: String
 }
 input AppActionInput {
   session: ID!
@@ -2424,7 +2443,7 @@ type Image implements Node @allow(to: USER) {
   architecture: String!
   digest: String!
   sizeBytes: Int64!
-  "Labels from the configuration of the image. Berth reads only the labels that minimumSlots names."
+  "Labels from the configuration of the image. Berth reads only those that minimumSlots and apps come from."
   labels: StringMap!
   """
   The smallest amounts that one container of the image needs, from its labels berth.resource.min.SLOT or
@@ -2445,7 +2464,21 @@ input ImageOrder { direction: OrderDirection! = ASC field: ImageOrderField! }
 enum ImageOrderField { NAME CREATED_AT }
 input ImageWhereInput { not: ImageWhereInput and: [ImageWhereInput!] or: [ImageWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String reference: String architecture: String status: ImageStatus }
 
+"An image that the source tree of Berth has a recipe for."
+type StarterImage @allow(to: USER) {
+  name: String!
+  tag: String!
+  title: String!
+  description: String!
+  "The command that builds it, as root in the source tree."
+  command: String!
+  "The image of this name and tag that sessions can use; null if none is registered."
+  image: Image
+}
+
 extend type Query {
+  "The starter images, by name."
+  starterImages: [StarterImage!]! @allow(to: USER)
   images(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ImageOrder!], where: ImageWhereInput): ImageConnection! @allow(to: USER)
   registries: [Registry!]! @allow(to: USER)
 }
@@ -5841,10 +5874,22 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_createdAt(ctx, field)
 	case "registry":
 		return ec.fieldContext_Image_registry(ctx, field)
+	case "apps":
+		return ec.fieldContext_Image_apps(ctx, field)
 	case "permissions":
 		return ec.fieldContext_Image_permissions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Image", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageApp(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ImageApp_name(ctx, field)
+	case "title":
+		return ec.fieldContext_ImageApp_title(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageApp", field.Name)
 }
 
 func (ec *executionContext) childFields_ImageConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7853,6 +7898,24 @@ func (ec *executionContext) childFields_StartTotpPayload(ctx context.Context, fi
 		return ec.fieldContext_StartTotpPayload_url(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type StartTotpPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_StarterImage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_StarterImage_name(ctx, field)
+	case "tag":
+		return ec.fieldContext_StarterImage_tag(ctx, field)
+	case "title":
+		return ec.fieldContext_StarterImage_title(ctx, field)
+	case "description":
+		return ec.fieldContext_StarterImage_description(ctx, field)
+	case "command":
+		return ec.fieldContext_StarterImage_command(ctx, field)
+	case "image":
+		return ec.fieldContext_StarterImage_image(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StarterImage", field.Name)
 }
 
 func (ec *executionContext) childFields_StorageProxy(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -21348,6 +21411,39 @@ func (ec *executionContext) fieldContext_Image_registry(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Image_apps(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_apps(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Image().Apps(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*app.ImageApp) graphql.Marshaler {
+			return ec.marshalNImageApp2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐImageAppᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_apps(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Image",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageApp(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Image_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -21370,6 +21466,62 @@ func (ec *executionContext) _Image_permissions(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_Image_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Image", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _ImageApp_name(ctx context.Context, field graphql.CollectedField, obj *app.ImageApp) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageApp_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageApp_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageApp", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageApp_title(ctx context.Context, field graphql.CollectedField, obj *app.ImageApp) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Title)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageApp_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageApp_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageApp", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _ImageConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ImageConnection) (ret graphql.Marshaler) {
@@ -34119,6 +34271,39 @@ func (ec *executionContext) fieldContext_Query_idleDryRun(ctx context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_starterImages(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_starterImages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().StarterImages(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*image.StarterImage) graphql.Marshaler {
+			return ec.marshalNStarterImage2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐStarterImageᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_starterImages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StarterImage(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_images(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -45041,6 +45226,170 @@ func (ec *executionContext) fieldContext_StartTotpPayload_url(_ context.Context,
 	return graphql.NewScalarFieldContext("StartTotpPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _StarterImage_name(ctx context.Context, field graphql.CollectedField, obj *image.StarterImage) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StarterImage_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StarterImage_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StarterImage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StarterImage_tag(ctx context.Context, field graphql.CollectedField, obj *image.StarterImage) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Tag)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StarterImage_tag(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Tag, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StarterImage_tag(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StarterImage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StarterImage_title(ctx context.Context, field graphql.CollectedField, obj *image.StarterImage) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Title)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StarterImage_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StarterImage_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StarterImage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StarterImage_description(ctx context.Context, field graphql.CollectedField, obj *image.StarterImage) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Description)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StarterImage_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StarterImage_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StarterImage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StarterImage_command(ctx context.Context, field graphql.CollectedField, obj *image.StarterImage) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Command)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StarterImage_command(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Command, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StarterImage_command(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StarterImage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _StarterImage_image(ctx context.Context, field graphql.CollectedField, obj *image.StarterImage) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_StarterImage_image(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Image
+	fc.Result = v
+	return ec.marshalOImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImage(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_StarterImage_image(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StarterImage",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Image(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _StorageProxy_name(ctx context.Context, field graphql.CollectedField, obj *ent.StorageProxy) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
 	if ret != graphql.Null {
@@ -55386,7 +55735,7 @@ func (ec *executionContext) unmarshalInputOpenAppInput(ctx context.Context, obj 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"session", "app", "port", "kernel", "path"}
+	fieldsInOrder := [...]string{"session", "app", "port", "kernel", "path", "folder"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -55428,6 +55777,13 @@ func (ec *executionContext) unmarshalInputOpenAppInput(ctx context.Context, obj 
 				return it, err
 			}
 			it.Path = data
+		case "folder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("folder"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Folder = data
 		}
 	}
 	return it, nil
@@ -62564,11 +62920,37 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 			out.SetNonNull(i, ec._Image_createdAt(ctx, field, obj))
 		case "registry":
 			out.Set(i, ec._Image_registry(ctx, field, obj))
+		case "apps":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Image_apps(ctx, field, obj)
+			})
 		case "permissions":
 			field := field
 			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
 				return ec._Image_permissions(ctx, field, obj)
 			})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageAppImplementors = []string{"ImageApp"}
+
+func (ec *executionContext) _ImageApp(ctx context.Context, sel ast.SelectionSet, obj *app.ImageApp) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageAppImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageApp"))
+		case "name":
+			out.SetNonNull(i, ec._ImageApp_name(ctx, field, obj))
+		case "title":
+			out.SetNonNull(i, ec._ImageApp_title(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -65372,6 +65754,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "starterImages":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_starterImages(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "images":
 			field := field
 
@@ -68120,6 +68524,35 @@ func (ec *executionContext) _StartTotpPayload(ctx context.Context, sel ast.Selec
 			out.SetNonNull(i, ec._StartTotpPayload_secret(ctx, field, obj))
 		case "url":
 			out.SetNonNull(i, ec._StartTotpPayload_url(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var starterImageImplementors = []string{"StarterImage"}
+
+func (ec *executionContext) _StarterImage(ctx context.Context, sel ast.SelectionSet, obj *image.StarterImage) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, starterImageImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("StarterImage"))
+		case "name":
+			out.SetNonNull(i, ec._StarterImage_name(ctx, field, obj))
+		case "tag":
+			out.SetNonNull(i, ec._StarterImage_tag(ctx, field, obj))
+		case "title":
+			out.SetNonNull(i, ec._StarterImage_title(ctx, field, obj))
+		case "description":
+			out.SetNonNull(i, ec._StarterImage_description(ctx, field, obj))
+		case "command":
+			out.SetNonNull(i, ec._StarterImage_command(ctx, field, obj))
+		case "image":
+			out.Set(i, ec._StarterImage_image(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -71137,6 +71570,32 @@ func (ec *executionContext) marshalNImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋen
 	return ec._Image(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNImageApp2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐImageAppᚄ(ctx context.Context, sel ast.SelectionSet, v []*app.ImageApp) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNImageApp2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐImageApp(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNImageApp2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐImageApp(ctx context.Context, sel ast.SelectionSet, v *app.ImageApp) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImageApp(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNImageConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ImageConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -73617,6 +74076,32 @@ func (ec *executionContext) marshalNStartTotpPayload2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._StartTotpPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNStarterImage2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐStarterImageᚄ(ctx context.Context, sel ast.SelectionSet, v []*image.StarterImage) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStarterImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐStarterImage(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNStarterImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐStarterImage(ctx context.Context, sel ast.SelectionSet, v *image.StarterImage) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._StarterImage(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNStorageProxy2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐStorageProxyᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.StorageProxy) graphql.Marshaler {

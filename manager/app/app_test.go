@@ -159,3 +159,42 @@ func TestStatusOfAnApp(t *testing.T) {
 		}
 	}
 }
+
+// A folder is shown where the catalogue says how; elsewhere it is ignored.
+func TestPathsThatShowAFolder(t *testing.T) {
+	s := newService(t)
+	text := func(s string) *string { return &s }
+	for name, c := range map[string]struct{ app, folder, want string }{
+		"below home":        {"jupyterlab", "/home/work/my data", "/lab/tree/my%20data"},
+		"home":              {"jupyterlab", "/home/work/", "/lab/tree/"},
+		"outside of home":   {"jupyterlab", "/data", "/"},
+		"beside home":       {"jupyterlab", "/home/worker", "/"},
+		"up":                {"jupyterlab", "/home/work/../../etc", "/"},
+		"in a query":        {"code-server", "/data/a&b", "/?folder=%2Fdata%2Fa%26b"},
+		"cannot show it":    {"tensorboard", "/home/work/logs", "/"},
+		"not in the list":   {"docs", "/home/work", "/"},
+		"port of a program": {"8000", "/home/work", "/"},
+	} {
+		got, err := s.pathOf(Target{App: c.app}, OpenAppInput{Folder: text(c.folder)})
+		if err != nil || got != c.want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+		}
+		if err := checkPath(got); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := s.pathOf(Target{App: "jupyterlab"}, OpenAppInput{Folder: text("data")}); err == nil {
+		t.Error("a relative folder is accepted")
+	}
+	if _, err := s.pathOf(Target{App: "jupyterlab"}, OpenAppInput{Folder: text("/a"), Path: text("/b")}); err == nil {
+		t.Error("a folder and a path are accepted together")
+	}
+}
+
+func TestAppsOfAnImage(t *testing.T) {
+	s := newService(t)
+	got := s.OfImage(map[string]string{labelApps: `[{"name":"jupyterlab","port":8889},{"name":"mine","port":8000}]`})
+	if len(got) != 1 || got[0].Name != "jupyterlab" || got[0].Title != "JupyterLab" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -25,6 +25,7 @@ type entry struct {
 	Needs       []string          `yaml:"needs"` // programs; default: the first word of the command
 	Command     []string          `yaml:"command"`
 	Environment map[string]string `yaml:"environment"`
+	Folder      string            `yaml:"folder"` // path and query that shows a folder
 }
 
 func loadCatalogue(text []byte) ([]entry, error) {

@@ -215,6 +215,9 @@ func (s *Service) definitions(row *ent.Session, labels map[string]string, survey
 	for _, a := range requested {
 		if e := s.known(a.Name); e != nil && len(a.Command) == 0 {
 			a.Command, a.Title = e.Command, cmp.Or(a.Title, e.Title)
+			if len(a.Environment) == 0 {
+				a.Environment = e.Environment
+			}
 		}
 		add(Definition{App: a, Source: SourceSession})
 	}

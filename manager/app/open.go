@@ -28,6 +28,7 @@ type OpenAppInput struct {
 	Port    *int
 	Kernel  *uuid.UUID
 	Path    *string
+	Folder  *string
 }
 
 // OpenAppPayload has the address of an app.
@@ -60,9 +61,9 @@ func (s *Service) OpenApp(ctx context.Context, in OpenAppInput) (*OpenAppPayload
 	if err != nil {
 		return nil, err
 	}
-	path := "/"
-	if in.Path != nil {
-		path = *in.Path
+	path, err := s.pathOf(t, in)
+	if err != nil {
+		return nil, err
 	}
 	return s.Mint(ctx, t, path)
 }

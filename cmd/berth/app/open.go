@@ -3,19 +3,14 @@ package app
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 
 	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/cli"
-	"github.com/berthhq/berth/cmd/berth/output"
 )
 
 func openCommand(a *cli.App) *cobra.Command {
@@ -38,7 +33,7 @@ func openCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(ctx, a, opened, noBrowser || a.Printer().Machine())
+			return a.OpenAddress(ctx, opened, noBrowser || a.Printer().Machine())
 		})
 	cmd.Long = `Open an app of a session in the browser, which starts the app if it does not run.
 APP can be left out if the session has only one app. A port opens any program that
@@ -67,71 +62,4 @@ func onlyApp(ctx context.Context, c *client.Client, s *client.Session, kernel st
 		return "", fmt.Errorf("no app is known in session %s; name the port of a program: %w", s.Name, errdefs.ErrNotFound)
 	}
 	return "", cli.Usagef("session %s has several apps; name one of %s", s.Name, strings.Join(names(list), ", "))
-}
-
-// show opens the address in the browser of a display, or else prints it.
-func show(ctx context.Context, a *cli.App, opened *client.OpenedApp, only bool) error {
-	address := opened.Address
-	if program := browser(a.Env); only || program == "" {
-		address = opened.URL
-	} else if err := browse(ctx, program, opened.URL); err != nil {
-		a.Note("berth: %s", cli.OneLine(err))
-		address = opened.URL
-	}
-	return a.Printer().Print(opened, func() error {
-		if address == opened.URL {
-			a.Note("This address opens the app once, within %s:", output.Duration(opened.ExpiresAt.Sub(a.Now()).Round(time.Second)))
-		}
-		_, err := fmt.Fprintln(a.Out, output.Clean(address))
-		return err
-	})
-}
-
-// browser returns the program that opens addresses on the display of this machine, or empty
-// without a display.
-func browser(env func(string) string) string {
-	name := "xdg-open"
-	switch {
-	case runtime.GOOS == "darwin":
-		name = "open"
-		if env("SSH_CONNECTION") != "" {
-			return ""
-		}
-	case env("DISPLAY") == "" && env("WAYLAND_DISPLAY") == "":
-		return ""
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return ""
-	}
-	return path
-}
-
-// settle is how long a browser has to report a failure. Some programs return only when the
-// browser ends.
-const settle = 5 * time.Second
-
-// browse opens an address. Only web addresses are passed on, because the program can start
-// others than a browser.
-func browse(ctx context.Context, program, address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("the server returned %q, which is not a web address: %w", address, errdefs.ErrInternal)
-	}
-	cmd := exec.Command(program, address) // continues after berth ends
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("open the browser: %w", err)
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- cmd.Wait() }()
-	select {
-	case err := <-failed:
-		if err != nil {
-			return fmt.Errorf("%s: %w", program, err)
-		}
-	case <-time.After(settle):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
 }

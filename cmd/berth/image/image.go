@@ -15,13 +15,11 @@ import (
 // Command returns the command "berth image".
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group("image", "Manage images and their registries",
-		listCommand(a), registerCommand(a), scanCommand(a), forgetCommand(a), registryCommand(a))
+		listCommand(a), startersCommand(a), registerCommand(a), scanCommand(a), forgetCommand(a), registryCommand(a))
 	cmd.Long = `Manage images and their registries.
 
-A cluster of "berthd up" registers the images in build/images at its start. To add
-starter images, run this in the source tree and restart it:
-
-  make images IMAGES="jupyter desktop"`
+A cluster of "berthd up" registers the images in build/images at its start.
+"berth image starters" lists the images that can be built in the source tree.`
 	return cmd
 }
 
@@ -55,6 +53,40 @@ func imageTable(list ...client.Image) *output.Table {
 		t.Row(i.Name, i.Architecture, output.Bytes(i.SizeBytes), output.Slots(i.MinimumSlots), i.Status, registry, i.Reference)
 	}
 	return t
+}
+
+func startersCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "starters",
+		Short: "List the starter images, and the commands that build them",
+		Long: `List the images that the source tree of Berth has recipes for, and which of them are
+registered. Run the command of one as root in the source tree. "berthd up" registers it at
+its next start; for another cluster, copy it to a registry of the cluster and scan that:
+
+  skopeo copy oci:build/images/r docker://registry.example/r:4.5`,
+		Args: cli.Args(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			list, err := c.StarterImages(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.Table(list, func() *output.Table {
+				t := output.NewTable("IMAGE", "REGISTERED", "HAS", "COMMAND")
+				for _, s := range list {
+					registered := "no"
+					if s.Image != nil {
+						registered = "yes"
+					}
+					t.Row(s.Name+":"+s.Tag, registered, s.Description, s.Command)
+				}
+				return t
+			})
+		},
+	}
 }
 
 func registerCommand(a *cli.App) *cobra.Command {

@@ -13,3 +13,15 @@ func TestImagesShowTheirMinimum(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestStartersShowHowTheyAreBuilt(t *testing.T) {
+	f := newServer(t)
+	f.Data("StarterImages", `{"starterImages":[{"name":"r","tag":"4.5","title":"R","description":"R and Shiny","command":"make images IMAGES=r","image":null},
+		{"name":"python","tag":"3.11","title":"Python","description":"Python","command":"make images IMAGES=python","image":{"id":"i1","name":"python:3.11"}}]}`)
+	r := f.Run("image", "starters")
+	for _, line := range []string{"r:4.5        no          R and Shiny  make images IMAGES=r", "python:3.11  yes"} {
+		if r.Code != 0 || !strings.Contains(r.Out, line) {
+			t.Errorf("%+v lacks %q", r, line)
+		}
+	}
+}

@@ -1,11 +1,16 @@
 package session
 
 import (
+	"context"
 	"errors"
+	"path"
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/client"
+	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
 // parseApp reads NAME=PORT[:COMMAND]. The command is one for the shell of the container, where
@@ -22,4 +27,21 @@ func parseApp(text string) ([]client.AppInput, error) {
 		app.Command = []string{"/bin/sh", "-c", command}
 	}
 	return []client.AppInput{app}, nil
+}
+
+// openIn opens an app of a session that was just created, with the first mounted folder. The address
+// shows the progress until the session runs.
+func openIn(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, app string, mounts []client.MountInput) error {
+	in := client.OpenAppInput{Session: s.ID, App: app}
+	if len(mounts) > 0 {
+		in.Folder = mounts[0].Target
+		if _, err := uuid.Parse(mounts[0].Vfolder); in.Folder == "" && err != nil {
+			in.Folder = path.Join("/home/work", mounts[0].Vfolder)
+		}
+	}
+	opened, err := c.OpenApp(ctx, in)
+	if err != nil {
+		return err
+	}
+	return a.OpenAddress(ctx, opened, false)
 }

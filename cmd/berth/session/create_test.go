@@ -78,3 +78,26 @@ func TestCreateWithApps(t *testing.T) {
 		}
 	}
 }
+
+func TestCreateOpensAnApp(t *testing.T) {
+	f := newServer(t)
+	f.Data("CreateSession", `{"payload":{"session":{"id":"s2","name":"train","status":"pending"}}}`)
+	asked := ""
+	f.Answer["OpenApp"] = func(raw json.RawMessage) string {
+		asked = string(raw)
+		return `{"payload":{"url":"https://x.example/?ticket=t","address":"https://x.example/","expiresAt":"2026-03-04T12:00:30Z"}}`
+	}
+	for args, want := range map[string]string{
+		"":                 `{"input":{"session":"s2","app":"jupyterlab"}}`,
+		" -v data":         `{"input":{"session":"s2","app":"jupyterlab","folder":"/home/work/data"}}`,
+		" -v data:/mnt:ro": `{"input":{"session":"s2","app":"jupyterlab","folder":"/mnt"}}`,
+	} {
+		r := f.Run(strings.Fields("session create jupyter:4.6 --open jupyterlab" + args)...)
+		if r.Code != 0 || r.Out != "train\nhttps://x.example/?ticket=t\n" || asked != want {
+			t.Errorf("%q: %+v asked %s, want %s", args, r, asked, want)
+		}
+	}
+	if r := f.Run("session", "create", "jupyter:4.6", "--open", "jupyterlab", "-o", "json"); r.Code != cli.ExitUsage {
+		t.Errorf("%+v", r)
+	}
+}

@@ -164,6 +164,9 @@ func createCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if s.open != "" && (s.dry || a.Printer().Machine()) {
+				return cli.Usagef("--open cannot be used with --dry-run or with --output; use berth app open")
+			}
 			c, err := a.Client()
 			if err != nil {
 				return err
@@ -178,6 +181,7 @@ func createCommand(a *cli.App) *cobra.Command {
 	f.register(cmd)
 	f.fromTemplate(cmd)
 	s.register(cmd)
+	cmd.Flags().StringVar(&s.open, "open", "", "open this `app` in the browser, with the first folder of -v; the page waits until the session runs")
 	return cmd
 }
 
@@ -186,6 +190,7 @@ type starter struct {
 	app       *cli.App
 	flags     *createFlags
 	wait, dry bool
+	open      string // an app
 }
 
 func (s *starter) register(cmd *cobra.Command) {
@@ -205,7 +210,10 @@ func (s *starter) start(cmd *cobra.Command, c *client.Client, kind, image string
 	if err != nil {
 		return err
 	}
-	return started(cmd.Context(), s.app, c, made, s.wait)
+	if err := started(cmd.Context(), s.app, c, made, s.wait); err != nil || s.open == "" {
+		return err
+	}
+	return openIn(cmd.Context(), s.app, c, made, s.open, in.Mounts)
 }
 
 // started prints a new session, once it runs if that is waited for.
