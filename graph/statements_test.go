@@ -81,6 +81,10 @@ func survey(name string) (more int) {
 			more += n
 		}
 	}
+	// The request of a session is read from its row and the rows of six other tables.
+	if strings.Contains(name, ".request") && !strings.Contains(name, "sessionTemplates.request") {
+		more += 7
+	}
 	for _, folder := range []string{"vfolders", "vfolder", "clonedFrom"} { // by way of the quota scope
 		if strings.Contains(name, folder+".volume") {
 			more++

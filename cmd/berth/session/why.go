@@ -90,7 +90,9 @@ func explain(a *cli.App, d *client.SessionDetail, r *client.Advice) error {
 func head(s cli.Sheet, r *client.Advice, group string) {
 	fmt.Fprintf(s.W, "%s\n\n", output.Clean(r.Summary))
 	s.Fact("Waits for", stageWords[r.Stage])
-	s.Fact("Position", inQueue(r.Position, group))
+	if r.Position > 0 { // a member that its array holds back has none
+		s.Fact("Position", inQueue(r.Position, group))
+	}
 	for _, e := range r.Ahead {
 		s.Fact("Before it", entryText(e))
 	}
