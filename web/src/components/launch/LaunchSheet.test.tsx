@@ -5,7 +5,14 @@ import { list } from "../../testing/api";
 import { stage } from "../../testing/stage";
 import LaunchSheet from "./LaunchSheet";
 
-const image = { __typename: "Image", id: "i1", name: "python:3.11", reference: "local/python:3.11", minimumSlots: {} };
+const image = {
+  __typename: "Image",
+  id: "i1",
+  name: "python:3.11",
+  reference: "local/python:3.11",
+  minimumSlots: {},
+  apps: [],
+};
 const answers = {
   images: list([image]),
   vfolders: list([]),

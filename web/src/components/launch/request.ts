@@ -48,6 +48,8 @@ export interface Wish {
   /** On these agents or nowhere. */
   strict: boolean;
   sessionGroup: string | null;
+  /** Name of the app to open when the session runs; empty for none. */
+  open: string;
 }
 
 /** What a session gets that says nothing about when and where. */
