@@ -11,9 +11,8 @@ await visit(({ page, eventually, picture }) => {
       for (let i = 0; pixels && i < pixels.length; i += 4 * 97) seen.add(pixels.slice(i, i + 3).join());
       return seen.size;
     });
-  let before = 0;
   return [
-    ["shows a desktop", () => eventually("colours on the screen", async () => (before = await colours()) > 3)],
+    ["shows a desktop", () => eventually("colours on the screen", async () => (await colours()) > 3)],
     [
       "opens the menu with the mouse",
       async () => {
@@ -24,7 +23,7 @@ await visit(({ page, eventually, picture }) => {
           .locator("canvas")
           .first()
           .click({ button: "right", position: { x: 400, y: 300 } });
-        await eventually("the menu", async () => !(await look()).equals(first) && before > 0);
+        await eventually("the menu", async () => !(await look()).equals(first));
       },
     ],
   ];
