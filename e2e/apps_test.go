@@ -341,24 +341,3 @@ func eventually(t *testing.T, what string, is func() bool) {
 		}
 	}
 }
-
-// A notebook runs in the browser, from the catalogue's entry to the output of a cell.
-func TestNotebookInTheBrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
-	u := platform.User(t)
-	in := client.CreateSessionInput{Image: "python:3.11", Slots: cluster.Slots("cpu", "0.5", "mem", "512m")}
-	id := u.Run(in).ID
-	u.Until(id, "running")
-	var got struct{ OpenApp struct{ URL string } }
-	code := query(t, u, `mutation($id: ID!) { openApp(input: {session: $id, app: "jupyter", path: "/tree"}) { url } }`, map[string]any{"id": id}, &got)
-	if code != "" {
-		t.Fatalf("open: %s", code)
-	}
-	u.Walk("notebook", "BERTH_APP="+got.OpenApp.URL)
-	if a := appsOf(t, u, id)["jupyter"]; a.Status != "RUNNING" || a.Source != "CATALOGUE" {
-		t.Errorf("%+v", a)
-	}
-	u.End(id)
-}

@@ -9,4 +9,6 @@ import (
 
 var platform *cluster.Platform
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m, cluster.Options{Accelerators: 2}, &platform)) }
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Main(m, cluster.Options{Accelerators: 2, AppPaths: true}, &platform))
+}

@@ -38,6 +38,8 @@ type Options struct {
 	Accelerators int
 	// Machines that are made up, by name, whose accelerators the agent offers, too.
 	Machines []string
+	// AppPaths adds apps below the paths of one host.
+	AppPaths bool
 	// AgentDisk is the size of a file system in memory for the agent's directory; ""
 	// leaves it on the disk of the others.
 	AgentDisk string
@@ -46,6 +48,7 @@ type Options struct {
 // Platform is a server with all its data.
 type Platform struct {
 	URL             string
+	Paths           string // of apps below paths; empty without Options.AppPaths
 	Email, Password string // of the first superadmin
 
 	dir     string // all of ours; the server's data is in data
@@ -80,6 +83,13 @@ func New(opt Options) (*Platform, error) {
 		return nil, err
 	}
 	p.up, p.mock, p.made, p.offers = p.process("up"), opt.Accelerators, opt.Machines, []int{opt.Accelerators}
+	if opt.AppPaths {
+		address, err := freePort("tcp")
+		if err != nil {
+			return nil, err
+		}
+		p.Paths = "http://" + address
+	}
 	if opt.AgentDisk != "" {
 		if err := p.mountAgent(opt.AgentDisk); err != nil {
 			return nil, err
@@ -148,6 +158,12 @@ func (p *Platform) Data() string { return p.data }
 // Pid is the server's process.
 func (p *Platform) Pid() int { return p.up.Pid() }
 
+// HasImage reports whether make images has built a starter image.
+func (p *Platform) HasImage(name string) bool {
+	_, err := os.Stat(filepath.Join(p.images(), name, "index.json"))
+	return err == nil
+}
+
 // images is where make images puts the starter images.
 func (p *Platform) images() string {
 	root, err := repository()
@@ -168,6 +184,9 @@ func (p *Platform) Start(flags ...string) error {
 		"up", "--data", p.data, "--listen", listen, "--bin", p.bin, "--images", p.images(),
 		"--mock-accelerators", strconv.Itoa(p.mock), "--log-level", "info",
 	}, flags...)
+	if p.Paths != "" {
+		p.up.args = append(p.up.args, "--apps-paths", strings.TrimPrefix(p.Paths, "http://"))
+	}
 	for _, name := range p.made {
 		p.up.args = append(p.up.args, "--fixture", name)
 	}

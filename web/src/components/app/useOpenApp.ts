@@ -7,8 +7,11 @@ import { OpenApp, type OpenInput } from "./app";
 export function useOpenApp() {
   const { run, busy } = useAction(OpenApp, true);
 
-  /** Must be called in the handler of a click or a key; reports whether a tab shows the app. */
-  async function open(input: OpenInput): Promise<boolean> {
+  /**
+   * Must be called in the handler of a click or a key; reports whether a tab shows the app. The app may be
+   * known only after a request, which is made when the tab is there.
+   */
+  async function open(which: OpenInput | (() => Promise<OpenInput | null>)): Promise<boolean> {
     // Browsers block tabs that open later, such as after the answer of the server.
     const tab = window.open("", "_blank");
     if (!tab) {
@@ -17,7 +20,8 @@ export function useOpenApp() {
     }
     // The app must not reach this page.
     tab.opener = null;
-    const done = await run({ input });
+    const input = typeof which === "function" ? await which() : which;
+    const done = input && (await run({ input }));
     if (!done) {
       tab.close();
       return false;

@@ -5,7 +5,14 @@ import { list } from "../../testing/api";
 import { stage } from "../../testing/stage";
 import LaunchSheet from "./LaunchSheet";
 
-const image = { __typename: "Image", id: "i1", name: "python:3.11", reference: "local/python:3.11", minimumSlots: {} };
+const image = {
+  __typename: "Image",
+  id: "i1",
+  name: "python:3.11",
+  reference: "local/python:3.11",
+  minimumSlots: {},
+  apps: [],
+};
 const answers = {
   images: list([image]),
   vfolders: list([]),
@@ -74,4 +81,19 @@ it("cannot launch where there is no image", async () => {
   await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, { answers: { ...answers, images: list([]) } });
   expect(await screen.findByText("No images yet")).toBeDefined();
   expect(((await launch()) as HTMLButtonElement).disabled).toBe(true);
+});
+
+it("opens the chosen app of the image, with the first folder", async () => {
+  const tab = { opener: null, close: vi.fn(), location: { replace: vi.fn() } };
+  const open = vi.spyOn(window, "open").mockReturnValue(tab as unknown as Window);
+  const lab = { ...image, apps: [{ __typename: "ImageApp", name: "jupyterlab", title: "JupyterLab" }] };
+  const { api, user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, {
+    answers: { ...answers, images: list([lab]), openApp: { url: "https://lab.example/?ticket=t", address: "" } },
+  });
+  await user.click((await screen.findAllByLabelText("Open when it runs"))[0]!);
+  await user.click(await screen.findByText("JupyterLab"));
+  await user.click(await launch());
+  await vi.waitFor(() => expect(tab.location.replace).toHaveBeenCalledWith("https://lab.example/?ticket=t"));
+  expect(api.sent("OpenApp")).toMatchObject([{ input: { session: "s1", app: "jupyterlab" } }]);
+  open.mockRestore();
 });

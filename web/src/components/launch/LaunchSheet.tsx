@@ -7,6 +7,7 @@ import { Amounts } from "./Amounts";
 import { Disk } from "./Disk";
 import { Folders } from "./Folders";
 import { Images } from "./Images";
+import { OpenApp } from "./OpenApp";
 import { Places } from "./Places";
 import { Presets } from "./Presets";
 import { Preview } from "./Preview";
@@ -54,6 +55,7 @@ export default function LaunchSheet({ wish: begin, onClose }: Props) {
             </p>
           ) : null}
           <Images offer={offer} chosen={wish.image} onChoose={(image) => set({ image })} error={why("image")} />
+          <OpenApp offer={offer} wish={wish} onChange={set} />
           <Presets presets={offer.presets} wish={wish} onChange={set} />
           <Sizes wish={wish} onChoose={(size) => set(byHand(size))} />
           <Amounts offer={offer} wish={wish} wrong={wrong} onChange={set} />

@@ -32,6 +32,7 @@ const wish: Wish = {
   folders: [],
   project: null,
   group: null,
+  open: "",
   ...usual,
 };
 

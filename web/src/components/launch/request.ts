@@ -54,6 +54,8 @@ export interface Wish {
   array: string;
   /** What is taken over where the form does not say otherwise. */
   base: LaunchBase | null;
+  /** Name of the app to open when the session runs; empty for none. */
+  open: string;
 }
 
 /** What a session gets that says nothing about when and where. */
@@ -161,6 +163,7 @@ export function beginWith(begin: LaunchWish, project: string | null, group: stri
           tags: r.tags ?? [],
         }
       : {}),
+    open: "",
     base: begin.base ?? null,
   };
 }

@@ -6,6 +6,7 @@ import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { type LaunchWish, launchedHere } from "../../hooks/useLaunch";
 import { useViewer } from "../../hooks/useViewer";
+import { useOpenApp } from "../app/useOpenApp";
 import { recentImages } from "./recent";
 import { beginWith, check, inputOf, type Wish } from "./request";
 import { useOffer } from "./useOffer";
@@ -51,6 +52,7 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
   const navigate = useNavigate();
   const { run, busy, failure } = useAction(CreateSession);
   const several = useAction(CreateSessionArray);
+  const { open } = useOpenApp();
   const [recent, setRecent] = useLocalStorage(recentImages);
   const [tried, setTried] = useState(false);
   const key = useRef(crypto.randomUUID());
@@ -82,12 +84,21 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
       await navigate({ to: "/sessions", search: {} });
       return;
     }
-    const done = await run({ input: inputOf(full, key.current) });
-    if (!done) return;
+    const app = opened(full, offer);
+    const made: { asked: boolean; session: string | null } = { asked: false, session: null };
+    const create = async () => {
+      made.asked = true;
+      const done = await run({ input: inputOf(full, key.current) });
+      made.session = done ? done.createSession.session.id : null;
+      return app && made.session ? { ...app, session: made.session } : null;
+    };
+    if (app) await open(create);
+    if (!made.asked) await create(); // without an app, or where the browser blocks its tab
+    if (!made.session) return;
     setRecent([full.image, ...recent.filter((r) => r !== full.image)].slice(0, 8));
-    launchedHere.add(done.createSession.session.id);
+    launchedHere.add(made.session);
     onClose();
-    await navigate({ to: "/sessions/$id", params: { id: done.createSession.session.id } });
+    await navigate({ to: "/sessions/$id", params: { id: made.session } });
   }
   return { wish: full, set, offer, wrong, rest, busy: busy || several.busy, submit };
 }
@@ -96,4 +107,13 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
 function inArray(failure: Failure | null): Failure | null {
   if (!failure?.field?.startsWith("session.")) return failure;
   return { ...failure, field: failure.field.slice("session.".length) };
+}
+
+/** The app to open, if the image has it, with the first folder of the session. */
+function opened(wish: Wish, offer: ReturnType<typeof useOffer>) {
+  const image = offer.images.find((i) => i.reference === wish.image);
+  const app = wish.mode === "interactive" && image?.apps.find((a) => a.name === wish.open);
+  if (!app) return null;
+  const folder = offer.folders.find((f) => f.id === wish.folders[0]?.id);
+  return { app: app.name, ...(folder ? { folder: `/home/work/${folder.name}` } : {}) };
 }

@@ -1,6 +1,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
+import { StarterFields, Starters } from "../../components/admin/Starters";
 import { Confirm } from "../../components/Confirm";
 import { bytes, slotsLine } from "../../components/format";
 import { FailureNote } from "../../components/Note";
@@ -11,14 +12,18 @@ import { t } from "../../i18n";
 import { word } from "../../words";
 import { Registries } from "./Registries";
 
-const ImagesQuery = graphql(`
+const ImagesQuery = graphql(
+  `
   query Images {
     registries { id name host plainHttp lastScannedAt }
+    starterImages { ...StarterFields }
     images(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
       totalCount edges { node { id name reference architecture sizeBytes minimumSlots status registry { id name } } }
     }
   }
-`);
+`,
+  [StarterFields],
+);
 const RegisterImage = graphql(
   `mutation RegisterImage($input: RegisterImageInput!) { registerImage(input: $input) { image { id name } } }`,
 );
@@ -111,6 +116,7 @@ export function Images() {
           </table>
         </div>
       ) : null}
+      <Starters all={data?.starterImages ?? []} />
       <Confirm
         opened={gone !== null}
         title={t("Unregister this image?")}

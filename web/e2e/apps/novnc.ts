@@ -1,0 +1,30 @@
+// The desktop is drawn: not black, and a key opens its menu.
+import { visit } from "./visit.ts";
+
+await visit(({ page, eventually, picture }) => {
+  /** How many different colours a coarse grid of the screen has. */
+  const colours = () =>
+    page.evaluate(() => {
+      const screen = document.querySelector("canvas");
+      const pixels = screen?.getContext("2d")?.getImageData(0, 0, screen.width, screen.height).data;
+      const seen = new Set<string>();
+      for (let i = 0; pixels && i < pixels.length; i += 4 * 97) seen.add(pixels.slice(i, i + 3).join());
+      return seen.size;
+    });
+  return [
+    ["shows a desktop", () => eventually("colours on the screen", async () => (await colours()) > 3)],
+    [
+      "opens the menu with the mouse",
+      async () => {
+        await picture("desktop");
+        const look = () => page.locator("canvas").first().screenshot();
+        const first = await look();
+        await page
+          .locator("canvas")
+          .first()
+          .click({ button: "right", position: { x: 400, y: 300 } });
+        await eventually("the menu", async () => !(await look()).equals(first));
+      },
+    ],
+  ];
+});

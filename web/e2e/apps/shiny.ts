@@ -1,0 +1,13 @@
+// Shiny: a number that is changed comes back, multiplied by R, over the WebSocket.
+import { visit } from "./visit.ts";
+
+await visit(({ page }) => [
+  ["shows the first value", () => page.locator("#product", { hasText: /^14$/ }).waitFor()],
+  [
+    "reacts to a change",
+    async () => {
+      await page.locator("#number").fill("6");
+      await page.locator("#product", { hasText: /^42$/ }).waitFor();
+    },
+  ],
+]);

@@ -1,0 +1,28 @@
+import { Select } from "@mantine/core";
+import { t } from "../../i18n";
+import type { Wish } from "./request";
+import type { Offer } from "./useOffer";
+
+interface Props {
+  offer: Offer;
+  wish: Wish;
+  onChange: (more: Partial<Wish>) => void;
+}
+
+/** The app of the image that is opened when the session runs; hidden where the image names none. */
+export function OpenApp({ offer, wish, onChange }: Props) {
+  const apps = offer.images.find((i) => i.reference === wish.image)?.apps ?? [];
+  if (apps.length === 0 || wish.mode !== "interactive") return null;
+  return (
+    <Select
+      label={t("Open when it runs")}
+      description={t("In a new tab, with the first folder of the session if the app can show folders.")}
+      placeholder={t("none")}
+      clearable
+      clearButtonProps={{ "aria-label": t("Clear") }}
+      value={apps.some((a) => a.name === wish.open) ? wish.open : null}
+      onChange={(open) => onChange({ open: open ?? "" })}
+      data={apps.map((a) => ({ value: a.name, label: a.title }))}
+    />
+  );
+}
