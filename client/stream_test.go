@@ -141,7 +141,7 @@ func TestSubscriptionRefused(t *testing.T) {
 
 func TestWatchSessionKeepsNewerStates(t *testing.T) {
 	state := func(version int, status string) string {
-		return fmt.Sprintf(`{"data":{"sessionChanged":{"id":"s","version":%d,"name":"n","status":%q,"kernels":[{"id":"k","role":"main"}]}}}`, version, status)
+		return fmt.Sprintf(`{"data":{"sessionChanged":{"id":"s","version":%d,"name":"n","status":%q,"kernels":[{"id":"k","role":"MAIN"}]}}}`, version, status)
 	}
 	var mu sync.Mutex
 	calls := 0
@@ -161,7 +161,7 @@ func TestWatchSessionKeepsNewerStates(t *testing.T) {
 	})
 	var got []string
 	err := c.WatchSession(t.Context(), "s", nil, func(s SessionState) bool {
-		got = append(got, s.Status)
+		got = append(got, s.Status.String())
 		return !s.Ended()
 	})
 	if diff := cmp.Diff([]string{"pending", "creating", "running", "terminated"}, got); diff != "" || err != nil {

@@ -15,7 +15,7 @@ func TestOutOfMemory(t *testing.T) {
 	calm := u.Run(cluster.Interactive())
 	greedy := u.Run(cluster.Batch("echo before; exec dd if=/dev/zero of=/dev/null bs=512M count=1"))
 	end := u.Until(greedy.ID, "terminated")
-	if end.TerminationReason == nil || *end.TerminationReason != "out_of_memory" || end.Result != "failure" || !strings.Contains(strings.ToLower(end.StatusMessage), "memory") {
+	if end.TerminationReason == nil || *end.TerminationReason != "OUT_OF_MEMORY" || end.Result != "FAILURE" || !strings.Contains(strings.ToLower(end.StatusMessage), "memory") {
 		t.Errorf("ended as %+v", end)
 	}
 	if r := u.Shell().Run("session", "show", greedy.Name); r.Code != 0 || !strings.Contains(r.Stdout, "memory") {
@@ -82,7 +82,7 @@ func TestGrace(t *testing.T) {
 	if _, err := u.TerminateSession(t.Context(), polite.ID, false); err != nil {
 		t.Fatal(err)
 	}
-	if end := u.Until(polite.ID, "terminated"); *end.TerminationReason != "user_requested" {
+	if end := u.Until(polite.ID, "terminated"); *end.TerminationReason != "USER_REQUESTED" {
 		t.Errorf("ended as %+v", end)
 	}
 	if out := u.Shell().Must("session", "logs", polite.Name); !strings.Contains(out, "bye\n") {

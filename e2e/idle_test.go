@@ -57,7 +57,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 	}
 
 	s := u.Show(left.ID)
-	if s.TerminationReason == nil || *s.TerminationReason != "idle" || !strings.Contains(s.StatusMessage, "nobody-comes") {
+	if s.TerminationReason == nil || *s.TerminationReason != "IDLE" || !strings.Contains(s.StatusMessage, "nobody-comes") {
 		t.Errorf("ended by %v: %s", s.TerminationReason, s.StatusMessage)
 	}
 	var codes []string
@@ -69,10 +69,10 @@ func TestIdleSessionsEnd(t *testing.T) {
 	if len(codes) < 2 || codes[0] != "idle_warning" || codes[1] != "idle" {
 		t.Errorf("its history has %v", codes)
 	}
-	if s := u.Show(open.ID); s.Status != "running" || s.Idle == nil || s.Idle.Checker != "nobody-comes" || s.Idle.WarnedAt != nil {
+	if s := u.Show(open.ID); s.Status != "RUNNING" || s.Idle == nil || s.Idle.Checker != "nobody-comes" || s.Idle.WarnedAt != nil {
 		t.Errorf("with an open terminal: %s, %+v", s.Status, s.Idle)
 	}
-	if s := u.Show(exempt.ID); s.Status != "running" || s.Idle != nil || !s.IdleExempt {
+	if s := u.Show(exempt.ID); s.Status != "RUNNING" || s.Idle != nil || !s.IdleExempt {
 		t.Errorf("exempt: %s, %+v", s.Status, s.Idle)
 	}
 	terminal.Close()

@@ -22,7 +22,7 @@ func TestInteractiveSession(t *testing.T) {
 	berth := u.Shell()
 	berth.Must("session", "create", "minimal:1", "--name", "my-desk", "--cpu", "0.3", "--mem", "64m", "-w")
 	s, err := u.Sessions(t.Context(), client.SessionFilter{Name: "my-desk"})
-	if err != nil || len(s) != 1 || s[0].Status != "running" || s[0].Type != "interactive" {
+	if err != nil || len(s) != 1 || s[0].Status != "RUNNING" || s[0].Type != "INTERACTIVE" {
 		t.Fatalf("session: %+v, %v", s, err)
 	}
 	id := s[0].ID
@@ -190,7 +190,7 @@ func TestLogsFollow(t *testing.T) {
 		t.Errorf("logs -f: %v", err)
 	}
 	end := u.Until(s.ID, "terminated")
-	if end.ExitCode == nil || *end.ExitCode != 4 || end.Result != "failure" || end.TerminationReason == nil || *end.TerminationReason != "failed" {
+	if end.ExitCode == nil || *end.ExitCode != 4 || end.Result != "FAILURE" || end.TerminationReason == nil || *end.TerminationReason != "FAILED" {
 		t.Errorf("ended as %+v", end)
 	}
 	if out := berth.Must("session", "logs", s.Name); out != "one\ntwo\n" {

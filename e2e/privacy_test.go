@@ -83,7 +83,7 @@ func TestOthersSeeNothing(t *testing.T) {
 			t.Errorf("%s: %v, want not found", name, err)
 		}
 	}
-	if s := a.Show(s.ID); s.Status != "running" || s.Name != "secret-plan" {
+	if s := a.Show(s.ID); s.Status != "RUNNING" || s.Name != "secret-plan" {
 		t.Errorf("the session is %s and called %s", s.Status, s.Name)
 	}
 	unheard(t, a, b, s.ID)

@@ -110,7 +110,7 @@ until test -s /writer -a -s /worker; do sleep 0.1; done`)
 	for _, e := range got.Node.History {
 		told += " " + e.Code
 	}
-	if got.Node.Status != "running" || !strings.HasSuffix(told, "folder_writable folder_read_only folder_revoked") {
+	if got.Node.Status != "RUNNING" || !strings.HasSuffix(told, "folder_writable folder_read_only folder_revoked") {
 		t.Errorf("the session is %s and was told%s", got.Node.Status, told)
 	}
 	if shell.Must("folder", "files", "thesis") == "" {

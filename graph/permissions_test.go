@@ -91,13 +91,13 @@ var handled = map[string]struct {
 	}},
 	"Volume": {func(f *fixture) uuid.UUID { return f.volume().ID }, map[access.Operation]act{
 		access.Grant: change("setVolumeGrant", func(c *column, _ *fixture, id uuid.UUID) vars {
-			return vars{"volume": id, "user": c.user.ID, "permissions": []string{"mount"}}
+			return vars{"volume": id, "user": c.user.ID, "permissions": []string{"MOUNT"}}
 		}),
 	}},
 	"Role": {func(f *fixture) uuid.UUID { return f.held() }, map[access.Operation]act{
 		access.Create: made("createRole"), access.Update: change("updateRole", described), access.Delete: change("deleteRole", only),
 		access.Grant: change("grantRole", func(c *column, f *fixture, id uuid.UUID) vars {
-			return vars{"role": id, "user": c.user.ID, "scope": "domain", "scopeId": f.A.ID}
+			return vars{"role": id, "user": c.user.ID, "scope": "DOMAIN", "scopeId": f.A.ID}
 		}),
 	}},
 	"Session": {func(f *fixture) uuid.UUID { return f.running() }, map[access.Operation]act{

@@ -35,15 +35,15 @@ func TestSessionTypesOfGroups(t *testing.T) {
 			t.Errorf("%s: %s", what, errs)
 		}
 	}
-	refused("a type that the group does not take", start(vars{"resourceGroup": batch.ID, "type": "interactive"}),
+	refused("a type that the group does not take", start(vars{"resourceGroup": batch.ID, "type": "INTERACTIVE"}),
 		problem.CodeInvalidArgument, "type", "batch", "resource group nightly takes batch sessions only")
-	refused("a type that no group takes", start(vars{"type": "interactive"}),
+	refused("a type that no group takes", start(vars{"type": "INTERACTIVE"}),
 		problem.CodeInvalidArgument, "type", "", "no resource group open to you takes interactive sessions")
 	batch.Update().SetActive(false).ExecX(ctx)
-	refused("an inactive group", start(vars{"resourceGroup": batch.ID, "type": "batch", "command": []string{"true"}}),
+	refused("an inactive group", start(vars{"resourceGroup": batch.ID, "type": "BATCH", "command": []string{"true"}}),
 		problem.CodeNotFound, "resourceGroup", "", "")
 	batch.Update().SetActive(true).SetPublic(false).ExecX(ctx)
-	refused("a group that is not open", start(vars{"resourceGroup": batch.ID, "type": "batch", "command": []string{"true"}}),
+	refused("a group that is not open", start(vars{"resourceGroup": batch.ID, "type": "BATCH", "command": []string{"true"}}),
 		problem.CodeNotFound, "resourceGroup", "", "")
 }
 

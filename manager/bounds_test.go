@@ -65,7 +65,7 @@ func TestPresetFitsPerCaller(t *testing.T) {
 		c.m.As(t, u).Must(t, `{ resourcePresets { name fit`+args+` { state reason } } }`, nil, &out)
 		got := map[string]string{}
 		for _, p := range out.ResourcePresets {
-			if got[p.Name] = p.Fit.State; (p.Fit.State == "now") != (p.Fit.Reason == "") {
+			if got[p.Name] = p.Fit.State; (p.Fit.State == "NOW") != (p.Fit.Reason == "") {
 				t.Errorf("%s for %s: %s because of %q", p.Name, u.Email, p.Fit.State, p.Fit.Reason)
 			}
 		}
@@ -214,7 +214,7 @@ func TestLifetimeIsRaised(t *testing.T) {
 	// An hour goes by: first for the one that would have ended first.
 	c.Client.Session.UpdateOneID(lives).SetStartedAt(time.Now().Add(-time.Hour - time.Minute)).ExecX(ctx)
 	c.Client.Session.UpdateOneID(ends).SetStartedAt(time.Now().Add(-time.Hour)).ExecX(ctx)
-	if s := c.over(t, ends); s.TerminationReason == nil || *s.TerminationReason != "lifetime" {
+	if s := c.over(t, ends); s.TerminationReason == nil || *s.TerminationReason != "LIFETIME" {
 		t.Errorf("%s %v", s.Status, s.TerminationReason)
 	}
 	if s := c.session(t, lives); s.Status != lifecycle.Running {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/storage"
 )
 
-const joinToken = `mutation { createJoinToken(input: {role: storage}) { token } }`
+const joinToken = `mutation { createJoinToken(input: {role: STORAGE}) { token } }`
 
 // A proxy joins with the token that a superadmin made, which works once and for an hour;
 // it comes back without one; and when it is removed it is cut off and comes back no more,
@@ -102,7 +102,7 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 		// Again: the last of what it reported may be written yet.
 		c.Client.StorageProxy.Update().Where(storageproxy.Name("far"), storageproxy.LastSeenAtGT(ago)).SetLastSeenAt(ago).ExecX(c.System(t))
 		v := c.Client.Volume.Query().Where(volume.Name("main")).OnlyX(c.System(t))
-		return v.Health == "unavailable" && strings.Contains(v.HealthMessage, "its storage proxy far has not been heard of since")
+		return v.Health == "UNAVAILABLE" && strings.Contains(v.HealthMessage, "its storage proxy far has not been heard of since")
 	})
 
 	d.cfg.JoinToken, d.cfg.Dir = token(), t.TempDir()

@@ -99,13 +99,13 @@ func TestFragmentation(t *testing.T) {
 	before := c.Client.Session.Query().CountX(ctx)
 	var tried trial
 	c.as.Must(t, dryRun, managertest.Vars{"in": shares("1")}, &tried)
-	if tried.DryRun.Verdict != "waits" || tried.DryRun.Pending == nil {
+	if tried.DryRun.Verdict != "WAITS" || tried.DryRun.Pending == nil {
 		t.Fatalf("the dry run: %+v", tried.DryRun)
 	}
 	halfSuggested(t, tried.DryRun.Pending)
 	var fits trial
 	c.as.Must(t, dryRun, managertest.Vars{"in": shares("0.5")}, &fits)
-	if fits.DryRun.Verdict != "now" || len(fits.DryRun.Agents) != 1 || fits.DryRun.Pending != nil {
+	if fits.DryRun.Verdict != "NOW" || len(fits.DryRun.Agents) != 1 || fits.DryRun.Pending != nil {
 		t.Errorf("the dry run of a half: %+v", fits.DryRun)
 	}
 	if n := c.Client.Session.Query().CountX(ctx); n != before {
@@ -155,7 +155,7 @@ func TestFragmentation(t *testing.T) {
 	var end *uuid.UUID
 	managertest.Eventually(t, "a session whose end makes room", func() bool {
 		for _, s := range c.why(t, behind).Suggestions {
-			if s.Kind == "end_session" {
+			if s.Kind == "END_SESSION" {
 				end = s.Session
 			}
 		}
@@ -169,7 +169,7 @@ func TestFragmentation(t *testing.T) {
 // only, and that a half would start.
 func halfSuggested(t *testing.T, w *why) {
 	t.Helper()
-	if w.Stage != "room" || len(w.Dropped) != 1 || w.Dropped[0].Check != "slot_contiguity" || w.Dropped[0].Slot != "mock.shares" || w.Dropped[0].Count != 3 {
+	if w.Stage != "ROOM" || len(w.Dropped) != 1 || w.Dropped[0].Check != "slot_contiguity" || w.Dropped[0].Slot != "mock.shares" || w.Dropped[0].Count != 3 {
 		t.Errorf("stage %s, dropped %+v: %s", w.Stage, w.Dropped, w.Summary)
 	}
 	if w.Nearest == nil || w.Nearest.Requested != "1" || w.Nearest.Free != "0.5" {
@@ -178,7 +178,7 @@ func halfSuggested(t *testing.T, w *why) {
 	if len(w.Suggestions) == 0 {
 		t.Fatal("nothing is suggested")
 	}
-	if s := w.Suggestions[0]; s.Kind != "slots" || s.Field != "slots.mock.shares" || s.From != "1" || s.To != "0.5" || s.Slots["mock.shares"] != "0.5" || s.Slots["cpu"] != "0.05" {
+	if s := w.Suggestions[0]; s.Kind != "SLOTS" || s.Field != "slots.mock.shares" || s.From != "1" || s.To != "0.5" || s.Slots["mock.shares"] != "0.5" || s.Slots["cpu"] != "0.05" {
 		t.Errorf("suggested %+v", s)
 	}
 }
@@ -226,7 +226,7 @@ func (c *cluster) seesQueue(t *testing.T, first uuid.UUID) {
 			t.Fatalf("%s sees %+v", one.name, q)
 		}
 		e := q.Entries[0]
-		if e.Position != 1 || e.Priority != 10 || e.Mine != one.mine || e.Stage != "room" || (e.Session != nil) != one.sees {
+		if e.Position != 1 || e.Priority != 10 || e.Mine != one.mine || e.Stage != "ROOM" || (e.Session != nil) != one.sees {
 			t.Errorf("%s sees %+v", one.name, e)
 		}
 		if one.sees && (e.Session.ID != first || e.Session.Owner.Email != s.Edges.Owner.Email || !strings.Contains(e.Why, "mock.shares")) {
@@ -284,7 +284,7 @@ func TestDryRunRefuses(t *testing.T) {
 	}
 	var got trial
 	super.Must(t, dryRun, managertest.Vars{"in": input(managertest.Vars{"project": c.A.Project.ID}, "true")}, &got)
-	if got.DryRun.Verdict != "now" {
+	if got.DryRun.Verdict != "NOW" {
 		t.Errorf("a dry run by a superadmin: %+v", got.DryRun)
 	}
 }

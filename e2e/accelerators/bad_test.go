@@ -80,7 +80,7 @@ func TestBadPlugins(t *testing.T) {
 	waitFor(t, &why, func() bool {
 		s := u.Show(refused.ID)
 		why = s.StatusMessage
-		if s.Status == "running" {
+		if s.Status == "RUNNING" {
 			t.Fatal("a session runs with the host's /etc")
 		}
 		return strings.Contains(why, "/etc")

@@ -67,7 +67,7 @@ func follow(b *testing.B, u *cluster.User) <-chan string {
 				if err := json.Unmarshal(raw, &m); err != nil {
 					return err
 				}
-				if m.SessionChanged.Status == "running" {
+				if m.SessionChanged.Status == "RUNNING" {
 					ids <- m.SessionChanged.ID
 				}
 				return nil

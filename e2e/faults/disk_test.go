@@ -90,7 +90,7 @@ func waitsFor(t *testing.T, u *cluster.User, id, check, why string) {
 	t.Helper()
 	cluster.Eventually(t, "the session waits because the agent is "+check, func() bool {
 		s := u.Show(id)
-		if s.Status != "pending" || s.Pending == nil {
+		if s.Status != "PENDING" || s.Pending == nil {
 			return false
 		}
 		for _, d := range s.Pending.Dropped {
@@ -107,7 +107,7 @@ func blameless(t *testing.T, u *cluster.User, id string) {
 	t.Helper()
 	for _, e := range u.Show(id).History {
 		// That it waits again is said by a move from pending to pending.
-		if e.Result == "failure" || e.Result == "retry" && e.FromStatus != nil && *e.FromStatus != "pending" {
+		if e.Result == "FAILURE" || e.Result == "RETRY" && e.FromStatus != nil && *e.FromStatus != "PENDING" {
 			t.Errorf("the history counts a failure: %+v", e)
 		}
 	}

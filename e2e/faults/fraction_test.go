@@ -52,7 +52,7 @@ func TestFractions(t *testing.T) {
 	var report *client.PendingReport
 	cluster.Eventually(t, "a reason to wait", func() bool {
 		a, b := u.Show(waits.ID), u.Show(next.ID)
-		if a.Status != "pending" || b.Status != "pending" {
+		if a.Status != "PENDING" || b.Status != "PENDING" {
 			t.Fatalf("the sessions that do not fit are %s and %s", a.Status, b.Status)
 		}
 		report = a.Pending
@@ -69,7 +69,7 @@ func TestFractions(t *testing.T) {
 	if on := device(t, u, waits.ID); on != shared {
 		t.Errorf("starts on %s, want %s, where there is room", on, shared)
 	}
-	if s := u.Show(next.ID); s.Status != "pending" {
+	if s := u.Show(next.ID); s.Status != "PENDING" {
 		t.Errorf("0.2 are free, but the session that wants 0.3 is %s", s.Status)
 	}
 	u.End(waits.ID)

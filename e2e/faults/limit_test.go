@@ -68,7 +68,7 @@ func TestDiskExceeded(t *testing.T) {
 	s := u.Run(in)
 	u.Until(s.ID, "terminated")
 	end := u.Show(s.ID)
-	if end.TerminationReason == nil || *end.TerminationReason != "disk_exceeded" || end.DiskBytes != 64<<20 {
+	if end.TerminationReason == nil || *end.TerminationReason != "DISK_EXCEEDED" || end.DiskBytes != 64<<20 {
 		t.Errorf("ended as %v with a disk of %d: %s", end.TerminationReason, end.DiskBytes, end.StatusMessage)
 	}
 	if out := u.Shell().Must("session", "show", s.Name); !strings.Contains(out, "64 MiB") {
@@ -119,7 +119,7 @@ func TestMountBehindLink(t *testing.T) {
 			t.Errorf("%s: %s", target, end.StatusMessage)
 		}
 		for _, e := range end.History {
-			if e.Result == "retry" {
+			if e.Result == "RETRY" {
 				t.Errorf("%s: tried again: %+v", target, e)
 			}
 		}

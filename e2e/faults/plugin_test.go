@@ -19,7 +19,7 @@ func TestAcceleratorPluginKilled(t *testing.T) {
 
 	platform.KillPlugins(t, "accelerator/mock")
 	healthy(t, u)
-	if s := u.Show(held.ID); s.Status != "running" {
+	if s := u.Show(held.ID); s.Status != "RUNNING" {
 		t.Errorf("the session is %s: %s", s.Status, s.StatusMessage)
 	}
 	if now := device(t, u, held.ID); now != on {
@@ -47,7 +47,7 @@ func healthy(t *testing.T, u *cluster.User) {
 	t.Helper()
 	cluster.Eventually(t, "the accelerators are healthy", func() bool {
 		var out struct{ Devices struct{ TotalCount int } }
-		u.Query(`{ devices(where: {plugin: "mock", health: healthy, allocatable: true}) { totalCount } }`, nil, &out)
+		u.Query(`{ devices(where: {plugin: "mock", health: HEALTHY, allocatable: true}) { totalCount } }`, nil, &out)
 		return out.Devices.TotalCount == 2
 	})
 }

@@ -44,7 +44,7 @@ func TestServerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := u.Show(s.ID)
-	if after.Status != "running" || after.StartedAt == nil || !after.StartedAt.Equal(*before.StartedAt) {
+	if after.Status != "RUNNING" || after.StartedAt == nil || !after.StartedAt.Equal(*before.StartedAt) {
 		t.Fatalf("after the restart the session is %s (%s), started %v, before at %v", after.Status, after.StatusMessage, after.StartedAt, before.StartedAt)
 	}
 	if out, code := u.Exec(s.ID, "echo still here"); out != "still here\n" || code != 0 {
@@ -61,7 +61,7 @@ func TestServerKilled(t *testing.T) {
 		t.Errorf("logs -f over the restart: %v", err)
 	}
 	gapless(t, string(first)+string(followed), now)
-	if end := u.Show(s.ID); end.TerminationReason == nil || *end.TerminationReason != "user_requested" {
+	if end := u.Show(s.ID); end.TerminationReason == nil || *end.TerminationReason != "USER_REQUESTED" {
 		t.Errorf("ended as %+v", end.Session)
 	}
 }
@@ -88,7 +88,7 @@ func TestServerStoppedAndStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := u.Show(s.ID)
-	if end.Status != "terminated" || end.TerminationReason == nil || *end.TerminationReason != "shutdown" {
+	if end.Status != "TERMINATED" || end.TerminationReason == nil || *end.TerminationReason != "SHUTDOWN" {
 		t.Errorf("ended as %s, %v: %s", end.Status, end.TerminationReason, end.StatusMessage)
 	}
 	for _, a := range end.Kernels[0].Allocations {

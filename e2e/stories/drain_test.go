@@ -57,13 +57,13 @@ func TestDrain(t *testing.T) {
 	says(t, text, "1 is cordoned (new cables), 2 are draining (disk replacement)")
 	t.Logf("berth session why %s:\n%s", late.Name, text)
 	for _, s := range []*client.Session{moves, ends} {
-		if now := u.Show(s.ID); now.Status != "running" {
+		if now := u.Show(s.ID); now.Status != "RUNNING" {
 			t.Errorf("an hour before the deadline %s is %s", s.Name, now.Status)
 		}
 	}
 
 	drain(last, "0s", "terminate", "--wait")
-	if s := u.Until(ends.ID, "terminated"); s.TerminationReason == nil || *s.TerminationReason != "drained" {
+	if s := u.Until(ends.ID, "terminated"); s.TerminationReason == nil || *s.TerminationReason != "DRAINED" {
 		t.Errorf("it ended for %v", s.TerminationReason)
 	}
 	drain(from, "0s", "reschedule", "--wait")

@@ -86,7 +86,7 @@ func waits(t *testing.T, u *cluster.User, session, stage string) *client.Advice 
 	})
 	cluster.Eventually(t, "it is known that the session waits for "+stage, func() bool {
 		s := u.Show(session)
-		if s.Status != "pending" {
+		if s.Status != "PENDING" {
 			t.Fatalf("session %s is %s: %s", s.Name, s.Status, s.StatusMessage)
 		}
 		if s.Pending == nil {

@@ -75,7 +75,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 }
 
 // input turns flags and arguments into what the API takes.
-func (f *createFlags) input(ctx context.Context, a *cli.App, cmd *cobra.Command, c *client.Client, kind, image string, command []string) (client.CreateSessionInput, error) {
+func (f *createFlags) input(ctx context.Context, a *cli.App, cmd *cobra.Command, c *client.Client, kind client.Enum, image string, command []string) (client.CreateSessionInput, error) {
 	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString(), Apps: f.apps}
 	var err error
 	for _, text := range f.mounts {

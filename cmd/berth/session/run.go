@@ -40,7 +40,7 @@ itself fails, the exit code is 125.`,
 			if err != nil {
 				return err
 			}
-			in, err := f.input(cmd.Context(), a, cmd, c, "batch", before[0], command)
+			in, err := f.input(cmd.Context(), a, cmd, c, "BATCH", before[0], command)
 			if err != nil {
 				return err
 			}
@@ -115,7 +115,7 @@ func follow(ctx context.Context, a *cli.App, r *watcher) error {
 func (r *watcher) outcome(s client.SessionState) (int, error) {
 	reason := ""
 	if s.TerminationReason != nil {
-		reason = *s.TerminationReason
+		reason = s.TerminationReason.String()
 	}
 	if s.ExitCode != nil {
 		if reason != "" && reason != "completed" && reason != "failed" {
@@ -127,7 +127,7 @@ func (r *watcher) outcome(s client.SessionState) (int, error) {
 		return cli.ExitInterrupted, nil
 	}
 	if reason == "" {
-		reason = s.Status
+		reason = s.Status.String()
 	}
 	return 0, fmt.Errorf("session %s ended without an exit code: %s: %w", r.name, because(reason, s.StatusMessage), errdefs.ErrAborted)
 }

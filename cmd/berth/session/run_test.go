@@ -30,10 +30,10 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{Server: newServer(t), terminate: make(chan struct{}), reason: "completed"}
-	c.Data("CreateSession", `{"payload":{"session":{"id":"s1","name":"job","status":"pending"}}}`)
+	c.Data("CreateSession", `{"payload":{"session":{"id":"s1","name":"job","status":"PENDING"}}}`)
 	c.Answer["TerminateSession"] = func(json.RawMessage) string {
 		close(c.terminate)
-		return `{"payload":{"session":{"id":"s1","name":"job","status":"terminating"}}}`
+		return `{"payload":{"session":{"id":"s1","name":"job","status":"TERMINATING"}}}`
 	}
 	c.Stream["SessionChanged"] = c.changes
 	c.Stream["KernelLogs"] = c.logs
@@ -41,8 +41,8 @@ func newCluster(t *testing.T) *cluster {
 }
 
 func event(version int, status, more string) string {
-	return fmt.Sprintf(`{"sessionChanged":{"id":"s1","version":%d,"name":"job","status":%q,"result":"undefined",
-		"statusMessage":"","kernels":[{"id":"k1","role":"main"}]%s}}`, version, status, more)
+	return fmt.Sprintf(`{"sessionChanged":{"id":"s1","version":%d,"name":"job","status":%q,"result":"UNDEFINED",
+		"statusMessage":"","kernels":[{"id":"k1","role":"MAIN"}]%s}}`, version, status, more)
 }
 
 func (c *cluster) changes(ctx context.Context, _ json.RawMessage, send func(string)) bool {
@@ -105,7 +105,7 @@ func TestRunPassesOutputAndCode(t *testing.T) {
 	}
 	delete(input.Input, "idempotencyKey")
 	want := map[string]any{
-		"image": "python:3.11", "type": "batch", "command": []any{"python3", "-c", "x"}, "priority": 0.0,
+		"image": "python:3.11", "type": "BATCH", "command": []any{"python3", "-c", "x"}, "priority": 0.0,
 		"slots":       map[string]any{"cpu": "0.5", "mem": "536870912", "mock.shares": "0.25"},
 		"mounts":      []any{map[string]any{"vfolder": "data", "target": "/home/work/data", "readOnly": true}},
 		"environment": map[string]any{"A": "b=c", "FROM_HERE": "h"},
@@ -183,7 +183,7 @@ func TestRunFailures(t *testing.T) {
 		"never started": {
 			prepare: func(c *cluster) {
 				c.Stream["SessionChanged"] = func(_ context.Context, _ json.RawMessage, send func(string)) bool {
-					send(event(2, "error", `,"terminationReason":"image_pull_failed"`))
+					send(event(2, "error", `,"terminationReason":"IMAGE_PULL_FAILED"`))
 					return true
 				}
 			},

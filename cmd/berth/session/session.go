@@ -82,7 +82,7 @@ func listCommand(a *cli.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVarP(&all, "all", "a", false, "also sessions that have ended")
 	flags.BoolVar(&mine, "mine", false, "only your own")
-	flags.StringSliceVar(&f.Statuses, "status", nil, "only these states, for example running,pending")
+	cli.ListFlag(cmd, &f.Statuses, "status", "only these `states`, for example running,pending", cli.Enums)
 	flags.IntVar(&f.Limit, "limit", 100, "at most so many, newest first; 0 = all")
 	return cmd
 }
@@ -97,18 +97,18 @@ func Table(a *cli.App, list []client.Session) *output.Table {
 }
 
 func statusCell(s client.Session) output.Cell {
-	c := output.Cell{Text: s.Status}
+	c := output.Cell{Text: s.Status.String()}
 	switch s.Status {
-	case "running":
+	case "RUNNING":
 		c.Color = output.Green
-	case "error":
+	case "ERROR":
 		c.Color = output.Red
-	case "terminated", "cancelled":
+	case "TERMINATED", "CANCELLED":
 		c.Color = output.Dim
 		if s.ExitCode != nil {
 			c.Text = fmt.Sprintf("%s (%d)", s.Status, *s.ExitCode)
 		}
-		if s.Result == "failure" {
+		if s.Result == "FAILURE" {
 			c.Color = output.Red
 		}
 	default:
@@ -132,7 +132,7 @@ func createCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, err := f.input(cmd.Context(), a, cmd, c, "interactive", before[0], command)
+			in, err := f.input(cmd.Context(), a, cmd, c, "INTERACTIVE", before[0], command)
 			if err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ func awaitRunning(ctx context.Context, a *cli.App, c *client.Client, s *client.S
 	defer status.Clear()
 	err := c.WatchSession(ctx, s.ID, func(err error) { status.Pause(cli.OneLine(err)) }, func(state client.SessionState) bool {
 		status.Session(s.Name, state)
-		return state.Status != "running" && !state.Ended()
+		return state.Status != "RUNNING" && !state.Ended()
 	})
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func awaitRunning(ctx context.Context, a *cli.App, c *client.Client, s *client.S
 		if s.TerminationReason != nil {
 			reason = *s.TerminationReason
 		}
-		return fmt.Errorf("session %s ended: %s", s.Name, because(reason, s.StatusMessage))
+		return fmt.Errorf("session %s ended: %s", s.Name, because(reason.String(), s.StatusMessage))
 	}
 	return nil
 }

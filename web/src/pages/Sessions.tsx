@@ -40,8 +40,8 @@ const over = ["terminated", "cancelled", "error"] as const;
 const shows: { key: string; label: string; where: Where }[] = [
   { key: "all", label: "All", where: {} },
   { key: "active", label: "Active", where: { statusNotIn: [...over] } },
-  { key: "queued", label: "Pending", where: { status: "pending" } },
-  { key: "running", label: "Running", where: { status: "running" } },
+  { key: "queued", label: "Pending", where: { status: "PENDING" } },
+  { key: "running", label: "Running", where: { status: "RUNNING" } },
   { key: "ended", label: "Ended", where: { statusIn: [...over] } },
 ];
 

@@ -21,17 +21,17 @@ func TestImportShowsEveryLine(t *testing.T) {
 			}
 		}
 		_ = json.Unmarshal(vars, &v)
-		if v.Input.CSV != "email\nkim@b\n" || v.Input.Domain != "01900000-0000-7000-8000-000000000001" || v.Input.Passwords != "generated" {
+		if v.Input.CSV != "email\nkim@b\n" || v.Input.Domain != "01900000-0000-7000-8000-000000000001" || v.Input.Passwords != "GENERATED" {
 			t.Errorf("asked for %s", vars)
 		}
 		if v.Input.DryRun {
 			return `{"payload":{"created":1,"skipped":1,"failed":2,"results":[
-				{"row":2,"email":"kim@b","status":"would_create"},
-				{"row":3,"email":"lee@b","status":"skipped","error":"there is a user with this e-mail"},
-				{"row":4,"email":"mo","status":"failed","field":"email","error":"is not an e-mail address"},
-				{"row":6,"email":"ni@b","status":"failed","error":"policy not found"}]}}`
+				{"row":2,"email":"kim@b","status":"WOULD_CREATE"},
+				{"row":3,"email":"lee@b","status":"SKIPPED","error":"there is a user with this e-mail"},
+				{"row":4,"email":"mo","status":"FAILED","field":"email","error":"is not an e-mail address"},
+				{"row":6,"email":"ni@b","status":"FAILED","error":"policy not found"}]}}`
 		}
-		return `{"payload":{"created":1,"skipped":0,"failed":0,"results":[{"row":2,"email":"kim@b","status":"created","password":"pw-1"}]}}`
+		return `{"payload":{"created":1,"skipped":0,"failed":0,"results":[{"row":2,"email":"kim@b","status":"CREATED","password":"pw-1"}]}}`
 	}
 	run := func(more ...string) clitest.Result {
 		args := append([]string{"admin", "user", "import", "-", "--domain", "vision", "--passwords", "generated"}, more...)

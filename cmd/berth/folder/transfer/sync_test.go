@@ -337,7 +337,7 @@ func TestGetDirectory(t *testing.T) {
 	// A name that leads elsewhere writes nothing there.
 	s.files["d/../../evil"] = []byte("x")
 	f.Answer["Files"] = func(json.RawMessage) string {
-		return `{"node":{"page":{"files":[{"name":"evil","path":"d/../../evil","type":"file","size":1,"modifiedAt":"2026-01-01T00:00:00Z"}],"endCursor":null}}}`
+		return `{"node":{"page":{"files":[{"name":"evil","path":"d/../../evil","type":"FILE","size":1,"modifiedAt":"2026-01-01T00:00:00Z"}],"endCursor":null}}}`
 	}
 	if r := f.Run("folder", "get", "data:", filepath.Join(dir, "sub")); r.Code == 0 {
 		t.Errorf("%+v", r)

@@ -28,7 +28,7 @@ it("shows who holds a role the pages that it is about", () => {
 });
 
 it("keeps domains and providers from domain admins", () => {
-  const seen = pages({ role: "admin" });
+  const seen = pages({ role: "ADMIN" });
   expect(seen).toContain("users");
   expect(seen).toContain("invitations");
   expect(seen).not.toContain("domains");
@@ -37,11 +37,11 @@ it("keeps domains and providers from domain admins", () => {
 });
 
 it("shows monitors what superadmins see", () =>
-  expect(pages({ role: "monitor" })).toEqual(pages({ role: "superadmin" })));
+  expect(pages({ role: "MONITOR" })).toEqual(pages({ role: "SUPERADMIN" })));
 
 it("lets a monitor change nothing, whatever he holds", () => {
   const held = { roleGrants: [grant("user", "create")] };
-  expect(holdsTo(viewer(held), "create", "user")).toBe(true);
-  expect(holdsTo(viewer(held), "update", "user")).toBe(false);
-  expect(holdsTo(viewer({ ...held, role: "monitor" }), "create", "user")).toBe(false);
+  expect(holdsTo(viewer(held), "CREATE", "USER")).toBe(true);
+  expect(holdsTo(viewer(held), "UPDATE", "USER")).toBe(false);
+  expect(holdsTo(viewer({ ...held, role: "MONITOR" }), "CREATE", "USER")).toBe(false);
 });

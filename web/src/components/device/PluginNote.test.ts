@@ -17,7 +17,7 @@ describe("a plugin is in trouble", () => {
     [plugin({ restarts: 3 }), false],
     [plugin({ state: "backoff" }), true],
     [plugin({ message: "cuda-smi prints no JSON" }), true],
-    [plugin({ checks: [{ name: "limit", level: "warning", text: "not installed" }] }), false],
-    [plugin({ checks: [{ name: "driver", level: "error", text: "not loaded" }] }), true],
+    [plugin({ checks: [{ name: "limit", level: "WARNING", text: "not installed" }] }), false],
+    [plugin({ checks: [{ name: "driver", level: "ERROR", text: "not loaded" }] }), true],
   ])("%o: %s", (p, want) => expect(inTrouble(p)).toBe(want));
 });

@@ -13,7 +13,7 @@ export interface PluginView {
 
 /** Whether a plugin does not run, or sees less than there is, or lacks what its devices need. */
 export function inTrouble(p: PluginView): boolean {
-  return p.state !== "running" || p.message !== "" || p.checks.some((c) => c.level === "error");
+  return p.state !== "running" || p.message !== "" || p.checks.some((c) => c.level === "ERROR");
 }
 
 const tones: Record<string, string> = { ok: "dim", warning: "tone-wait", error: "tone-bad" };

@@ -209,7 +209,7 @@ export function Browser({ folder, name, path, writes, onOpen, onFiles }: Props) 
             found={text !== ""}
             onPick={setPicked}
             onAt={setAt}
-            onOpen={(f) => (f.type === "directory" ? onOpen(f.path) : setAt(f.path))}
+            onOpen={(f) => (f.type === "DIRECTORY" ? onOpen(f.path) : setAt(f.path))}
             onRename={writes ? setRenaming : undefined}
             onRemove={writes ? setRemoving : undefined}
             onEnd={more && !text ? more : undefined}

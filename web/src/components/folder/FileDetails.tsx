@@ -31,8 +31,8 @@ export function FileDetails({
   onRemove,
   onSaved,
 }: Props) {
-  const directory = file.type === "directory";
-  const plain = file.type === "file";
+  const directory = file.type === "DIRECTORY";
+  const plain = file.type === "FILE";
   return (
     <section className="details stack" aria-label={t("Details of {{name}}", { name: file.name })}>
       <div className="row">

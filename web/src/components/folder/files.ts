@@ -10,7 +10,7 @@ export const inOrder = (files: readonly FileEntry[], complete: boolean): readonl
   complete && files.length <= mostOrdered
     ? [...files].sort(
         (a, b) =>
-          Number(b.type === "directory") - Number(a.type === "directory") || asPeopleCount.compare(a.name, b.name),
+          Number(b.type === "DIRECTORY") - Number(a.type === "DIRECTORY") || asPeopleCount.compare(a.name, b.name),
       )
     : files;
 

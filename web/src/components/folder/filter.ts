@@ -37,7 +37,7 @@ type Where = NonNullable<VariablesOf<typeof FoldersQuery>["where"]>;
 
 /** The same, as the server is asked for it. */
 export const whereOf = ({ q, show, mode, owner, project }: FolderFilter): Where => ({
-  statusIn: show === "trash" ? ["trash", "deleting"] : ["ready", "cloning"],
+  statusIn: show === "trash" ? ["TRASH", "DELETING"] : ["READY", "CLONING"],
   ...(q ? { nameContainsFold: q } : {}),
   ...(show && show !== "trash" ? { kind: show } : {}),
   ...(mode ? { usageMode: mode } : {}),

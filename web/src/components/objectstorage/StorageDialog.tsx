@@ -156,10 +156,10 @@ export function StorageDialog({
             allowDeselect={false}
             value={draft.addressing}
             error={wrong.addressing}
-            onChange={(v) => set({ addressing: v === "virtual" ? "virtual" : "path" })}
+            onChange={(v) => set({ addressing: v === "virtual" ? "VIRTUAL" : "PATH" })}
             data={[
-              { value: "path", label: word("ObjectAddressing", "path") },
-              { value: "virtual", label: word("ObjectAddressing", "virtual") },
+              { value: "path", label: word("ObjectAddressing", "PATH") },
+              { value: "virtual", label: word("ObjectAddressing", "VIRTUAL") },
             ]}
           />
           <TextInput

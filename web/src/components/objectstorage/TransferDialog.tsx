@@ -21,9 +21,9 @@ const ExportFolder = graphql(
 
 const fields = ["objectStorage", "path", "directory", "existing"] as const;
 const existings = [
-  { value: "update", label: words.ObjectExisting.update },
-  { value: "overwrite", label: words.ObjectExisting.overwrite },
-  { value: "fail", label: words.ObjectExisting.fail },
+  { value: "update", label: words.ObjectExisting.UPDATE },
+  { value: "overwrite", label: words.ObjectExisting.OVERWRITE },
+  { value: "fail", label: words.ObjectExisting.FAIL },
 ] as const;
 type Existing = (typeof existings)[number]["value"];
 
@@ -48,7 +48,7 @@ export function TransferDialog({ way, folder, at = "", onClose, onDone }: Props)
   const [browsing, setBrowsing] = useState(false);
 
   const all = nodesOf(data?.objectStorages).filter(
-    (s) => s.permissions.includes("transfer") && (way === "import" || !s.readOnly),
+    (s) => s.permissions.includes("TRANSFER") && (way === "import" || !s.readOnly),
   );
   const storage = all.find((s) => s.id === chosen) ?? (all.length === 1 ? all[0] : undefined);
   const into = way === "import";

@@ -15,7 +15,7 @@ it("tells the history of a session in English", async () => {
           phase: "prepare",
           fromStatus: "scheduled",
           toStatus: "preparing",
-          result: "retry",
+          result: "RETRY",
           attempt: 2,
           code: "UNAVAILABLE",
           message: "the registry does not respond",

@@ -36,7 +36,7 @@ const CreateGroup = graphql(`
 `);
 
 export function Agents() {
-  const superadmin = useViewer().user.role === "superadmin";
+  const superadmin = useViewer().user.role === "SUPERADMIN";
   const { data, failure, refetch } = useLiveQuery({ query: AgentsQuery });
   useSubscription({ query: AgentChanged });
   const join = useAction(CreateJoinToken, true);
@@ -85,8 +85,8 @@ export function Agents() {
             value={role}
             onChange={(r) => setRole(r as typeof role)}
             data={[
-              { value: "agent", label: word("NodeRole", "agent") },
-              { value: "storage", label: word("NodeRole", "storage") },
+              { value: "agent", label: word("NodeRole", "AGENT") },
+              { value: "storage", label: word("NodeRole", "STORAGE") },
             ]}
           />
           <Button

@@ -42,7 +42,7 @@ const CreateDomain = graphql(
 /** The domains, where ownership, limits and the rules for people begin. */
 export function Domains() {
   const viewer = useViewer();
-  const makes = isSuper(viewer) || holdsTo(viewer, "create", "domain");
+  const makes = isSuper(viewer) || holdsTo(viewer, "CREATE", "DOMAIN");
   const { open } = useSearch({ from: "/frame/admin/domains" });
   const navigate = useNavigate({ from: "/admin/domains" });
   const show = (id: string | undefined) => void navigate({ search: { open: id }, replace: true });

@@ -69,8 +69,8 @@ export function Projects() {
   const chosen = domain
     ? { value: domain, label: named.data?.node && "name" in named.data.node ? named.data.node.name : "" }
     : null;
-  const many = seesAll(viewer) || holds(viewer, "domain");
-  const makes = administers(viewer) || holdsTo(viewer, "create", "project");
+  const many = seesAll(viewer) || holds(viewer, "DOMAIN");
+  const makes = administers(viewer) || holdsTo(viewer, "CREATE", "PROJECT");
   const columns: Column<Row>[] = [
     { head: t("Project"), cell: (p) => <RowButton onOpen={() => show({ open: p.id })}>{p.name}</RowButton> },
     ...(many ? [{ head: t("Domain"), cell: (p: Row) => p.domain.name }] : []),

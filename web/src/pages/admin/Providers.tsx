@@ -26,7 +26,7 @@ const DeleteProvider = graphql(
 /** The issuers that vouch for people, by OpenID Connect. */
 export function Providers() {
   const viewer = useViewer();
-  const may = (op: "create" | "update" | "delete") => isSuper(viewer) || holdsTo(viewer, op, "identity_provider");
+  const may = (op: "create" | "update" | "delete") => isSuper(viewer) || holdsTo(viewer, op, "IDENTITY_PROVIDER");
   const { data, failure, refetch } = useLiveQuery({ query: ProvidersQuery });
   const update = useAction(UpdateProvider, true);
   const remove = useAction(DeleteProvider);

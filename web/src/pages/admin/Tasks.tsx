@@ -29,7 +29,7 @@ const statuses = ["waiting", "running", "done", "failed", "cancelled"] as const;
 /** Work that goes on by itself, and what came of it. */
 export function Tasks() {
   const viewer = useViewer();
-  const changes = administers(viewer) || holdsTo(viewer, "update", "task");
+  const changes = administers(viewer) || holdsTo(viewer, "UPDATE", "TASK");
   const [status, setStatus] = useState<(typeof statuses)[number]>();
   const pages = usePages({
     query: TasksQuery,
@@ -44,7 +44,7 @@ export function Tasks() {
       cell: (x) => (
         <>
           <b>{x.title || taskWord(x.kind)}</b>
-          {x.message ? <div className={x.status === "failed" ? "bad" : "dim"}>{x.message}</div> : null}
+          {x.message ? <div className={x.status === "FAILED" ? "bad" : "dim"}>{x.message}</div> : null}
         </>
       ),
     },
@@ -53,7 +53,7 @@ export function Tasks() {
       cell: (x) => (
         <>
           <Status status={x.status} />
-          {x.attempt > 1 && x.status !== "done" ? (
+          {x.attempt > 1 && x.status !== "DONE" ? (
             <div className="dim nowrap">{t("attempt {{n}}", { n: x.attempt })}</div>
           ) : null}
         </>

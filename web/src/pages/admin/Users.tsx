@@ -57,8 +57,8 @@ export function Users() {
     const found = (names.data?.nodes ?? []).find((n) => n?.id === id);
     return id ? { value: id, label: found && "name" in found ? found.name : "" } : null;
   };
-  const adds = administers(viewer) || holdsTo(viewer, "create", "user");
-  const many = seesAll(viewer) || holds(viewer, "domain");
+  const adds = administers(viewer) || holdsTo(viewer, "CREATE", "USER");
+  const many = seesAll(viewer) || holds(viewer, "DOMAIN");
 
   if (filter.view === "import" && adds) {
     return (

@@ -22,8 +22,8 @@ export const UpdateAgent = graphql(
 export const drainActions = [
   {
     value: "reschedule",
-    label: words.DrainAction.reschedule,
+    label: words.DrainAction.RESCHEDULE,
     help: "The sessions are pending until another agent has capacity. Data in their containers is lost.",
   },
-  { value: "terminate", label: words.DrainAction.terminate, help: "The sessions are stopped." },
+  { value: "terminate", label: words.DrainAction.TERMINATE, help: "The sessions are stopped." },
 ] as const;

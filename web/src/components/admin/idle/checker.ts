@@ -16,25 +16,25 @@ export type Binding = Checker["bindings"][number];
 export const checkerKinds = [
   {
     value: "network",
-    label: words.IdleKind.network,
+    label: words.IdleKind.NETWORK,
     help: "No terminal is open, no command runs, and the ports have no traffic.",
     timeout: "Time without activity",
   },
   {
     value: "utilization",
-    label: words.IdleKind.utilization,
+    label: words.IdleKind.UTILIZATION,
     help: "The average utilization of its slots is low.",
     timeout: "Time window",
   },
   {
     value: "memory",
-    label: words.IdleKind.memory,
+    label: words.IdleKind.MEMORY,
     help: "The memory of its accelerators is almost empty.",
     timeout: "Time window",
   },
   {
     value: "lifetime",
-    label: words.IdleKind.lifetime,
+    label: words.IdleKind.LIFETIME,
     help: "The session has run for the given time, whether it is used or not.",
     timeout: "Maximum age",
   },
@@ -79,7 +79,7 @@ export function draftOf(c: Checker | null): Draft {
     },
     match: c?.match ?? "all",
     thresholds: c && c.thresholds.length > 0 ? c.thresholds.map((x) => ({ ...x })) : [{ slot: "cpu", percent: 5 }],
-    sessionTypes: [...(c?.sessionTypes ?? ["interactive"])],
+    sessionTypes: [...(c?.sessionTypes ?? ["INTERACTIVE"])],
   };
 }
 
@@ -120,8 +120,8 @@ export function readDraft(draft: Draft) {
 /** What a checker looks for, in a few words. */
 export function looksFor(c: Checker): [key: string, values: Record<string, string>] {
   const time = printTime(c.timeout);
-  if (c.kind === "lifetime") return ["runs for {{time}}", { time }];
-  if (c.kind === "network") return ["unused for {{time}}", { time }];
-  const join = c.match === "all" ? " + " : " / ";
+  if (c.kind === "LIFETIME") return ["runs for {{time}}", { time }];
+  if (c.kind === "NETWORK") return ["unused for {{time}}", { time }];
+  const join = c.match === "ALL" ? " + " : " / ";
   return ["{{slots}} over {{time}}", { slots: c.thresholds.map((x) => `${x.slot} ≤ ${x.percent} %`).join(join), time }];
 }

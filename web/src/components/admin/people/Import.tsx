@@ -102,7 +102,7 @@ export function Import({ onClose }: { onClose: () => void }) {
           {(wrong) => (
             <>
               <div className="pair">
-                {isSuper(viewer) || holdsTo(viewer, "create", "user") ? (
+                {isSuper(viewer) || holdsTo(viewer, "CREATE", "USER") ? (
                   <DomainPick
                     label={t("Domain")}
                     required

@@ -18,7 +18,7 @@ const project = (permissions: OneProject["permissions"]) =>
   }) as unknown as OneProject;
 
 it("lists administrators first, and offers no changes to members", async () => {
-  await stage(<Members project={project(["read"])} />);
+  await stage(<Members project={project(["READ"])} />);
   const emails = (await screen.findAllByText(/@berth.example/)).map((e) => e.textContent);
   expect(emails).toEqual(["ada@berth.example", "bo@berth.example"]);
   expect(screen.queryByRole("button")).toBeNull();
@@ -26,8 +26,8 @@ it("lists administrators first, and offers no changes to members", async () => {
 });
 
 it("lets those who may choose members remove one, after a confirmation", async () => {
-  const { api, user } = await stage(<Members project={project(["read", "manage_members"])} />, {
-    viewer: viewerAs("admin"),
+  const { api, user } = await stage(<Members project={project(["READ", "MANAGE_MEMBERS"])} />, {
+    viewer: viewerAs("ADMIN"),
     answers: { removeMembership: { project: { __typename: "Project", id: "p1" } } },
   });
   await user.click(await screen.findByRole("button", { name: "Remove bo@berth.example from vision" }));

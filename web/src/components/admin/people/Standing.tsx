@@ -23,7 +23,7 @@ export function Standing({ user, onMoved, onGone }: Props) {
   const { run, busy, failure, clear } = useAction(UpdateUser);
   const [asked, ask] = useState<"inactive" | "deleted" | null>(null);
   const [purging, purge] = useState(false);
-  const waits = user.status === "before_verification";
+  const waits = user.status === "BEFORE_VERIFICATION";
   const [keep, setKeep] = useState(false);
   async function set(status: Status, said: string) {
     if (!(await run({ input: { id: user.id, status, keepCredentials: keep } }))) return;
@@ -38,26 +38,26 @@ export function Standing({ user, onMoved, onGone }: Props) {
   };
   return (
     <>
-      {user.status === "active" ? (
+      {user.status === "ACTIVE" ? (
         <Button variant="default" size="compact-sm" onClick={() => ask("inactive")}>
           {t("Deactivate")}
         </Button>
       ) : (
         <Button
-          variant={user.status === "deleted" ? "default" : "filled"}
+          variant={user.status === "DELETED" ? "default" : "filled"}
           size="compact-sm"
           loading={busy && !asked}
-          onClick={() => void set("active", t("{{name}} was activated.", { name: user.email }))}
+          onClick={() => void set("ACTIVE", t("{{name}} was activated.", { name: user.email }))}
         >
           {waits ? t("Approve") : t("Activate")}
         </Button>
       )}
-      {user.status !== "deleted" && user.status !== "active" && may(user, "delete") ? (
+      {user.status !== "DELETED" && user.status !== "ACTIVE" && may(user, "DELETE") ? (
         <Button variant="default" size="compact-sm" onClick={() => ask("deleted")}>
           {waits ? t("Reject") : t("Delete")}
         </Button>
       ) : null}
-      {(user.status === "inactive" || user.status === "deleted") && may(user, "delete") ? (
+      {(user.status === "INACTIVE" || user.status === "DELETED") && may(user, "DELETE") ? (
         <Button variant="default" size="compact-sm" onClick={() => purge(true)}>
           {t("Purge")}
         </Button>
@@ -70,7 +70,7 @@ export function Standing({ user, onMoved, onGone }: Props) {
         action={t("Deactivate")}
         busy={busy}
         failure={failure}
-        onConfirm={() => void set("inactive", t("{{name}} was deactivated.", { name: user.email }))}
+        onConfirm={() => void set("INACTIVE", t("{{name}} was deactivated.", { name: user.email }))}
         onClose={close}
       >
         <p>
@@ -90,7 +90,7 @@ export function Standing({ user, onMoved, onGone }: Props) {
         action={waits ? t("Reject") : t("Delete")}
         busy={busy}
         failure={failure}
-        onConfirm={() => void set("deleted", t("{{name}} was deleted.", { name: user.email }))}
+        onConfirm={() => void set("DELETED", t("{{name}} was deleted.", { name: user.email }))}
         onClose={close}
       >
         <p>

@@ -52,7 +52,7 @@ export function Waiting() {
       head: "",
       num: true,
       cell: (u) =>
-        may(u, "update") ? (
+        may(u, "UPDATE") ? (
           <span className="row keep" style={{ justifyContent: "flex-end" }}>
             <Button
               size="compact-xs"
@@ -78,7 +78,7 @@ export function Waiting() {
     },
   ];
   // Those who were let in or refused a moment ago are still in the list that was read.
-  const rows = pages.rows.filter((u) => u.status === "before_verification");
+  const rows = pages.rows.filter((u) => u.status === "BEFORE_VERIFICATION");
   return (
     <section className="stack" aria-label={t("Pending sign-ups")}>
       <h2>{t("Pending approval")}</h2>

@@ -69,7 +69,7 @@ export function whereOf(f: People, members: string[] | null): Where {
   return {
     ...(f.q ? { or: [{ emailContainsFold: f.q }, { fullNameContainsFold: f.q }] } : {}),
     ...(f.role ? { role: f.role } : {}),
-    ...(f.status ? { status: f.status } : { statusIn: ["active", "inactive", "before_verification"] }),
+    ...(f.status ? { status: f.status } : { statusIn: ["ACTIVE", "INACTIVE", "BEFORE_VERIFICATION"] }),
     ...(f.project ? { idIn: members && members.length > 0 ? members.slice(0, mostMembers) : [f.project] } : {}),
   };
 }

@@ -5,7 +5,7 @@ const ada: Known = {
   id: "u1",
   username: "ada",
   fullName: "Ada Kim",
-  role: "user",
+  role: "USER",
   account: {
     allowedAddresses: ["10.0.0.0/8"],
     containerUid: 1000,

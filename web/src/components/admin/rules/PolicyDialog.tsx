@@ -104,8 +104,8 @@ export function PolicyDialog({
               value={draft.unlistedSlots}
               onChange={(value) => set({ unlistedSlots: value as typeof draft.unlistedSlots })}
               data={[
-                { value: "unlimited", label: word("UnlistedSlots", "unlimited") },
-                { value: "zero", label: word("UnlistedSlots", "zero") },
+                { value: "unlimited", label: word("UnlistedSlots", "UNLIMITED") },
+                { value: "zero", label: word("UnlistedSlots", "ZERO") },
               ]}
             />
           </fieldset>

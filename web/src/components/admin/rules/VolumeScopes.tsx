@@ -107,8 +107,8 @@ export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) 
             value={kind}
             onChange={(v) => setKind(kinds.find((k) => k === v))}
             options={[
-              { value: "user", label: word("ScopeKind", "user") },
-              { value: "project", label: word("ScopeKind", "project") },
+              { value: "user", label: word("ScopeKind", "USER") },
+              { value: "project", label: word("ScopeKind", "PROJECT") },
             ]}
           />
           {settable ? (

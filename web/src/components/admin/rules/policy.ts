@@ -101,7 +101,7 @@ export function words(policy: Policy): Phrase[] {
   const line = slotsLine(policy.totalSlots);
   if (line) out.push(["{{slots}} in use at once", { slots: line }]);
   for (const [slot, n] of listed) if (Number(n) === 0) out.push(["no {{slot}}", { slot: slotName(slot) }]);
-  if (policy.unlistedSlots === "zero") out.push(listed.length > 0 ? ["no other resources"] : ["no resources at all"]);
+  if (policy.unlistedSlots === "ZERO") out.push(listed.length > 0 ? ["no other resources"] : ["no resources at all"]);
   const waiting = slotsLine(policy.maxPendingSlots);
   if (waiting) out.push(["{{slots}} requested by pending sessions", { slots: waiting }]);
   for (const { key } of limits) if (policy[key] !== null) out.push(phrases[key](policy[key]));
