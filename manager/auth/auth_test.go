@@ -144,7 +144,7 @@ func TestLogin(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.User.ID != w.A.Lead.ID.String() || got.User.Email != "lead-a@example.org" || got.User.Role != "USER" ||
+	if got.User.ID != w.A.Lead.ID.String() || got.User.Email != "lead-a@example.org" || got.User.Role != "user" ||
 		got.InitialPassword == nil || *got.InitialPassword || time.Until(got.ExpiresAt) < 167*time.Hour {
 		t.Errorf("login answers %s", body)
 	}

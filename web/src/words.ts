@@ -9,6 +9,7 @@ const states = {
   ACCEPTED: "Accepted",
   ACTIVE: "Active",
   ALIVE: "Alive",
+  BACKOFF: "Waiting to restart",
   BEFORE_VERIFICATION: "Pending approval",
   CANCELLED: "Cancelled",
   CLONING: "Cloning",
@@ -18,6 +19,7 @@ const states = {
   DEGRADED: "Degraded",
   DELETED: "Deleted",
   DELETING: "Deleting",
+  DISABLED: "Disabled",
   DONE: "Done",
   ERROR: "Failed",
   EXPIRED: "Expired",
@@ -35,21 +37,20 @@ const states = {
   RUNNING: "Running",
   SCHEDULED: "Scheduled",
   SKIPPED: "Skipped",
+  STARTING: "Starting",
   TERMINATED: "Ended",
   TERMINATING: "Stopping",
   TRASH: "In trash",
+  UNAVAILABLE: "Unavailable",
   UNHEALTHY: "Unhealthy",
   UNKNOWN: "Unknown",
   WAITING: "Pending",
   WITHDRAWN: "Withdrawn",
   WOULD_CREATE: "Will be created",
-  // Of things that are no enum in the API: plugins, devices on the page, invitations, rows of an import.
-  backoff: "Waiting to restart",
+  // Of things that are no enum in the API: devices on the page, invitations, rows of an import.
   cut: "Partitioned",
-  disabled: "Disabled",
   open: "Pending",
   rejected: "Not schedulable",
-  starting: "Starting",
   used: "Used",
   wrong: "Invalid",
 } satisfies Record<string, string>;
@@ -211,6 +212,7 @@ export const words = {
     DISPERSED: "Dispersed",
     ROUNDROBIN: "Round robin",
   } satisfies Record<Value<"PlacementStrategy">, string>,
+  PluginState: states satisfies Record<Value<"PluginState">, string>,
   PluginCheckLevel: {
     OK: "OK",
     WARNING: "Warning",
@@ -293,6 +295,7 @@ export const words = {
     SUPERADMIN: "Superadmin",
     MONITOR: "Monitor",
   } satisfies Record<Value<"UserRole">, string>,
+  VolumeHealth: states satisfies Record<Value<"VolumeHealth">, string>,
   UserStatus: states satisfies Record<Value<"UserStatus">, string>,
   VfolderShareStatus: states satisfies Record<Value<"VfolderShareStatus">, string>,
   VfolderStatus: states satisfies Record<Value<"VfolderStatus">, string>,
@@ -320,7 +323,7 @@ export const word = <Enum extends keyof Words>(kind: Enum, value: keyof Words[En
   t((words[kind] as Record<string, string>)[value] ?? value);
 
 /** English for a state; a state that a newer server has is shown as readable text. */
-export const stateWord = (state: string): string => t((states as Record<string, string>)[state] ?? readable(state));
+export const stateWord = (state: string): string => t((states as Record<string, string>)[state] ?? readable(state.toLowerCase()));
 
 /** Types of sessions, which groups list as strings; types that pages do not offer are left out. */
 export const typeWords = (types: readonly string[]): string[] =>

@@ -35,7 +35,7 @@ const SessionsQuery = graphql(
 
 type Where = NonNullable<VariablesOf<typeof SessionsQuery>["where"]>;
 
-const over = ["terminated", "cancelled", "error"] as const;
+const over = ["TERMINATED", "CANCELLED", "ERROR"] as const;
 
 const shows: { key: string; label: string; where: Where }[] = [
   { key: "all", label: "All", where: {} },

@@ -45,11 +45,11 @@ const plain: Record<Operation, string> = {
 
 /** Where an operation has a name of its own. */
 const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
-  SESSION: { create: "start", delete: "stop" },
-  CREDENTIAL: { delete: "revoke" },
-  INVITATION: { create: "send", delete: "revoke" },
-  ROLE: { grant: "grant" },
-  TASK: { update: "cancel and retry" },
+  SESSION: { CREATE: "start", DELETE: "stop" },
+  CREDENTIAL: { DELETE: "revoke" },
+  INVITATION: { CREATE: "send", DELETE: "revoke" },
+  ROLE: { GRANT: "grant" },
+  TASK: { UPDATE: "cancel and retry" },
 };
 
 const order = Object.keys(plain) as Operation[];

@@ -75,7 +75,7 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
     return (
       <>
         <b className="tone-bad">
-          {trial.verdict === "never" ? t("This session could never start") : t("This launch would be refused")}
+          {trial.verdict === "NEVER" ? t("This session could never start") : t("This launch would be refused")}
         </b>
         {trial.refusals.slice(0, 3).map((r) => (
           <span key={r.message}>{withSlotNames(r.message)}</span>

@@ -18,11 +18,11 @@ export function SessionType({ wish, error, onChange }: Props) {
         value={wish.mode}
         onChange={(mode) => onChange({ mode: mode as Wish["mode"] })}
         data={[
-          { value: "interactive", label: t("Interactive") },
-          { value: "batch", label: t("Batch command") },
+          { value: "INTERACTIVE", label: t("Interactive") },
+          { value: "BATCH", label: t("Batch command") },
         ]}
       />
-      {wish.mode === "batch" ? (
+      {wish.mode === "BATCH" ? (
         <TextInput
           mt={8}
           label={t("Command")}

@@ -59,7 +59,7 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
             onChange={(priority) => onChange({ priority })}
           />
         </div>
-        {wish.mode === "batch" ? (
+        {wish.mode === "BATCH" ? (
           <TextInput
             type="datetime-local"
             label={t("Earliest start")}

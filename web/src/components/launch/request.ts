@@ -23,7 +23,7 @@ export interface Preset {
 
 export interface Wish {
   image: string;
-  mode: "interactive" | "batch";
+  mode: "INTERACTIVE" | "BATCH";
   command: string;
   name: string;
   cpu: number;
@@ -125,11 +125,11 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
     ...(wish.preset && wish.preset.shmBytes > 0 ? { shmBytes: wish.preset.shmBytes } : {}),
     ...(wish.disk.trim() ? { diskBytes: parseSize(wish.disk) } : {}),
     ...(wish.name.trim() ? { name: wish.name.trim() } : {}),
-    ...(wish.mode === "batch" ? { command: ["/bin/sh", "-c", wish.command] } : {}),
+    ...(wish.mode === "BATCH" ? { command: ["/bin/sh", "-c", wish.command] } : {}),
     ...(wish.folders.length > 0 ? { mounts: wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly })) } : {}),
     ...(wish.project ? { project: wish.project } : {}),
     ...(wish.group ? { resourceGroup: wish.group } : {}),
-    ...(wish.mode === "batch" && wish.startsAt ? { startsAt: new Date(wish.startsAt).toISOString() } : {}),
+    ...(wish.mode === "BATCH" && wish.startsAt ? { startsAt: new Date(wish.startsAt).toISOString() } : {}),
     ...(wish.dependsOn.length > 0 ? { dependsOn: wish.dependsOn } : {}),
     ...(wish.lifetime.trim() ? { lifetime: parseTime(wish.lifetime) } : {}),
     ...(Number(wish.priority) === usual.priority ? {} : { priority: Number(wish.priority) }),
@@ -162,10 +162,10 @@ export function sizeInput(wish: Wish, size: Size) {
 
 /** The answer of a dry run in the words of a preset. */
 export function fitOf(trial: {
-  verdict: "now" | "waits" | "never" | "refused";
+  verdict: "NOW" | "WAITS" | "NEVER" | "REFUSED";
   refusals: readonly { message: string }[];
 }) {
-  const states = { now: "now", waits: "when_free", never: "never", refused: "refused" } as const;
+  const states = { NOW: "NOW", WAITS: "WHEN_FREE", NEVER: "NEVER", REFUSED: "REFUSED" } as const;
   return { state: states[trial.verdict], reason: trial.refusals.map((r) => r.message).join(" ") };
 }
 
@@ -173,12 +173,12 @@ export function fitOf(trial: {
 export function check(wish: Wish): Record<string, string> {
   const wrong: Record<string, string> = {};
   if (!wish.image) wrong.image = "Choose an image.";
-  if (wish.mode === "batch" && !wish.command.trim()) wrong.command = "A batch session needs a command.";
+  if (wish.mode === "BATCH" && !wish.command.trim()) wrong.command = "A batch session needs a command.";
   const name = wish.name.trim();
   if (name && name.length > 64) wrong.name = "Use at most 64 characters.";
   if (!(wish.cpu > 0)) wrong["slots.cpu"] = "Enter a number above 0.";
   if (!(wish.mem > 0)) wrong["slots.mem"] = "Enter a number above 0.";
-  if (wish.mode === "batch" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt)))
+  if (wish.mode === "BATCH" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt)))
     wrong.startsAt = "Enter a date and a time.";
   if (wish.lifetime.trim() && parseTime(wish.lifetime) === null)
     wrong.lifetime = "Enter a time such as 30min, 12h or 2d, or leave empty.";

@@ -47,7 +47,7 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
   const key = useRef(crypto.randomUUID());
   const [wish, setWish] = useState<Wish>({
     image: begin.image ?? "",
-    mode: begin.command ? "batch" : "interactive",
+    mode: begin.command ? "BATCH" : "INTERACTIVE",
     command: begin.command ?? "",
     name: "",
     ...sizeOf(begin.slots),

@@ -156,10 +156,10 @@ export function StorageDialog({
             allowDeselect={false}
             value={draft.addressing}
             error={wrong.addressing}
-            onChange={(v) => set({ addressing: v === "virtual" ? "VIRTUAL" : "PATH" })}
+            onChange={(v) => set({ addressing: v === "VIRTUAL" ? "VIRTUAL" : "PATH" })}
             data={[
-              { value: "path", label: word("ObjectAddressing", "PATH") },
-              { value: "virtual", label: word("ObjectAddressing", "VIRTUAL") },
+              { value: "PATH", label: word("ObjectAddressing", "PATH") },
+              { value: "VIRTUAL", label: word("ObjectAddressing", "VIRTUAL") },
             ]}
           />
           <TextInput

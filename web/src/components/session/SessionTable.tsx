@@ -84,7 +84,7 @@ export function SessionTable({ rows, picked, onPick, owners }: Props) {
                 <Status status={r.status} exitCode={r.exitCode} result={r.result} />{" "}
                 {ended(r.status) ? null : <IdleBadge idle={r.idle} now={now} />}
               </td>
-              <td>{r.status === "running" ? <AppMenu session={r} /> : null}</td>
+              <td>{r.status === "RUNNING" ? <AppMenu session={r} /> : null}</td>
               <td className="clip">{r.image.name}</td>
               <td className="nowrap">{slotsLine(r.slots)}</td>
               {owners ? <td className="clip">{r.owner?.email}</td> : null}

@@ -55,7 +55,7 @@ export function Domains() {
   });
   const columns: Column<Row>[] = [
     { head: t("Domain"), cell: (d) => <RowButton onOpen={() => show(d.id)}>{d.name}</RowButton> },
-    { head: t("Status"), cell: (d) => <Status status={d.active ? "active" : "inactive"} /> },
+    { head: t("Status"), cell: (d) => <Status status={d.active ? "ACTIVE" : "INACTIVE"} /> },
     { head: t("Users"), num: true, cell: (d) => d.users.totalCount },
     { head: t("Projects"), num: true, cell: (d) => d.projects.totalCount },
     { head: t("Who can sign up"), wide: true, cell: (d) => t(signUps[d.signUp]) },

@@ -24,7 +24,7 @@ const TasksQuery = graphql(
 `,
   [TaskFields],
 );
-const statuses = ["waiting", "running", "done", "failed", "cancelled"] as const;
+const statuses = ["WAITING", "RUNNING", "DONE", "FAILED", "CANCELLED"] as const;
 
 /** Work that goes on by itself, and what came of it. */
 export function Tasks() {
@@ -92,11 +92,11 @@ export function Tasks() {
           value={status}
           onChange={(v) => setStatus(statuses.find((s) => s === v))}
           options={[
-            { value: "waiting", label: stateWord("waiting") },
-            { value: "running", label: stateWord("running") },
-            { value: "done", label: stateWord("done") },
-            { value: "failed", label: stateWord("failed") },
-            { value: "cancelled", label: stateWord("cancelled") },
+            { value: "WAITING", label: stateWord("WAITING") },
+            { value: "RUNNING", label: stateWord("RUNNING") },
+            { value: "DONE", label: stateWord("DONE") },
+            { value: "FAILED", label: stateWord("FAILED") },
+            { value: "CANCELLED", label: stateWord("CANCELLED") },
           ]}
         />
       </div>

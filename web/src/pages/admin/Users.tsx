@@ -146,10 +146,10 @@ export function Users() {
           value={filter.status}
           onChange={(status) => narrow({ status: status as People["status"] })}
           options={[
-            { value: "active", label: stateWord("active") },
-            { value: "inactive", label: stateWord("inactive") },
-            { value: "before_verification", label: stateWord("before_verification") },
-            { value: "deleted", label: stateWord("deleted") },
+            { value: "ACTIVE", label: stateWord("ACTIVE") },
+            { value: "INACTIVE", label: stateWord("INACTIVE") },
+            { value: "BEFORE_VERIFICATION", label: stateWord("BEFORE_VERIFICATION") },
+            { value: "DELETED", label: stateWord("DELETED") },
           ]}
         />
       </div>

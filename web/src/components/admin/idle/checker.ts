@@ -15,25 +15,25 @@ export type Binding = Checker["bindings"][number];
 /** What a checker looks at. */
 export const checkerKinds = [
   {
-    value: "network",
+    value: "NETWORK",
     label: words.IdleKind.NETWORK,
     help: "No terminal is open, no command runs, and the ports have no traffic.",
     timeout: "Time without activity",
   },
   {
-    value: "utilization",
+    value: "UTILIZATION",
     label: words.IdleKind.UTILIZATION,
     help: "The average utilization of its slots is low.",
     timeout: "Time window",
   },
   {
-    value: "memory",
+    value: "MEMORY",
     label: words.IdleKind.MEMORY,
     help: "The memory of its accelerators is almost empty.",
     timeout: "Time window",
   },
   {
-    value: "lifetime",
+    value: "LIFETIME",
     label: words.IdleKind.LIFETIME,
     help: "The session has run for the given time, whether it is used or not.",
     timeout: "Maximum age",
@@ -41,7 +41,7 @@ export const checkerKinds = [
 ] as const;
 
 export const kindOf = (kind: string) => checkerKinds.find((k) => k.value === kind) ?? checkerKinds[0];
-export const measures = (kind: string) => kind === "utilization" || kind === "memory";
+export const measures = (kind: string) => kind === "UTILIZATION" || kind === "MEMORY";
 
 const times = {
   timeout: { usual: "1 h", least: 60 },
@@ -61,7 +61,7 @@ export interface Draft {
   times: Record<Time, string>;
   match: Checker["match"];
   thresholds: { slot: string; percent: number | string }[];
-  sessionTypes: string[];
+  sessionTypes: Checker["sessionTypes"];
 }
 
 export function draftOf(c: Checker | null): Draft {
@@ -69,7 +69,7 @@ export function draftOf(c: Checker | null): Draft {
   return {
     name: c?.name ?? "",
     description: c?.description ?? "",
-    kind: c?.kind ?? "network",
+    kind: c?.kind ?? "NETWORK",
     enabled: c?.enabled ?? true,
     times: {
       timeout: text("timeout"),
@@ -77,7 +77,7 @@ export function draftOf(c: Checker | null): Draft {
       newUserGrace: text("newUserGrace"),
       warning: text("warning"),
     },
-    match: c?.match ?? "all",
+    match: c?.match ?? "ALL",
     thresholds: c && c.thresholds.length > 0 ? c.thresholds.map((x) => ({ ...x })) : [{ slot: "cpu", percent: 5 }],
     sessionTypes: [...(c?.sessionTypes ?? ["INTERACTIVE"])],
   };

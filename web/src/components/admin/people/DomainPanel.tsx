@@ -42,7 +42,7 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
       <dl className="facts">
         <dt>{t("Status")}</dt>
         <dd className="row">
-          <Status status={domain.active ? "active" : "inactive"} />
+          <Status status={domain.active ? "ACTIVE" : "INACTIVE"} />
           {may(domain, "DELETE") && domain.id !== viewer.user.domain.id ? (
             <Life
               name={domain.name}

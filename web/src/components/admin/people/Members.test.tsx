@@ -12,8 +12,8 @@ const project = (permissions: OneProject["permissions"]) =>
     permissions,
     domain: { id: "d1", name: "default" },
     memberships: [
-      { id: "m1", admin: false, user: { id: "bo", email: "bo@berth.example", fullName: "Bo", status: "active" } },
-      { id: "m2", admin: true, user: { id: "ada", email: "ada@berth.example", fullName: "Ada", status: "active" } },
+      { id: "m1", admin: false, user: { id: "bo", email: "bo@berth.example", fullName: "Bo", status: "ACTIVE" } },
+      { id: "m2", admin: true, user: { id: "ada", email: "ada@berth.example", fullName: "Ada", status: "ACTIVE" } },
     ],
   }) as unknown as OneProject;
 

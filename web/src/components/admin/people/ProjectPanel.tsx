@@ -50,7 +50,7 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
       <dl className="facts">
         <dt>{t("Status")}</dt>
         <dd className="row">
-          <Status status={project.active ? "active" : "inactive"} />
+          <Status status={project.active ? "ACTIVE" : "INACTIVE"} />
           {may(project, "DELETE") ? (
             <Life
               name={project.name}

@@ -21,7 +21,7 @@ interface Props {
 /** What may be done about a user's status, with what it does to him. */
 export function Standing({ user, onMoved, onGone }: Props) {
   const { run, busy, failure, clear } = useAction(UpdateUser);
-  const [asked, ask] = useState<"inactive" | "deleted" | null>(null);
+  const [asked, ask] = useState<"INACTIVE" | "DELETED" | null>(null);
   const [purging, purge] = useState(false);
   const waits = user.status === "BEFORE_VERIFICATION";
   const [keep, setKeep] = useState(false);
@@ -39,7 +39,7 @@ export function Standing({ user, onMoved, onGone }: Props) {
   return (
     <>
       {user.status === "ACTIVE" ? (
-        <Button variant="default" size="compact-sm" onClick={() => ask("inactive")}>
+        <Button variant="default" size="compact-sm" onClick={() => ask("INACTIVE")}>
           {t("Deactivate")}
         </Button>
       ) : (
@@ -53,7 +53,7 @@ export function Standing({ user, onMoved, onGone }: Props) {
         </Button>
       )}
       {user.status !== "DELETED" && user.status !== "ACTIVE" && may(user, "DELETE") ? (
-        <Button variant="default" size="compact-sm" onClick={() => ask("deleted")}>
+        <Button variant="default" size="compact-sm" onClick={() => ask("DELETED")}>
           {waits ? t("Reject") : t("Delete")}
         </Button>
       ) : null}
@@ -65,7 +65,7 @@ export function Standing({ user, onMoved, onGone }: Props) {
       {purging ? <Purge user={user} onClose={() => purge(false)} onGone={onGone} /> : null}
       {asked ? null : <FailureNote failure={failure} />}
       <Confirm
-        opened={asked === "inactive"}
+        opened={asked === "INACTIVE"}
         title={t("Deactivate {{name}}?", { name: user.email })}
         action={t("Deactivate")}
         busy={busy}
@@ -85,7 +85,7 @@ export function Standing({ user, onMoved, onGone }: Props) {
         />
       </Confirm>
       <Confirm
-        opened={asked === "deleted"}
+        opened={asked === "DELETED"}
         title={waits ? t("Reject {{name}}?", { name: user.email }) : t("Delete {{name}}?", { name: user.email })}
         action={waits ? t("Reject") : t("Delete")}
         busy={busy}

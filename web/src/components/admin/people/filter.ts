@@ -29,8 +29,8 @@ export const UsersQuery = graphql(
 
 export type Where = NonNullable<VariablesOf<typeof UsersQuery>["where"]>;
 
-const roles = ["user", "admin", "superadmin", "monitor"] as const;
-const statuses = ["active", "inactive", "before_verification", "deleted"] as const;
+const roles = ["USER", "ADMIN", "SUPERADMIN", "MONITOR"] as const;
+const statuses = ["ACTIVE", "INACTIVE", "BEFORE_VERIFICATION", "DELETED"] as const;
 
 /** How the list of users is narrowed, as it stands in the address. */
 export interface People {

@@ -119,10 +119,10 @@ function GrantDialog({ role, onClose, onDone }: { role: Role; onClose: () => voi
     onClose();
   }
   const scopes = [
-    { value: "system", label: word("RoleScope", "SYSTEM") },
-    { value: "domain", label: word("RoleScope", "DOMAIN") },
-    { value: "project", label: word("RoleScope", "PROJECT") },
-    ...(kinds.length > 0 ? [{ value: "object", label: word("RoleScope", "OBJECT") }] : []),
+    { value: "SYSTEM", label: word("RoleScope", "SYSTEM") },
+    { value: "DOMAIN", label: word("RoleScope", "DOMAIN") },
+    { value: "PROJECT", label: word("RoleScope", "PROJECT") },
+    ...(kinds.length > 0 ? [{ value: "OBJECT", label: word("RoleScope", "OBJECT") }] : []),
   ];
   return (
     <FormDialog

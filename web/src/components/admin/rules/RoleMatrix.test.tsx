@@ -23,7 +23,7 @@ it("allows and forbids one operation, a row and a column", async () => {
   const { user } = await stage(<Editor begin={[{ entity: "SESSION", operations: ["READ", "ENTER"] }]} />);
   await screen.findByRole("status");
   await user.click(box("connect on session"));
-  expect(allowed()).toEqual([{ entity: "session", operations: ["read"] }]);
+  expect(allowed()).toEqual([{ entity: "SESSION", operations: ["READ"] }]);
   await user.click(box("everything on folder"));
   expect(allowed().find((a) => a.entity === "VFOLDER")?.operations).toContain("write_files");
   await user.click(box("read on all types"));

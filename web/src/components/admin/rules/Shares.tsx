@@ -108,7 +108,7 @@ const sentence = (w: Weight) =>
     .join(", ");
 
 const percent = (part: number) => `${Math.round(100 * part)} %`;
-const depth: Record<string, number> = { domain: 0, project: 1, user: 2 };
+const depth = { DOMAIN: 0, PROJECT: 1, USER: 2, KEYPAIR: 2 };
 
 /** The holder that a line is about; those above it come with it. */
 const itself = (h: Standing) => ({
@@ -145,8 +145,8 @@ function Standings({ list }: { list: readonly Standing[] }) {
         <tbody>
           {list.map((h) => (
             <tr key={`${h.scope} ${h.domain?.id} ${h.project?.id} ${h.user?.id}`}>
-              <td className="nowrap" style={flat ? undefined : { paddingLeft: 12 + 16 * depth[h.scope]! }}>
-                {h[h.scope as "domain" | "project" | "user"] ? (
+              <td className="nowrap" style={flat ? undefined : { paddingLeft: 12 + 16 * depth[h.scope] }}>
+                {Object.values(itself(h)).some(Boolean) ? (
                   spoken(itself(h))
                 ) : (
                   <span className="dim">{t("not visible to you")}</span>

@@ -142,7 +142,7 @@ function GrantDialog({
   const [holder, setHolder] = useState<Holder>(
     was && was.kind !== "everybody" ? { kind: was.kind, id: was.id } : { kind: "project", id: null },
   );
-  const [permissions, setPermissions] = useState<string[]>(grant?.permissions ?? ["mount", "download"]);
+  const [permissions, setPermissions] = useState<string[]>(grant?.permissions ?? ["MOUNT", "DOWNLOAD"]);
   async function submit() {
     const whom = everybody ? {} : { [holder.kind]: holder.id };
     if (

@@ -14,60 +14,60 @@ export type Group = ResultOf<typeof GroupFields>;
 
 /** The types of sessions that a group can allow, in the order in which they are shown. */
 export const sessionTypes = [
-  { value: "interactive", label: words.SessionType.INTERACTIVE },
-  { value: "batch", label: words.SessionType.BATCH },
+  { value: "INTERACTIVE", label: words.SessionType.INTERACTIVE },
+  { value: "BATCH", label: words.SessionType.BATCH },
 ] as const;
 
 /** How an agent is chosen among those that have room. */
 export const strategies = [
   {
-    value: "pack",
+    value: "PACK",
     label: words.PlacementStrategy.PACK,
     help: "Keeps free capacity in large pieces that other sessions can use. Best if devices are shared.",
   },
   {
-    value: "concentrated",
+    value: "CONCENTRATED",
     label: words.PlacementStrategy.CONCENTRATED,
     help: "Fills one agent before the next, so that whole agents stay free.",
   },
   {
-    value: "dispersed",
+    value: "DISPERSED",
     label: words.PlacementStrategy.DISPERSED,
     help: "Uses the agent with the most free capacity, so that sessions disturb each other the least.",
   },
-  { value: "roundrobin", label: words.PlacementStrategy.ROUNDROBIN, help: "Uses one agent after the other." },
+  { value: "ROUNDROBIN", label: words.PlacementStrategy.ROUNDROBIN, help: "Uses one agent after the other." },
 ] as const;
 
 /** How an amount is given that is more than one device has. */
 export const splits = [
-  { value: "fill", label: words.DeviceSplit.FILL, help: "Uses whole devices, and one more device for the remainder." },
+  { value: "FILL", label: words.DeviceSplit.FILL, help: "Uses whole devices, and one more device for the remainder." },
   {
-    value: "evenly",
+    value: "EVENLY",
     label: words.DeviceSplit.EVENLY,
     help: "Uses the same amount of each device, and as few devices as possible.",
   },
-  { value: "none", label: words.DeviceSplit.NONE, help: "Uses only whole devices, never a part of one." },
+  { value: "NONE", label: words.DeviceSplit.NONE, help: "Uses only whole devices, never a part of one." },
 ] as const;
 
 /** How near to each other the devices of a container are. */
 export const topologies = [
   {
-    value: "prefer",
+    value: "PREFER",
     label: words.DeviceTopology.PREFER,
     help: "Prefers devices that are close to each other, but does not require it.",
   },
   {
-    value: "node",
+    value: "NODE",
     label: words.DeviceTopology.NODE,
     help: "A session stays pending rather than use devices of different nodes, unless they are linked.",
   },
   {
-    value: "root",
+    value: "ROOT",
     label: words.DeviceTopology.ROOT,
     help: "A session stays pending rather than use devices of different PCIe roots, unless they are linked.",
   },
   {
-    value: "linked",
+    value: "LINKED",
     label: words.DeviceTopology.LINKED,
     help: "A session stays pending rather than use devices without a direct link, such as NVLink.",
   },
@@ -76,13 +76,13 @@ export const topologies = [
 /** What becomes of sessions on an agent that is lost. */
 export const lostPolicies = [
   {
-    value: "wait",
+    value: "WAIT",
     label: words.LostPolicy.WAIT,
     help: "Sessions wait until the agent reconnects or a user stops them.",
   },
-  { value: "fail", label: words.LostPolicy.FAIL, help: "The sessions fail." },
+  { value: "FAIL", label: words.LostPolicy.FAIL, help: "The sessions fail." },
   {
-    value: "reschedule",
+    value: "RESCHEDULE",
     label: words.LostPolicy.RESCHEDULE,
     help: "Sessions start again on other agents. Data in their containers is lost.",
   },
@@ -90,14 +90,14 @@ export const lostPolicies = [
 
 /** What becomes of sessions that may be ended for others. */
 export const preemptions = [
-  { value: "off", label: words.Preemption.OFF, help: "No session is stopped for another one." },
+  { value: "OFF", label: words.Preemption.OFF, help: "No session is stopped for another one." },
   {
-    value: "terminate",
+    value: "TERMINATE",
     label: words.Preemption.TERMINATE,
     help: "A preemptible session is stopped when a session with a higher priority needs its capacity.",
   },
   {
-    value: "reschedule",
+    value: "RESCHEDULE",
     label: words.Preemption.RESCHEDULE,
     help: "A preemptible session is stopped when a session with a higher priority needs its capacity, and returns to the queue.",
   },
@@ -105,27 +105,27 @@ export const preemptions = [
 
 /** Whose sessions make room. */
 export const preemptionScopes = [
-  { value: "user", label: words.PreemptionScope.USER },
-  { value: "project", label: words.PreemptionScope.PROJECT },
-  { value: "domain", label: words.PreemptionScope.DOMAIN },
-  { value: "group", label: words.PreemptionScope.GROUP },
+  { value: "USER", label: words.PreemptionScope.USER },
+  { value: "PROJECT", label: words.PreemptionScope.PROJECT },
+  { value: "DOMAIN", label: words.PreemptionScope.DOMAIN },
+  { value: "GROUP", label: words.PreemptionScope.GROUP },
 ] as const;
 
 /** Who comes first among sessions of one priority. */
 export const orders = [
-  { value: "fifo", label: words.QueueOrder.FIFO, help: "The session that was created first starts first." },
+  { value: "FIFO", label: words.QueueOrder.FIFO, help: "The session that was created first starts first." },
   {
-    value: "lifo",
+    value: "LIFO",
     label: words.QueueOrder.LIFO,
     help: "The session that was created last starts first. The oldest can stay pending for a long time.",
   },
   {
-    value: "drf",
+    value: "DRF",
     label: words.QueueOrder.DRF,
     help: "The user with the smallest share of their scarcest resource goes first (DRF).",
   },
   {
-    value: "fair_share",
+    value: "FAIR_SHARE",
     label: words.QueueOrder.FAIR_SHARE,
     help: "The domain, project and user with the least recent usage go first.",
   },

@@ -27,7 +27,7 @@ it("reads what it wrote", () => {
   expect(wrong).toEqual({});
   expect(read).toEqual({
     totalSlots: small.totalSlots,
-    unlistedSlots: "zero",
+    unlistedSlots: "ZERO",
     maxPendingSlots: { cpu: "4" },
     maxSessions: 3,
     maxSessionLifetime: 90_000,

@@ -42,7 +42,7 @@ export function draftOf(policy: Policy | null): Draft {
   return {
     name: policy?.name ?? "",
     totalSlots: textsOf(policy?.totalSlots ?? {}),
-    unlistedSlots: policy?.unlistedSlots ?? "unlimited",
+    unlistedSlots: policy?.unlistedSlots ?? "UNLIMITED",
     maxPendingSlots: textsOf(policy?.maxPendingSlots ?? {}),
     plain: Object.fromEntries(limits.map((l) => [l.key, text(l.kind, policy?.[l.key])])) as Draft["plain"],
   };

@@ -12,21 +12,21 @@ const grant = (scope: string, entity: string, ...operations: string[]) => ({
 
 it("lets superadmins make everything, others what a role on the system says", () => {
   expect(mayCreate(viewer("SUPERADMIN"), "ROLE")).toBe(true);
-  expect(mayCreate(viewer("USER", grant("system", "role", "read", "create")), "ROLE")).toBe(true);
-  expect(mayCreate(viewer("USER", grant("system", "role", "read", "create")), "RESOURCE_GROUP")).toBe(false);
-  expect(mayCreate(viewer("USER", grant("domain", "role", "create")), "ROLE")).toBe(false);
-  expect(mayCreate(viewer("USER", grant("system", "role", "update")), "ROLE")).toBe(false);
+  expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "ROLE")).toBe(true);
+  expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "RESOURCE_GROUP")).toBe(false);
+  expect(mayCreate(viewer("USER", grant("DOMAIN", "ROLE", "CREATE")), "ROLE")).toBe(false);
+  expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "UPDATE")), "ROLE")).toBe(false);
 });
 
 it("lets a monitor make nothing, whatever he was granted", () => {
-  expect(mayCreate(viewer("MONITOR", grant("system", "role", "create")), "ROLE")).toBe(false);
-  expect(binds(viewer("MONITOR", grant("system", "resource_policy", "update")))).toEqual([]);
+  expect(mayCreate(viewer("MONITOR", grant("SYSTEM", "ROLE", "CREATE")), "ROLE")).toBe(false);
+  expect(binds(viewer("MONITOR", grant("SYSTEM", "RESOURCE_POLICY", "UPDATE")))).toEqual([]);
 });
 
 it("says whom one may bind", () => {
   expect(binds(viewer("SUPERADMIN"))).toContain("domain");
   expect(binds(viewer("ADMIN"))).toEqual(["project", "user", "keypair"]);
-  expect(binds(viewer("ADMIN", grant("domain", "resource_policy", "update")))).toContain("domain");
-  expect(binds(viewer("USER", grant("project", "resource_policy", "update")))).toEqual(["project"]);
+  expect(binds(viewer("ADMIN", grant("DOMAIN", "RESOURCE_POLICY", "UPDATE")))).toContain("domain");
+  expect(binds(viewer("USER", grant("PROJECT", "RESOURCE_POLICY", "UPDATE")))).toEqual(["project"]);
   expect(binds(viewer("USER"))).toEqual([]);
 });

@@ -12,14 +12,14 @@ it("ticks and unticks, and leaves out what allows nothing", () => {
   let ticks = tick(ticksOf(allows), "VFOLDER", ["READ_FILES"], false);
   ticks = tick(ticks, "AGENT", ["UPDATE", "READ"], true);
   expect(allowsOf(ticks)).toEqual([
-    { entity: "agent", operations: ["read", "update"] },
-    { entity: "session", operations: ["read", "delete"] },
+    { entity: "AGENT", operations: ["READ", "UPDATE"] },
+    { entity: "SESSION", operations: ["READ", "DELETE"] },
   ]);
 });
 
 it("sends the operations of a kind in their order", () =>
   expect(allowsOf(tick({}, "SESSION", ["ENTER", "READ"], true))).toEqual([
-    { entity: "session", operations: ["read", "enter"] },
+    { entity: "SESSION", operations: ["READ", "ENTER"] },
   ]));
 
 it("tells rows and columns that are full from those that are not", () => {
@@ -32,5 +32,5 @@ it("tells rows and columns that are full from those that are not", () => {
 
 it("says everything for everything that there is", () => {
   expect(brief("IMAGE", ["READ", "CREATE", "UPDATE", "DELETE"])).toEqual(["everything"]);
-  expect(brief("SESSION", ["READ", "CREATE", "UPDATE", "DELETE"])).toEqual(["read", "create", "update", "delete"]);
+  expect(brief("SESSION", ["READ", "CREATE", "UPDATE", "DELETE"])).toEqual(["READ", "CREATE", "UPDATE", "DELETE"]);
 });

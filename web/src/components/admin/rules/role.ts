@@ -41,14 +41,14 @@ export const general = ["READ", "CREATE", "UPDATE", "DELETE"] as const satisfies
 
 /** The operations that only some kinds of objects have. */
 export const own: Partial<Record<Entity, readonly Operation[]>> = {
-  PROJECT: ["manage_members"],
-  USER: ["impersonate"],
-  ROLE: ["grant"],
-  RESOURCE_GROUP: ["grant"],
-  VOLUME: ["grant"],
-  OBJECT_STORAGE: ["transfer"],
-  SESSION: ["enter"],
-  VFOLDER: ["read_files", "write_files"],
+  PROJECT: ["MANAGE_MEMBERS"],
+  USER: ["IMPERSONATE"],
+  ROLE: ["GRANT"],
+  RESOURCE_GROUP: ["GRANT"],
+  VOLUME: ["GRANT"],
+  OBJECT_STORAGE: ["TRANSFER"],
+  SESSION: ["ENTER"],
+  VFOLDER: ["READ_FILES", "WRITE_FILES"],
 };
 
 /** The operations of a kind of object, in the order in which they are shown. */
