@@ -111,7 +111,7 @@ func TestAppsOfASession(t *testing.T) {
 		t.Fatalf("create session: %s", code)
 	}
 	id := made.CreateSession.Session.ID
-	u.Until(id, "running")
+	u.Until(id, "RUNNING")
 	if got := appsOf(t, u, id); got["docs"] != (appState{"docs", "STOPPED", "SESSION", "", true}) || len(got) != 2 {
 		t.Errorf("apps: %+v", got)
 	}
@@ -232,7 +232,7 @@ func TestNotebookInTheBrowser(t *testing.T) {
 	u := platform.User(t)
 	in := client.CreateSessionInput{Image: "python:3.11", Slots: cluster.Slots("cpu", "0.5", "mem", "512m")}
 	id := u.Run(in).ID
-	u.Until(id, "running")
+	u.Until(id, "RUNNING")
 	var got struct{ OpenApp struct{ URL string } }
 	code := query(t, u, `mutation($id: ID!) { openApp(input: {session: $id, app: "jupyter", path: "/tree"}) { url } }`, map[string]any{"id": id}, &got)
 	if code != "" {

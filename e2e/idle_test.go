@@ -17,10 +17,10 @@ import (
 // stays, and so does the one that an admin has exempted.
 func TestIdleSessionsEnd(t *testing.T) {
 	u := platform.User(t)
-	admin := platform.UserAs(t, "superadmin").Shell()
+	admin := platform.UserAs(t, "SUPERADMIN").Shell()
 	left, open, exempt := u.Run(cluster.Interactive()), u.Run(cluster.Interactive()), u.Run(cluster.Interactive())
 	for _, s := range []*client.Session{left, open, exempt} {
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 	}
 	rule := []string{"--kind", "network", "--timeout", "1m", "--warning", "10s"}
 	try := admin.Must(slices.Concat([]string{"admin", "idle", "dry-run", "--project", u.Project}, rule)...)

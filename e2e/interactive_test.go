@@ -168,7 +168,7 @@ func port(t *testing.T, u *cluster.User, session string) {
 func TestLogsFollow(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Batch("echo one; until [ -e /tmp/go ]; do sleep 0.1; done; echo two; exit 4"))
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	berth := u.Shell()
 	cmd := berth.Command("session", "logs", "-f", s.Name)
 	out, err := cmd.StdoutPipe()
@@ -189,7 +189,7 @@ func TestLogsFollow(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("logs -f: %v", err)
 	}
-	end := u.Until(s.ID, "terminated")
+	end := u.Until(s.ID, "TERMINATED")
 	if end.ExitCode == nil || *end.ExitCode != 4 || end.Result != "FAILURE" || end.TerminationReason == nil || *end.TerminationReason != "FAILED" {
 		t.Errorf("ended as %+v", end)
 	}

@@ -57,7 +57,7 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 	in := cluster.Interactive()
 	in.Mounts = []client.MountInput{{Vfolder: "thesis", Target: "/shared/thesis"}, {Vfolder: "mine", Target: "/mine"}}
 	s := friend.Run(in)
-	friend.Until(s.ID, "running")
+	friend.Until(s.ID, "RUNNING")
 	does := func(script string) bool {
 		t.Helper()
 		_, code := friend.Exec(s.ID, script)

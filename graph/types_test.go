@@ -87,9 +87,9 @@ func TestRefusalListsEveryLimit(t *testing.T) {
 			"policy": policy, "what": what, "used": used, "requested": requested, "limit": limit}
 	}
 	if diff := cmp.Diff([]map[string]string{
-		row("domain", "a", "", "", "house", "mem", "6", "1048576", "1"),
-		row("user", "member-a", "default", "project", "small", "cpu", "0", "2", "0.001"),
-		row("user", "member-a", "default", "project", "small", "priority", "0", "6", "5"),
+		row("DOMAIN", "a", "", "", "house", "mem", "6", "1048576", "1"),
+		row("USER", "member-a", "default", "project", "small", "cpu", "0", "2", "0.001"),
+		row("USER", "member-a", "default", "project", "small", "priority", "0", "6", "5"),
 	}, got.Errors[0].Extensions.Limits); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -88,7 +88,7 @@ func TestPresetFitsPerCaller(t *testing.T) {
 	}
 	c.end(t, held, true)
 	c.over(t, held)
-	if got := fits(c.A.Member, "")["small"]; got != "now" {
+	if got := fits(c.A.Member, "")["small"]; got != "NOW" {
 		t.Errorf("after the end of what was in its way: %s", got)
 	}
 }
@@ -214,7 +214,7 @@ func TestLifetimeIsRaised(t *testing.T) {
 	// An hour goes by: first for the one that would have ended first.
 	c.Client.Session.UpdateOneID(lives).SetStartedAt(time.Now().Add(-time.Hour - time.Minute)).ExecX(ctx)
 	c.Client.Session.UpdateOneID(ends).SetStartedAt(time.Now().Add(-time.Hour)).ExecX(ctx)
-	if s := c.over(t, ends); s.TerminationReason == nil || *s.TerminationReason != "LIFETIME" {
+	if s := c.over(t, ends); s.TerminationReason == nil || *s.TerminationReason != "lifetime" {
 		t.Errorf("%s %v", s.Status, s.TerminationReason)
 	}
 	if s := c.session(t, lives); s.Status != lifecycle.Running {

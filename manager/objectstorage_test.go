@@ -114,9 +114,9 @@ func (l *lake) ends(t *testing.T, id uuid.UUID, want task.Status) moved {
 	var got moved
 	managertest.Eventually(t, "the task ends", func() bool {
 		got = l.look(t, id)
-		return slices.Contains([]string{"done", "failed", "cancelled"}, got.Status)
+		return slices.Contains([]string{"DONE", "FAILED", "CANCELLED"}, got.Status)
 	})
-	if got.Status != string(want) {
+	if got.Status != strings.ToUpper(string(want)) {
 		t.Fatalf("%+v, want it %s", got, want)
 	}
 	return got

@@ -34,7 +34,7 @@ func TestOrderOfAGroup(t *testing.T) {
 	for _, one := range []struct {
 		order string
 		newer bool // of the two that wait goes first
-	}{{"fifo", false}, {"lifo", true}, {"drf", true}, {"fair_share", true}} {
+	}{{"FIFO", false}, {"LIFO", true}, {"DRF", true}, {"FAIR_SHARE", true}} {
 		t.Run(one.order, func(t *testing.T) {
 			var got struct {
 				UpdateResourceGroup struct {

@@ -124,7 +124,7 @@ func (d *depot) start(t *testing.T, serve func(http.Handler)) {
 	d.run(t, serve)
 	managertest.Eventually(t, "volume is healthy", func() bool {
 		v, err := d.Client.Volume.Query().Where(volume.Name(d.cfg.Volumes[0].Name)).Only(d.System(t))
-		return err == nil && v.Health == "HEALTHY" &&
+		return err == nil && v.Health == "healthy" &&
 			d.Client.StorageProxy.Query().Where(storageproxy.Name(d.cfg.Name), storageproxy.Version(d.cfg.Version)).ExistX(d.System(t))
 	})
 }

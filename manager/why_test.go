@@ -253,16 +253,16 @@ func TestDryRunRefuses(t *testing.T) {
 		verdict string
 		fields  []string
 	}{
-		{"all well", input(nil, "true"), "now", nil},
+		{"all well", input(nil, "true"), "NOW", nil},
 		{"several mistakes", input(managertest.Vars{"name": "-", "image": "nothing", "priority": 7, "mounts": []managertest.Vars{{"vfolder": "nothing"}}}, "true"), "refused",
 			[]string{"name", "image", "mounts[0].vfolder"}},
-		{"too much", input(managertest.Vars{"slots": managertest.Vars{"cpu": "100000"}}, "true"), "never", []string{"slots.cpu"}},
-		{"too much and a mistake", input(managertest.Vars{"name": "-", "slots": managertest.Vars{"cpu": "100000"}}, "true"), "refused", []string{"name", "slots.cpu"}},
-		{"no such slot", input(managertest.Vars{"slots": managertest.Vars{"none.device": "1"}}, "true"), "refused", []string{"slots.none.device"}},
-		{"too little disk", input(managertest.Vars{"diskBytes": 1}, "true"), "refused", []string{"diskBytes"}},
-		{"a name that is taken", input(managertest.Vars{"name": "taken"}, "true"), "refused", []string{"name"}},
-		{"after another", input(managertest.Vars{"dependsOn": []uuid.UUID{taken}}, "true"), "waits", nil},
-		{"no project", input(managertest.Vars{"project": c.B.Project.ID}, "true"), "refused", []string{"project"}},
+		{"too much", input(managertest.Vars{"slots": managertest.Vars{"cpu": "100000"}}, "true"), "NEVER", []string{"slots.cpu"}},
+		{"too much and a mistake", input(managertest.Vars{"name": "-", "slots": managertest.Vars{"cpu": "100000"}}, "true"), "REFUSED", []string{"name", "slots.cpu"}},
+		{"no such slot", input(managertest.Vars{"slots": managertest.Vars{"none.device": "1"}}, "true"), "REFUSED", []string{"slots.none.device"}},
+		{"too little disk", input(managertest.Vars{"diskBytes": 1}, "true"), "REFUSED", []string{"diskBytes"}},
+		{"a name that is taken", input(managertest.Vars{"name": "taken"}, "true"), "REFUSED", []string{"name"}},
+		{"after another", input(managertest.Vars{"dependsOn": []uuid.UUID{taken}}, "true"), "WAITS", nil},
+		{"no project", input(managertest.Vars{"project": c.B.Project.ID}, "true"), "REFUSED", []string{"project"}},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			var got trial
@@ -274,7 +274,7 @@ func TestDryRunRefuses(t *testing.T) {
 			if got.DryRun.Verdict != one.verdict || fmt.Sprint(fields) != fmt.Sprint(one.fields) {
 				t.Errorf("%+v, want %s %v", got.DryRun, one.verdict, one.fields)
 			}
-			if id, errs := tryCreate(t, c.as, one.in); (len(errs) > 0) != (one.verdict == "refused" || one.verdict == "never") {
+			if id, errs := tryCreate(t, c.as, one.in); (len(errs) > 0) != (one.verdict == "REFUSED" || one.verdict == "NEVER") {
 				t.Errorf("createSession: %v %s", id, errs)
 			}
 		})

@@ -53,7 +53,7 @@ func TestBadPlugins(t *testing.T) {
 		}
 	}
 	p := cluster.Start(t, cluster.Options{Machines: []string{"n300-4"}}, "--plugin-file", filepath.Join(dir, "plugins.yaml"))
-	u := p.UserAs(t, "superadmin")
+	u := p.UserAs(t, "SUPERADMIN")
 	good, liar := load(t, "n300-4"), load(t, "mock-4")
 
 	takes := &stand{row: row{plugin: "greedy", slot: "greedy.device"}}

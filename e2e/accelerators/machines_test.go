@@ -41,7 +41,7 @@ func TestMachines(t *testing.T) {
 		}
 		t.Run(strings.Join(names, "+"), func(t *testing.T) {
 			r := &round{Platform: cluster.Start(t, cluster.Options{Machines: names}), stands: stands}
-			r.u = r.UserAs(t, "superadmin")
+			r.u = r.UserAs(t, "SUPERADMIN")
 			r.start(t)
 			r.kill(t)
 			r.next(t)

@@ -106,7 +106,7 @@ func start(b *testing.B, u *cluster.User, running <-chan string) started {
 	if _, err := u.TerminateSession(b.Context(), s.ID, true); err != nil {
 		b.Fatal(err)
 	}
-	u.Until(s.ID, "terminated")
+	u.Until(s.ID, "TERMINATED")
 	return out
 }
 

@@ -135,9 +135,9 @@ func metrics(t *testing.T, p *cluster.Platform) string {
 // that run continue, and with room again the ones that waited start.
 func TestDiskPressure(t *testing.T) {
 	p := cluster.Start(t, cluster.Options{AgentDisk: "200m"})
-	u, admin := p.User(t), p.UserAs(t, "superadmin")
+	u, admin := p.User(t), p.UserAs(t, "SUPERADMIN")
 	before := u.Run(cluster.Interactive())
-	u.Until(before.ID, "running")
+	u.Until(before.ID, "RUNNING")
 	for _, full := range []struct {
 		kind, says string
 		fill       func() func()
@@ -160,7 +160,7 @@ func TestDiskPressure(t *testing.T) {
 		}
 		empty()
 		holds(t, admin, full.kind, false)
-		u.Until(waits.ID, "running")
+		u.Until(waits.ID, "RUNNING")
 		blameless(t, u, waits.ID)
 		u.End(waits.ID)
 	}
@@ -182,7 +182,7 @@ func TestDiskFullWhileStarting(t *testing.T) {
 	}
 	empty()
 	for _, id := range ids {
-		u.Until(id, "running")
+		u.Until(id, "RUNNING")
 		blameless(t, u, id)
 		u.End(id)
 	}

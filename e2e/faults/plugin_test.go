@@ -14,7 +14,7 @@ import (
 func TestAcceleratorPluginKilled(t *testing.T) {
 	u := platform.User(t)
 	held := u.Run(shares("0.7"))
-	u.Until(held.ID, "running")
+	u.Until(held.ID, "RUNNING")
 	on := device(t, u, held.ID)
 
 	platform.KillPlugins(t, "accelerator/mock")
@@ -30,8 +30,8 @@ func TestAcceleratorPluginKilled(t *testing.T) {
 	}
 	// What is held stays held, what is free can be had.
 	rest, other := u.Run(shares("0.3")), u.Run(shares("1"))
-	u.Until(rest.ID, "running")
-	u.Until(other.ID, "running")
+	u.Until(rest.ID, "RUNNING")
+	u.Until(other.ID, "RUNNING")
 	if now := device(t, u, rest.ID); now != on {
 		t.Errorf("0.3 went to %s, want %s, which has just that", now, on)
 	}

@@ -20,7 +20,7 @@ const counting = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.1; done"
 func TestServerKilled(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Batch(counting))
-	before := u.Until(s.ID, "running")
+	before := u.Until(s.ID, "RUNNING")
 	count(t, u, s.ID, 3)
 
 	follow := u.Shell().Command("session", "logs", "-f", s.Name)
@@ -71,7 +71,7 @@ func TestServerStoppedAndStarted(t *testing.T) {
 	u := platform.User(t)
 	restart(t)
 	s := u.Run(cluster.Batch(counting))
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	restart(t, "--stop-sessions")
 	if out, code := u.Exec(s.ID, "echo kept"); out != "kept\n" || code != 0 {
 		t.Errorf("exec after a clean restart: %q, %d", out, code)
@@ -103,7 +103,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	u := platform.User(t)
 	restart(t)
 	s := u.Run(cluster.Batch("true"))
-	u.Until(s.ID, "terminated")
+	u.Until(s.ID, "TERMINATED")
 	if err := platform.Interrupt(); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestServerKilledWhileStarting(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range sessions {
-			u.Until(s.ID, "running")
+			u.Until(s.ID, "RUNNING")
 			if out, code := u.Exec(s.ID, "hostname"); code != 0 {
 				t.Errorf("exec: %s", out)
 			}

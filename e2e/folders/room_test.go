@@ -92,7 +92,7 @@ func TestLimitIsReached(t *testing.T) {
 	folderOn(t, u, "pool", "bounded")
 	limit := func(bytes string) {
 		t.Helper()
-		platform.UserAs(t, "superadmin").Shell().Must("admin", "quota", "set", "pool", "--user", u.Email, "--bytes", bytes)
+		platform.UserAs(t, "SUPERADMIN").Shell().Must("admin", "quota", "set", "pool", "--user", u.Email, "--bytes", bytes)
 	}
 	limit("16m")
 	refused(t, berth, "bounded", "limit", func() {})

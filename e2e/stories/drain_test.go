@@ -17,8 +17,8 @@ func TestDrain(t *testing.T) {
 	u := platform.User(t)
 	t.Cleanup(func() { endAll(t, u) })
 	moves, ends := u.Run(asks(group)), u.Run(asks(group))
-	u.Until(moves.ID, "running")
-	u.Until(ends.ID, "running")
+	u.Until(moves.ID, "RUNNING")
+	u.Until(ends.ID, "RUNNING")
 	from, last := on(t, u, moves.ID), on(t, u, ends.ID)
 	if from == last {
 		t.Fatalf("both are on %s", from)
@@ -41,7 +41,7 @@ func TestDrain(t *testing.T) {
 		})
 	}
 	lands := u.Run(asks(group))
-	u.Until(lands.ID, "running")
+	u.Until(lands.ID, "RUNNING")
 	if at := on(t, u, lands.ID); at != to {
 		t.Errorf("a new session lands on %s", at)
 	}
@@ -63,7 +63,7 @@ func TestDrain(t *testing.T) {
 	}
 
 	drain(last, "0s", "terminate", "--wait")
-	if s := u.Until(ends.ID, "terminated"); s.TerminationReason == nil || *s.TerminationReason != "DRAINED" {
+	if s := u.Until(ends.ID, "TERMINATED"); s.TerminationReason == nil || *s.TerminationReason != "DRAINED" {
 		t.Errorf("it ended for %v", s.TerminationReason)
 	}
 	drain(from, "0s", "reschedule", "--wait")
@@ -73,7 +73,7 @@ func TestDrain(t *testing.T) {
 
 	operator.Must("agent", "uncordon", to)
 	for _, s := range []*client.Session{moves, late} {
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 		if at := on(t, u, s.ID); at != to {
 			t.Errorf("%s runs on %s", s.Name, at)
 		}

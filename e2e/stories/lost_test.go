@@ -22,7 +22,7 @@ func TestLostAgent(t *testing.T) {
 		// The groups take turns with the agent; what runs there stays in its own.
 		id := group(t, operator, "lost-"+policy, []string{lost.Name()}, "--lost-policy", policy, "--lost-after", "0s")
 		s := u.Run(asks(id, "mock.shares", "0.5"))
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 		sessions[policy] = s
 	}
 	move(operator, "lost-reschedule", "node-1")
@@ -36,7 +36,7 @@ func TestLostAgent(t *testing.T) {
 	cluster.Eventually(t, "the agent is lost", func() bool {
 		return strings.Contains(operator.Must("agent", "show", lost.Name()), "lost")
 	})
-	if s := u.Until(fails.ID, "error"); s.TerminationReason == nil || *s.TerminationReason != "AGENT_LOST" {
+	if s := u.Until(fails.ID, "ERROR"); s.TerminationReason == nil || *s.TerminationReason != "AGENT_LOST" {
 		t.Errorf("it failed for %v", s.TerminationReason)
 	}
 	cluster.Eventually(t, "the session runs elsewhere", func() bool {

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 // operator is who looks after the cluster, at their command line.
 func operator(t *testing.T) *cluster.Shell {
 	t.Helper()
-	return platform.UserAs(t, "superadmin").Shell()
+	return platform.UserAs(t, "SUPERADMIN").Shell()
 }
 
 // group makes a resource group that is open to all, with these agents, and

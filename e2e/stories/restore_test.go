@@ -20,14 +20,14 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	t.Cleanup(func() { endAll(t, u) })
 	start := func() string {
 		s := u.Run(asks(group))
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 		return s.ID
 	}
 	older, ended := start(), start()
 	dump := filepath.Join(t.TempDir(), "berth.dump")
 	postgres(t, "pg_dump", "--format=custom", "--file="+dump, platform.DSN())
 	u.End(ended)
-	u.Until(ended, "terminated")
+	u.Until(ended, "TERMINATED")
 	newer := u.Show(start())
 
 	for _, m := range platform.Managers {

@@ -31,7 +31,7 @@ func TestNobodyStarves(t *testing.T) {
 		small = append(small, ask("2", time.Hour))
 	}
 	for _, s := range small {
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 	}
 	in := asks(lane, "mock.device", "2")
 	in.Kernels = new(3)
@@ -48,18 +48,18 @@ func TestNobodyStarves(t *testing.T) {
 	// One is over before the last of the small ones is, one takes what is left beside
 	// the big one.
 	passes, beside := ask("2", 10*time.Minute), ask("1", 0)
-	u.Until(passes.ID, "running")
-	u.Until(beside.ID, "running")
+	u.Until(passes.ID, "RUNNING")
+	u.Until(beside.ID, "RUNNING")
 	t.Logf("berth queue lane:\n%s", berth.Must("queue", "lane"))
 	t.Logf("berth session why %s:\n%s", late[0].Name, berth.Must("session", "why", late[0].Name))
 
 	u.End(passes.ID)
 	u.End(small[2].ID)
-	started := u.Until(big.ID, "running").StartedAt
+	started := u.Until(big.ID, "RUNNING").StartedAt
 	once(t, operator)
 	u.End(big.ID)
 	for _, s := range late {
-		if after := u.Until(s.ID, "running").StartedAt; !after.After(*started) {
+		if after := u.Until(s.ID, "RUNNING").StartedAt; !after.After(*started) {
 			t.Errorf("a session that came later started at %s, the big one at %s", after, started)
 		}
 	}

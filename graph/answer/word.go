@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 )
@@ -18,19 +19,16 @@ func Word[S ~string](s S) graphql.Marshaler {
 }
 
 // ReadWord returns the Go constant of an enum value. gqlgen has already refused values
-// that the enum lacks.
+// that the enum lacks, but in variables it ignores case.
 func ReadWord[S ~string](v any) (S, error) {
 	text, ok := v.(string)
 	if !ok {
 		return "", fmt.Errorf("enum values must be strings, not %T", v)
 	}
-	lower := []byte(text)
-	for i, c := range lower {
-		if 'A' <= c && c <= 'Z' {
-			lower[i] += 'a' - 'A'
-		}
+	if text != strings.ToUpper(text) {
+		return "", fmt.Errorf("enum value %q must be in capitals", text)
 	}
-	return S(lower), nil
+	return S(strings.ToLower(text)), nil
 }
 
 // word is an enum value in lower case.

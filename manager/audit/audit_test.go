@@ -56,7 +56,7 @@ func TestTrail(t *testing.T) {
 	root.Must(t, `mutation($u: ID!) { a: updateUser(input: {id: $u, fullName: "One"}) { user { id } } b: updateUser(input: {id: $u, fullName: "Two"}) { user { id } } }`,
 		managertest.Vars{"u": w.A.Member.ID}, nil)
 	got := trailOf(t, member, "activity")
-	if len(got) != 2 || got[0].Action != "updateUser" || got[0].EntityID != w.A.Member.ID.String() || got[0].Entity != "USER" ||
+	if len(got) != 2 || got[0].Action != "updateUser" || got[0].EntityID != w.A.Member.ID.String() || got[0].Entity != "user" ||
 		got[0].DomainID != w.A.ID.String() || got[0].RequestID == "" || got[0].ClientAddress == "" {
 		t.Errorf("what an admin changed of a user, to the user: %+v", got)
 	}

@@ -144,7 +144,7 @@ func (b *bed) runs(t *testing.T, id uuid.UUID) {
 func (b *bed) ended(t *testing.T, id uuid.UUID) *ent.Session {
 	t.Helper()
 	s := b.get(id)
-	if s.Status != lifecycle.Terminating || s.TerminationReason == nil || *s.TerminationReason != "IDLE" || s.Idle != nil {
+	if s.Status != lifecycle.Terminating || s.TerminationReason == nil || *s.TerminationReason != "idle" || s.Idle != nil {
 		t.Fatalf("%s at %s: %s %v %+v", s.Name, b.now, s.Status, s.TerminationReason, s.Idle)
 	}
 	return s

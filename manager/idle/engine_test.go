@@ -208,7 +208,7 @@ func TestPolicysIdleTimeout(t *testing.T) {
 	b.Client.PolicyAttachment.Create().SetPolicy(short).SetUser(b.A.Member).ExecX(b.ctx)
 	id := b.running(t, "one", nil)
 	b.pass(t, minutes(1))
-	if s := b.get(id); s.Idle == nil || s.Idle.Kind != "NETWORK" || !s.Idle.EndsAt.Equal(at(10)) || !strings.Contains(s.Idle.Checker, "policy short") {
+	if s := b.get(id); s.Idle == nil || s.Idle.Kind != "network" || !s.Idle.EndsAt.Equal(at(10)) || !strings.Contains(s.Idle.Checker, "policy short") {
 		t.Fatalf("of the policy: %+v", s.Idle)
 	}
 	b.pass(t, minutes(4))
