@@ -152,11 +152,11 @@ func TestWatchSessionKeepsNewerStates(t *testing.T) {
 		mu.Unlock()
 		switch n {
 		case 1:
-			events(w, false, state(1, "pending"), state(3, "creating"))
+			events(w, false, state(1, "PENDING"), state(3, "CREATING"))
 		case 2: // a server that stops completes its streams
-			events(w, true, state(2, "scheduled"))
+			events(w, true, state(2, "SCHEDULED"))
 		default:
-			events(w, true, state(4, "running"), state(5, "terminated"), state(6, "never seen"))
+			events(w, true, state(4, "RUNNING"), state(5, "TERMINATED"), state(6, "never seen"))
 		}
 	})
 	var got []string

@@ -92,7 +92,7 @@ func holdings(t *testing.T, u *cluster.User) (*big.Rat, int) {
 	u.Query(`{ sessions(first: 100) { edges { node { status kernels { allocations { slot amount freedAt } } } } } }`, nil, &out)
 	sum, live := new(big.Rat), 0
 	for _, e := range out.Sessions.Edges {
-		if s := (client.Session{Status: e.Node.Status}); !s.Ended() {
+		if s := (client.Session{Status: client.Enum(e.Node.Status)}); !s.Ended() {
 			live++
 		}
 		for _, k := range e.Node.Kernels {

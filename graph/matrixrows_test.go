@@ -94,9 +94,9 @@ var matrix = map[string]cell{
 	"cloneVfolder":         func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "c"} },
 	"handOverVfolder":      func(f *fixture) vars { return vars{"id": f.folder(), "user": f.member().ID} },
 	"shareVfolder": func(f *fixture) vars {
-		return vars{"id": f.folder(), "emails": []string{f.name() + "@example.org"}, "permission": access.ReadOnly}
+		return vars{"id": f.folder(), "emails": []string{f.name() + "@example.org"}, "permission": "READ_ONLY"}
 	},
-	"updateVfolderShare":  func(f *fixture) vars { return vars{"id": f.share(), "permission": access.ReadWrite} },
+	"updateVfolderShare":  func(f *fixture) vars { return vars{"id": f.share(), "permission": "READ_WRITE"} },
 	"removeVfolderShare":  func(f *fixture) vars { return vars{"id": f.share()} },
 	"acceptVfolderShare":  func(f *fixture) vars { return vars{"id": f.share()} },
 	"declineVfolderShare": func(f *fixture) vars { return vars{"id": f.share()} },
@@ -130,7 +130,7 @@ var matrix = map[string]cell{
 
 	// A project's folder is its members' as well.
 	"shareVfolder of a project": func(f *fixture) vars {
-		return vars{"id": f.shared(), "emails": []string{f.owner.Email}, "permission": access.ReadOnly}
+		return vars{"id": f.shared(), "emails": []string{f.owner.Email}, "permission": "READ_ONLY"}
 	},
 	"updateVfolder of a project":  func(f *fixture) vars { return vars{"id": f.shared(), "name": f.name() + "y"} },
 	"trashVfolder of a project":   func(f *fixture) vars { return vars{"id": f.shared()} },

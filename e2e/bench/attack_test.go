@@ -27,7 +27,7 @@ func BenchmarkAttack(b *testing.B) {
 	s := u.Run(in)
 	u.Until(s.ID, "RUNNING")
 	defer u.End(s.ID)
-	made, err := attacker.CreateToken(b.Context(), client.CreateAccessTokenInput{Name: "reads", Scopes: []string{"read"}})
+	made, err := attacker.CreateToken(b.Context(), client.CreateAccessTokenInput{Name: "reads", Scopes: []client.Enum{"READ"}})
 	if err != nil {
 		b.Fatal(err)
 	}

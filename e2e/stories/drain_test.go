@@ -52,7 +52,7 @@ func TestDrain(t *testing.T) {
 	says(t, text, "alive, draining for", "disk replacement", "alive, cordoned: new cables")
 	t.Logf("berth agent ls:\n%s", text)
 	late := u.Run(asks(group))
-	waits(t, u, late.ID, "room")
+	waits(t, u, late.ID, "ROOM")
 	text = u.Shell().Must("session", "why", late.Name)
 	says(t, text, "1 is cordoned (new cables), 2 are draining (disk replacement)")
 	t.Logf("berth session why %s:\n%s", late.Name, text)
@@ -67,7 +67,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("it ended for %v", s.TerminationReason)
 	}
 	drain(from, "0s", "reschedule", "--wait")
-	waits(t, u, moves.ID, "room")
+	waits(t, u, moves.ID, "ROOM")
 	says(t, operator.Must("agent", "show", from), "drained")
 	once(t, operator)
 

@@ -23,7 +23,7 @@ func TestFragments(t *testing.T) {
 	says(t, try, "It would wait.", "3: enough free mock.shares in total, but not on one device", "0.5 mock.shares free, 1 requested")
 	var s client.Session
 	read(t, berth.Must(append(whole, "--name", "whole", "-o", "json")...), &s)
-	why := waits(t, u, s.ID, "room")
+	why := waits(t, u, s.ID, "ROOM")
 	if len(why.Dropped) != 1 || why.Dropped[0].Check != "slot_contiguity" || why.Dropped[0].Slot != "mock.shares" || why.Dropped[0].Count != 3 {
 		t.Errorf("dropped: %+v", why.Dropped)
 	}

@@ -36,13 +36,13 @@ func TestNobodyStarves(t *testing.T) {
 	in := asks(lane, "mock.device", "2")
 	in.Kernels = new(3)
 	big := u.Run(in)
-	waits(t, u, big.ID, "room")
+	waits(t, u, big.ID, "ROOM")
 	for _, s := range small[:2] {
 		late = append(late, ask("2", 0))
 		u.End(s.ID)
 		heldBack(t, u, late[len(late)-1], big)
 	}
-	if why := waits(t, u, big.ID, "room"); why.EstimatedStart == nil || why.Holds != 3 {
+	if why := waits(t, u, big.ID, "ROOM"); why.EstimatedStart == nil || why.Holds != 3 {
 		t.Errorf("the big one starts at %v, and %d agents are held for it", why.EstimatedStart, why.Holds)
 	}
 	// One is over before the last of the small ones is, one takes what is left beside
@@ -70,7 +70,7 @@ func TestNobodyStarves(t *testing.T) {
 func heldBack(t *testing.T, u *cluster.User, late, big *client.Session) {
 	t.Helper()
 	cluster.Eventually(t, "there is room, but it is not theirs", func() bool {
-		why := waits(t, u, late.ID, "order")
+		why := waits(t, u, late.ID, "ORDER")
 		return strings.Contains(why.Summary, "reserved for an earlier session") &&
 			len(why.Ahead) > 0 && why.Ahead[0].Session != nil && why.Ahead[0].Session.ID == big.ID && why.Ahead[0].Holds == 3
 	})

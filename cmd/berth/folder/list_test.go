@@ -32,7 +32,7 @@ func TestFolderList(t *testing.T) {
 		says string // to the server
 		out  string
 	}{
-		{"folder ls", 0, "Vfolders", `"ready"`, "data"},
+		{"folder ls", 0, "Vfolders", `"READY"`, "data"},
 		{"folder ls -l", 0, "Vfolders", "", "read-only"},
 		{"folder ls --mine", 0, "Vfolders", `"kind":"MINE"`, "data"},
 		{"folder ls --shared --usage-mode model", 0, "Vfolders", `"usageMode":"MODEL"`, "data"},

@@ -26,7 +26,7 @@ func TestFolderShare(t *testing.T) {
 	if r.Code != cli.ExitInvalid || !strings.Contains(r.Errors, "x: not an e-mail address") || !strings.Contains(r.Out, "lee@example.org") {
 		t.Errorf("%+v", r)
 	}
-	if !strings.Contains(changed, `"s-1"`) || strings.Contains(invited, "KIM") || !strings.Contains(invited, `"read_write"`) {
+	if !strings.Contains(changed, `"s-1"`) || strings.Contains(invited, "KIM") || !strings.Contains(invited, `"READ_WRITE"`) {
 		t.Errorf("changed %s, invited %s", changed, invited)
 	}
 	if r := f.Run("folder", "share", "data", "x", "--permission", "all"); r.Code != cli.ExitUsage {

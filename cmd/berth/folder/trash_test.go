@@ -11,7 +11,7 @@ import (
 func TestFolderTrash(t *testing.T) {
 	f := newServer(t)
 	f.Answer["Vfolders"] = func(vars json.RawMessage) string {
-		if strings.Contains(string(vars), `"trash"`) {
+		if strings.Contains(string(vars), `"TRASH"`) {
 			return `{"vfolders":{"edges":[{"node":{"id":"f-2","name":"old","status":"TRASH","deletedAt":"2026-03-04T11:00:00Z"}}],"pageInfo":{}}}`
 		}
 		return `{"vfolders":{"edges":[{"node":{"id":"f-1","name":"data"}}],"pageInfo":{}}}`

@@ -29,7 +29,7 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{Server: newServer(t), terminate: make(chan struct{}), reason: "completed"}
+	c := &cluster{Server: newServer(t), terminate: make(chan struct{}), reason: "COMPLETED"}
 	c.Data("CreateSession", `{"payload":{"session":{"id":"s1","name":"job","status":"PENDING"}}}`)
 	c.Answer["TerminateSession"] = func(json.RawMessage) string {
 		close(c.terminate)
@@ -46,9 +46,9 @@ func event(version int, status, more string) string {
 }
 
 func (c *cluster) changes(ctx context.Context, _ json.RawMessage, send func(string)) bool {
-	send(event(1, "pending", `,"pending":{"position":2,"summary":"no agent has 0.50 mock.shares free"}`))
-	send(event(2, "creating", ""))
-	send(event(3, "running", `,"startedAt":"2026-03-04T12:00:00Z"`))
+	send(event(1, "PENDING", `,"pending":{"position":2,"summary":"no agent has 0.50 mock.shares free"}`))
+	send(event(2, "CREATING", ""))
+	send(event(3, "RUNNING", `,"startedAt":"2026-03-04T12:00:00Z"`))
 	if c.log == "forever" {
 		select {
 		case <-c.terminate:
@@ -56,7 +56,7 @@ func (c *cluster) changes(ctx context.Context, _ json.RawMessage, send func(stri
 			return false
 		}
 	}
-	send(event(4, "terminated", fmt.Sprintf(`,"startedAt":"2026-03-04T12:00:00Z","exitCode":%d,"terminationReason":%q`, c.exit, c.reason)))
+	send(event(4, "TERMINATED", fmt.Sprintf(`,"startedAt":"2026-03-04T12:00:00Z","exitCode":%d,"terminationReason":%q`, c.exit, c.reason)))
 	<-ctx.Done()
 	return false
 }
@@ -84,7 +84,7 @@ func (c *cluster) logs(ctx context.Context, raw json.RawMessage, send func(strin
 
 func TestRunPassesOutputAndCode(t *testing.T) {
 	c := newCluster(t)
-	c.log, c.exit, c.reason, c.cutEvery = strings.Repeat("some output\n", 100), 3, "failed", 500
+	c.log, c.exit, c.reason, c.cutEvery = strings.Repeat("some output\n", 100), 3, "FAILED", 500
 	var input struct{ Input map[string]any }
 	create := c.Answer["CreateSession"]
 	c.Answer["CreateSession"] = func(vars json.RawMessage) string {
@@ -128,7 +128,7 @@ func TestRunInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := newCluster(t)
-			cl.log, cl.exit, cl.reason = "forever", 143, "user_requested"
+			cl.log, cl.exit, cl.reason = "forever", 143, "USER_REQUESTED"
 			ended := make(chan struct{})
 			terminate := cl.Answer["TerminateSession"]
 			cl.Answer["TerminateSession"] = func(v json.RawMessage) string {
@@ -183,7 +183,7 @@ func TestRunFailures(t *testing.T) {
 		"never started": {
 			prepare: func(c *cluster) {
 				c.Stream["SessionChanged"] = func(_ context.Context, _ json.RawMessage, send func(string)) bool {
-					send(event(2, "error", `,"terminationReason":"IMAGE_PULL_FAILED"`))
+					send(event(2, "ERROR", `,"terminationReason":"IMAGE_PULL_FAILED"`))
 					return true
 				}
 			},
@@ -231,7 +231,7 @@ func TestRunOutlastsServerRestart(t *testing.T) {
 	var first atomic.Bool
 	c.Stream["SessionChanged"] = func(ctx context.Context, v json.RawMessage, send func(string)) bool {
 		if !first.Swap(true) {
-			send(event(3, "running", `,"startedAt":"2026-03-04T12:00:00Z"`))
+			send(event(3, "RUNNING", `,"startedAt":"2026-03-04T12:00:00Z"`))
 			<-restarted
 			return true
 		}

@@ -53,14 +53,14 @@ func TestPurgeUser(t *testing.T) {
 	f := newServer(t)
 	f.Answer["Users"] = func(vars json.RawMessage) string {
 		list := []string{}
-		for _, u := range []string{clitest.User(clitest.IDKim, "kim@b", "inactive"), clitest.User(clitest.IDLee, "lee@b", "active")} {
+		for _, u := range []string{clitest.User(clitest.IDKim, "kim@b", "INACTIVE"), clitest.User(clitest.IDLee, "lee@b", "ACTIVE")} {
 			if email := strings.SplitN(u, `"`, 9)[7]; strings.Contains(string(vars), email) {
 				list = append(list, u)
 			}
 		}
 		return `{"users":` + clitest.Edges(list...) + `}`
 	}
-	ends := "done"
+	ends := "DONE"
 	task := func(status string) string {
 		return fmt.Sprintf(`{"id":%q,"title":"Purge kim@b","status":%q,"done":5,"total":5,"message":"disk away","createdAt":"2026-03-04T11:00:00Z"}`, clitest.IDTask, status)
 	}
@@ -68,7 +68,7 @@ func TestPurgeUser(t *testing.T) {
 		if want := fmt.Sprintf(`{"input":{"id":%q,"foldersTo":%q}}`, clitest.IDKim, clitest.IDLee); string(vars) != want {
 			t.Errorf("asked for %s, want %s", vars, want)
 		}
-		return `{"payload":{"task":` + task("running") + `}}`
+		return `{"payload":{"task":` + task("RUNNING") + `}}`
 	}
 	f.Answer["Tasks"] = func(json.RawMessage) string { return `{"tasks":` + clitest.Edges(task(ends)) + `}` }
 	purge := func(more ...string) clitest.Result {
@@ -96,7 +96,7 @@ func TestPurgeUser(t *testing.T) {
 	if r := purge("kim@b", "--folders-to", "lee@b", "--yes"); r.Code != 0 || !strings.Contains(r.Out, "5 of 5") {
 		t.Errorf("%+v", r)
 	}
-	ends = "failed"
+	ends = "FAILED"
 	if r := purge("kim@b", "--folders-to", "lee@b", "--yes"); r.Code != cli.ExitConflict || !strings.Contains(r.Errors, "disk away") {
 		t.Errorf("a purge that fails: %+v", r)
 	}

@@ -142,7 +142,7 @@ func (s *store) list(vars json.RawMessage) string {
 	all := []string{}
 	for p, data := range s.files {
 		if dir := path.Dir(p); dir == v.Path || dir == "." && v.Path == "" {
-			kind := map[bool]string{true: "directory", false: "file"}[data == nil]
+			kind := map[bool]string{true: "DIRECTORY", false: "FILE"}[data == nil]
 			b, _ := json.Marshal(map[string]any{"name": path.Base(p), "path": p, "type": kind, "size": len(data), "modifiedAt": s.times[p]})
 			all = append(all, string(b))
 		}
