@@ -19,9 +19,10 @@ func (c *Client) EndLogin(ctx context.Context, id string) error {
 
 // AttemptFilter selects login attempts; zero values select all.
 type AttemptFilter struct {
-	Email, Result string
-	From, To      time.Time
-	Limit         int
+	Email    string
+	Result   Enum
+	From, To time.Time
+	Limit    int
 }
 
 // LoginAttempts lists the login history, newest first.

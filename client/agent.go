@@ -73,8 +73,8 @@ func (c *Client) RemoveStorageProxy(ctx context.Context, name string) error {
 	return err
 }
 
-// CreateJoinToken creates a token for a machine of the role agent or storage.
-func (c *Client) CreateJoinToken(ctx context.Context, role string) (*JoinToken, error) {
+// CreateJoinToken creates a token for a machine of the role AGENT or STORAGE.
+func (c *Client) CreateJoinToken(ctx context.Context, role Enum) (*JoinToken, error) {
 	out, err := createJoinToken(ctx, c, CreateJoinTokenInput{Role: role})
 	return &out.CreateJoinToken, err
 }

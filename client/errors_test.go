@@ -134,7 +134,7 @@ func TestLoginKeepsCookie(t *testing.T) {
 		case r.URL.Path == "/auth/login":
 			http.SetCookie(w, &http.Cookie{Name: "berth", Value: "c", Path: "/", HttpOnly: true})
 			open = true
-			_, _ = io.WriteString(w, `{"user":{"id":"1","email":"a@b","role":"user"},"initialPassword":true,"expiresAt":"2030-01-01T00:00:00Z"}`)
+			_, _ = io.WriteString(w, `{"user":{"id":"1","email":"a@b","role":"USER"},"initialPassword":true,"expiresAt":"2030-01-01T00:00:00Z"}`)
 		case cookie == nil || cookie.Value != "c":
 			t.Errorf("%s without the cookie", r.URL.Path)
 		case r.URL.Path == "/auth/logout":

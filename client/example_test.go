@@ -16,7 +16,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sessions, err := c.Sessions(context.Background(), client.SessionFilter{Statuses: []string{"running"}})
+	sessions, err := c.Sessions(context.Background(), client.SessionFilter{Statuses: []client.Enum{"RUNNING"}})
 	if err != nil {
 		log.Fatal(err)
 	}

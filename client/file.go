@@ -74,7 +74,7 @@ func (c *Client) Tree(ctx context.Context, folder, dir string, parallel int) ([]
 		for _, list := range lists {
 			all = append(all, list...)
 			for _, f := range list {
-				if f.Type == "directory" {
+				if f.Type == "DIRECTORY" {
 					level = append(level, f.Path)
 				}
 			}

@@ -8,9 +8,9 @@ import (
 type FolderFilter struct {
 	ID, Name       string
 	Search         string // part of the name, in upper or lower case
-	Kind           string
+	Kind           Enum
 	Owner, Project string // ids
-	UsageMode      string
+	UsageMode      Enum
 	Trash          bool // folders in the trash, instead of the others
 }
 
@@ -23,9 +23,9 @@ func (c *Client) Folders(ctx context.Context, f FolderFilter) ([]Folder, error) 
 	put(where, "ownerID", f.Owner)
 	put(where, "projectID", f.Project)
 	put(where, "usageMode", f.UsageMode)
-	where["statusIn"] = []string{"ready", "cloning"}
+	where["statusIn"] = []Enum{"READY", "CLONING"}
 	if f.Trash {
-		where["statusIn"] = []string{"trash"}
+		where["statusIn"] = []Enum{"TRASH"}
 	}
 	return collect(0, func(first *int, after string) (*queryVfoldersVfoldersVfolderConnection, error) {
 		out, err := queryVfolders(ctx, c, first, after, where)

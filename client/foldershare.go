@@ -17,19 +17,19 @@ func (c *Client) FolderSharing(ctx context.Context, folder string) (*FolderShari
 // FolderInvitations lists the invitations that the viewer has not answered.
 func (c *Client) FolderInvitations(ctx context.Context) ([]FolderShare, error) {
 	return collect(0, func(first *int, after string) (*queryMyVfolderSharesVfolderSharesVfolderShareConnection, error) {
-		out, err := queryMyVfolderShares(ctx, c, first, after, Where{"status": "pending"})
+		out, err := queryMyVfolderShares(ctx, c, first, after, Where{"status": "PENDING"})
 		return &out.VfolderShares, err
 	})
 }
 
 // ShareFolder invites up to 50 people by e-mail.
-func (c *Client) ShareFolder(ctx context.Context, folder string, emails []string, permission string) ([]ShareResult, error) {
+func (c *Client) ShareFolder(ctx context.Context, folder string, emails []string, permission Enum) ([]ShareResult, error) {
 	out, err := shareVfolder(ctx, c, ShareVfolderInput{ID: folder, Emails: emails, Permission: permission})
 	return out.Payload.Results, err
 }
 
 // UpdateFolderShare changes the permission of a share.
-func (c *Client) UpdateFolderShare(ctx context.Context, share, permission string) (*FolderShare, error) {
+func (c *Client) UpdateFolderShare(ctx context.Context, share string, permission Enum) (*FolderShare, error) {
 	out, err := updateVfolderShare(ctx, c, UpdateVfolderShareInput{ID: share, Permission: permission})
 	return &out.Payload.Share, err
 }

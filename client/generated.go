@@ -21,7 +21,7 @@ type AccessToken struct {
 	// The first characters of the secret, to recognise it.
 	Prefix string `json:"prefix"`
 	// What the token can be used for. Without admin, it has the permissions of an ordinary user.
-	Scopes []string `json:"scopes"`
+	Scopes []Enum `json:"scopes"`
 	// The only project that the token reaches; null for all projects of its user.
 	Project   *Ref       `json:"project"`
 	CreatedAt time.Time  `json:"createdAt"`
@@ -31,7 +31,7 @@ type AccessToken struct {
 	RevokedAt  *time.Time `json:"revokedAt"`
 	// The access token or keypair that this token was created with; the token ends when that ends. Null if it was created from a login.
 	MakerID *string `json:"makerID"`
-	Status  string  `json:"status"`
+	Status  Enum    `json:"status"`
 }
 
 // One line as in authorized_keys: ed25519, ecdsa, or rsa with at least 2048 bits.
@@ -76,7 +76,7 @@ func (v *Advice) UnmarshalJSON(b []byte) error {
 }
 
 type __premarshalAdvice struct {
-	Stage string `json:"stage"`
+	Stage Enum `json:"stage"`
 
 	Position int `json:"position"`
 
@@ -136,14 +136,14 @@ func (v *Advice) __premarshalJSON() (*__premarshalAdvice, error) {
 type Agent struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
-	Status string `json:"status"`
+	Status Enum   `json:"status"`
 	// False while the agent is cordoned or drained: no new session is placed on it.
 	Schedulable bool `json:"schedulable"`
 	// Why the agent accepts no new sessions; empty if no reason was given.
 	CordonReason string `json:"cordonReason"`
 	// Set while the agent is drained: when drainAction is applied to the sessions that are left.
 	DrainDeadline *time.Time `json:"drainDeadline"`
-	DrainAction   *string    `json:"drainAction"`
+	DrainAction   *Enum      `json:"drainAction"`
 	// True if the agent is drained and no session is left on it.
 	Drained bool `json:"drained"`
 	// Number of sessions that still use resources of the agent, including sessions that the viewer cannot see.
@@ -204,7 +204,7 @@ type __premarshalAgentDetail struct {
 
 	Name string `json:"name"`
 
-	Status string `json:"status"`
+	Status Enum `json:"status"`
 
 	Schedulable bool `json:"schedulable"`
 
@@ -212,7 +212,7 @@ type __premarshalAgentDetail struct {
 
 	DrainDeadline *time.Time `json:"drainDeadline"`
 
-	DrainAction *string `json:"drainAction"`
+	DrainAction *Enum `json:"drainAction"`
 
 	Drained bool `json:"drained"`
 
@@ -287,8 +287,7 @@ func (v *AgentDetail) __premarshalJSON() (*__premarshalAgentDetail, error) {
 type AgentDetailPluginsAgentPlugin struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// starting, running, backoff or disabled.
-	State string `json:"state"`
+	State   Enum   `json:"state"`
 	// Why the plugin does not run, or reports fewer devices than the machine has; empty if there is no problem.
 	Message  string `json:"message"`
 	Restarts int    `json:"restarts"`
@@ -299,7 +298,7 @@ type AgentDetailPluginsAgentPlugin struct {
 // AgentDetailPluginsAgentPluginChecksAgentPluginCheck includes the requested fields of the GraphQL type AgentPluginCheck.
 type AgentDetailPluginsAgentPluginChecksAgentPluginCheck struct {
 	Name  string `json:"name"`
-	Level string `json:"level"`
+	Level Enum   `json:"level"`
 	Text  string `json:"text"`
 }
 
@@ -313,7 +312,7 @@ type AgentDetailProbesAgentProbe struct {
 // AgentVersion lists the versions of an agent and its plugins.
 type AgentVersion struct {
 	Name       string                           `json:"name"`
-	Status     string                           `json:"status"`
+	Status     Enum                             `json:"status"`
 	Version    string                           `json:"version"`
 	LastSeenAt time.Time                        `json:"lastSeenAt"`
 	Plugins    []AgentVersionPluginsAgentPlugin `json:"plugins"`
@@ -323,8 +322,7 @@ type AgentVersion struct {
 type AgentVersionPluginsAgentPlugin struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// starting, running, backoff or disabled.
-	State string `json:"state"`
+	State   Enum   `json:"state"`
 }
 
 // Allocation is a part of a device that a kernel uses or used.
@@ -346,7 +344,7 @@ type AllocationDevice struct {
 	// The agent's name for the device.
 	DeviceID      string `json:"deviceId"`
 	Model         string `json:"model"`
-	Health        string `json:"health"`
+	Health        Enum   `json:"health"`
 	HealthMessage string `json:"healthMessage"`
 }
 
@@ -358,8 +356,8 @@ type App struct {
 	// The container that it runs in.
 	KernelID string `json:"kernelId"`
 	Port     int    `json:"port"`
-	Source   string `json:"source"`
-	Status   string `json:"status"`
+	Source   Enum   `json:"source"`
+	Status   Enum   `json:"status"`
 	// Why it has failed or cannot be opened, for people; otherwise empty.
 	Reason string `json:"reason"`
 	// True if it can be started on demand; false if only the session itself can start it.
@@ -402,7 +400,7 @@ type AppRequest struct {
 // AppShare is who else can open an app of a session.
 type AppShare struct {
 	ID       string `json:"id"`
-	Audience string `json:"audience"`
+	Audience Enum   `json:"audience"`
 	// Networks from which the audience can open it; empty: from everywhere.
 	Networks []string `json:"networks"`
 	// Null: as long as the session lives.
@@ -494,9 +492,9 @@ type CloneVfolderInput struct {
 	// The project that will own the folder; default: the viewer owns it.
 	Project string `json:"project,omitempty"`
 	// Default: that of the original.
-	UsageMode string `json:"usageMode,omitempty"`
+	UsageMode Enum `json:"usageMode,omitempty"`
 	// For members of the project. Default: read_write.
-	Permission string `json:"permission,omitempty"`
+	Permission Enum `json:"permission,omitempty"`
 }
 
 // ClusterManager is a manager that is alive.
@@ -543,7 +541,7 @@ type ConfirmTOTPInput struct {
 type Container struct {
 	ID       string `json:"id"`
 	Hostname string `json:"hostname"`
-	Status   string `json:"status"`
+	Status   Enum   `json:"status"`
 }
 
 // 1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy.
@@ -557,7 +555,7 @@ type CopyFilesInput struct {
 // Default scopes: all that the viewer has. If the request itself uses a token or keypair that expires, the new token expires no later than that.
 type CreateAccessTokenInput struct {
 	Name      string     `json:"name"`
-	Scopes    []string   `json:"scopes,omitzero"`
+	Scopes    []Enum     `json:"scopes,omitzero"`
 	Project   string     `json:"project,omitempty"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
@@ -590,7 +588,7 @@ type CreateIdentityProviderInput struct {
 type CreateIdleCheckerInput struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	Kind        string `json:"kind"`
+	Kind        Enum   `json:"kind"`
 	// Default: true.
 	Enabled *bool `json:"enabled,omitempty"`
 	// Seconds, 60 to 31536000.
@@ -602,11 +600,11 @@ type CreateIdleCheckerInput struct {
 	// Seconds, 0 to the timeout; default 300, or half of the timeout when that is less.
 	Warning *int `json:"warning,omitempty"`
 	// Default: all.
-	Match string `json:"match,omitempty"`
+	Match Enum `json:"match,omitempty"`
 	// At least one for utilization and memory; not allowed for the other kinds.
 	Thresholds []IdleThresholdInput `json:"thresholds,omitzero"`
 	// Any of interactive and batch; default interactive.
-	SessionTypes []string `json:"sessionTypes,omitzero"`
+	SessionTypes []Enum `json:"sessionTypes,omitzero"`
 	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only.
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
@@ -620,7 +618,7 @@ type CreateInvitationInput struct {
 
 // A token that lets one machine join. It works once and expires after an hour.
 type CreateJoinTokenInput struct {
-	Role string `json:"role"`
+	Role Enum `json:"role"`
 }
 
 // Only users who can set limits can set rateLimit.
@@ -638,7 +636,7 @@ type CreateObjectStorageInput struct {
 	Bucket string `json:"bucket"`
 	Prefix string `json:"prefix,omitempty"`
 	// Default: path.
-	Addressing string `json:"addressing,omitempty"`
+	Addressing Enum `json:"addressing,omitempty"`
 	// Give both accessKeyID and secret, or neither for a public bucket.
 	AccessKeyID string `json:"accessKeyID,omitempty"`
 	Secret      string `json:"secret,omitempty"`
@@ -652,7 +650,7 @@ type CreateProjectInput struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Domain      string `json:"domain"`
-	Type        string `json:"type,omitempty"`
+	Type        Enum   `json:"type,omitempty"`
 	Policy      string `json:"policy,omitempty"`
 }
 
@@ -665,34 +663,34 @@ type CreateRegistryInput struct {
 }
 
 type CreateResourceGroupInput struct {
-	Name         string   `json:"name"`
-	Description  string   `json:"description,omitempty"`
-	Public       bool     `json:"public,omitempty"`
-	SessionTypes []string `json:"sessionTypes,omitzero"`
+	Name         string `json:"name"`
+	Description  string `json:"description,omitempty"`
+	Public       bool   `json:"public,omitempty"`
+	SessionTypes []Enum `json:"sessionTypes,omitzero"`
 	// IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none.
 	AllowedNetworks []string `json:"allowedNetworks,omitzero"`
 	// Default: pack.
-	Strategy string `json:"strategy,omitempty"`
+	Strategy Enum `json:"strategy,omitempty"`
 	// Default: fifo.
-	Order string `json:"order,omitempty"`
+	Order Enum `json:"order,omitempty"`
 	// Seconds, 0 to 2592000, or -1 for never; default 600.
 	HoldAfter *int `json:"holdAfter,omitempty"`
 	// Default: fill.
-	Split string `json:"split,omitempty"`
+	Split Enum `json:"split,omitempty"`
 	// Default: prefer.
-	Topology string `json:"topology,omitempty"`
+	Topology Enum `json:"topology,omitempty"`
 	// Seconds, 60 to 31536000; default 604800, a week.
 	HalfLife *int `json:"halfLife,omitempty"`
 	// Seconds, 60 to 31536000; default 2419200, four weeks.
 	Lookback *int `json:"lookback,omitempty"`
 	// Default: off.
-	Preemption string `json:"preemption,omitempty"`
+	Preemption Enum `json:"preemption,omitempty"`
 	// Default: user.
-	PreemptionScope string `json:"preemptionScope,omitempty"`
+	PreemptionScope Enum `json:"preemptionScope,omitempty"`
 	// Seconds, 0 to 31536000; default 300.
 	PreemptionAfter *int `json:"preemptionAfter,omitempty"`
 	// Default: wait.
-	LostPolicy string `json:"lostPolicy,omitempty"`
+	LostPolicy Enum `json:"lostPolicy,omitempty"`
 	// Seconds, 0 to 2592000; default 300.
 	LostAfter *int `json:"lostAfter,omitempty"`
 	// 1 to 100; default 3.
@@ -705,7 +703,7 @@ type CreateResourceGroupInput struct {
 type CreateResourcePolicyInput struct {
 	Name                    string `json:"name"`
 	TotalSlots              Slots  `json:"totalSlots,omitzero"`
-	UnlistedSlots           string `json:"unlistedSlots,omitempty"`
+	UnlistedSlots           Enum   `json:"unlistedSlots,omitempty"`
 	MaxPendingSlots         Slots  `json:"maxPendingSlots,omitzero"`
 	MaxSessions             *int   `json:"maxSessions,omitempty"`
 	MaxPendingSessions      *int   `json:"maxPendingSessions,omitempty"`
@@ -751,7 +749,7 @@ type CreateSessionArrayInput struct {
 type CreateSessionGroupInput struct {
 	// 1 to 64 characters; unique among the viewer's groups.
 	Name      string `json:"name"`
-	Placement string `json:"placement"`
+	Placement Enum   `json:"placement"`
 	// Default: false.
 	Strict bool `json:"strict,omitempty"`
 	// Default: the viewer's only project.
@@ -770,7 +768,7 @@ type CreateSessionInput struct {
 	// Full reference, or name:tag if only one registry has it. Required without from and template.
 	Image string `json:"image,omitempty"`
 	// Default: batch if there is a command, otherwise interactive.
-	Type string `json:"type,omitempty"`
+	Type Enum `json:"type,omitempty"`
 	// Slots of each kernel. Required without from and template.
 	Slots Slots `json:"slots,omitzero"`
 	// 1 to 29 containers that start together or not at all; default 1. They run on one agent if it has room for all of
@@ -839,7 +837,7 @@ type CreateUserInput struct {
 	Username string   `json:"username,omitempty"`
 	FullName string   `json:"fullName,omitempty"`
 	Password string   `json:"password"`
-	Role     string   `json:"role,omitempty"`
+	Role     Enum     `json:"role,omitempty"`
 	Domain   string   `json:"domain"`
 	Projects []string `json:"projects,omitzero"`
 	Policy   string   `json:"policy,omitempty"`
@@ -853,9 +851,9 @@ type CreateVfolderInput struct {
 	// The project that will own the folder; default: the viewer owns it.
 	Project string `json:"project,omitempty"`
 	// Default: general.
-	UsageMode string `json:"usageMode,omitempty"`
+	UsageMode Enum `json:"usageMode,omitempty"`
 	// For members of the project. Default: read_write.
-	Permission string `json:"permission,omitempty"`
+	Permission Enum `json:"permission,omitempty"`
 }
 
 type DeclineVfolderShareInput struct {
@@ -955,7 +953,7 @@ type Device struct {
 	Occupied      Slots             `json:"occupied"`
 	Attributes    map[string]string `json:"attributes"`
 	NUMANode      *int              `json:"numaNode"`
-	Health        string            `json:"health"`
+	Health        Enum              `json:"health"`
 	HealthMessage string            `json:"healthMessage"`
 	Allocatable   bool              `json:"allocatable"`
 	RejectReasons []string          `json:"rejectReasons"`
@@ -1031,7 +1029,7 @@ type __premarshalDeviceDetail struct {
 
 	NUMANode *int `json:"numaNode"`
 
-	Health string `json:"health"`
+	Health Enum `json:"health"`
 
 	HealthMessage string `json:"healthMessage"`
 
@@ -1169,7 +1167,7 @@ type Domain struct {
 	PasswordMinLength int `json:"passwordMinLength"`
 	// 0: passwords do not expire.
 	PasswordMaxAgeDays int          `json:"passwordMaxAgeDays"`
-	SignUp             string       `json:"signUp"`
+	SignUp             Enum         `json:"signUp"`
 	Policies           []Attachment `json:"policies"`
 	// Amounts that all sessions of the domain use now.
 	Occupied Slots                           `json:"occupied"`
@@ -1195,14 +1193,14 @@ type DrainAgentInput struct {
 	// Seconds from now, 0 to 2592000.
 	After *int `json:"after,omitempty"`
 	// What happens to sessions that still run at the deadline.
-	Action string `json:"action"`
+	Action Enum `json:"action"`
 	// At most 200 characters. The owners of sessions on the agent can read it.
 	Reason string `json:"reason,omitempty"`
 }
 
 // DryRun is the result that a request for a session would have.
 type DryRun struct {
-	Verdict string `json:"verdict"`
+	Verdict Enum `json:"verdict"`
 	// All reasons found why the session would be refused or could never start.
 	Refusals []DryRunRefusalsRefusal `json:"refusals"`
 	// The resource group in which the session would run or wait; null if it would be refused.
@@ -1234,8 +1232,7 @@ type EffectiveLimit struct {
 	Used  string `json:"used"`
 	// Never negative.
 	Assignable string `json:"assignable"`
-	// domain, project, user or keypair.
-	Scope string `json:"scope"`
+	Scope      Enum   `json:"scope"`
 	// Name of the domain, project or user, or the access key.
 	Holder string `json:"holder"`
 	// Name of the policy.
@@ -1258,14 +1255,14 @@ type ExportFolderInput struct {
 	// Target prefix, relative to the storage's prefix.
 	Directory string `json:"directory,omitempty"`
 	// Default: update.
-	Existing string `json:"existing,omitempty"`
+	Existing Enum `json:"existing,omitempty"`
 }
 
 // File is one entry of a directory.
 type File struct {
 	Name       string    `json:"name"`
 	Path       string    `json:"path"`
-	Type       string    `json:"type"`
+	Type       Enum      `json:"type"`
 	Size       int64     `json:"size"`
 	ModifiedAt time.Time `json:"modifiedAt"`
 }
@@ -1346,7 +1343,7 @@ func (v *FittingPreset) __premarshalJSON() (*__premarshalFittingPreset, error) {
 
 // FittingPresetFit includes the requested fields of the GraphQL type PresetFit.
 type FittingPresetFit struct {
-	State string `json:"state"`
+	State Enum `json:"state"`
 	// Why the session could not start now; empty if it could.
 	Reason string `json:"reason"`
 }
@@ -1355,11 +1352,11 @@ type FittingPresetFit struct {
 type Folder struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
-	Kind      string `json:"kind"`
-	Status    string `json:"status"`
-	UsageMode string `json:"usageMode"`
+	Kind      Enum   `json:"kind"`
+	Status    Enum   `json:"status"`
+	UsageMode Enum   `json:"usageMode"`
 	// What members of its project can do with it. Not used for a user's folder.
-	Permission string    `json:"permission"`
+	Permission Enum      `json:"permission"`
 	CreatedAt  time.Time `json:"createdAt"`
 	// When the folder was moved to the trash.
 	DeletedAt *time.Time `json:"deletedAt"`
@@ -1394,8 +1391,8 @@ type FolderShare struct {
 	ID         string    `json:"id"`
 	CreatedAt  time.Time `json:"createdAt"`
 	Email      string    `json:"email"`
-	Permission string    `json:"permission"`
-	Status     string    `json:"status"`
+	Permission Enum      `json:"permission"`
+	Status     Enum      `json:"status"`
 	// For the user whom the folder is shared with: null before they accept, and after the share has ended.
 	Vfolder      *Ref       `json:"vfolder"`
 	VfolderName  string     `json:"vfolderName"`
@@ -1423,8 +1420,8 @@ type ForgetImageInput struct {
 
 // GPUDirect says whether a kernel has a feature of GPUDirect.
 type GPUDirect struct {
-	Feature   string `json:"feature"`
-	Available bool   `json:"available"`
+	Feature   Enum `json:"feature"`
+	Available bool `json:"available"`
 	// Why the feature is missing, or what makes it available.
 	Reason string `json:"reason"`
 }
@@ -1441,7 +1438,7 @@ type GrantResourceGroupInput struct {
 type GrantRoleInput struct {
 	Role    string `json:"role"`
 	User    string `json:"user"`
-	Scope   string `json:"scope"`
+	Scope   Enum   `json:"scope"`
 	ScopeID string `json:"scopeId,omitempty"`
 }
 
@@ -1454,25 +1451,25 @@ type Group struct {
 	// True if every project can use the group.
 	Public bool `json:"public"`
 	// Types of sessions that can start in the group.
-	SessionTypes []string `json:"sessionTypes"`
+	SessionTypes []Enum `json:"sessionTypes"`
 	// Private networks that containers can reach, such as 10.1.0.0/16 or 10.1.2.3:443, in addition to those that their agent allows.
 	AllowedNetworks []string `json:"allowedNetworks"`
 	// How the scheduler chooses among the agents that have room.
-	Strategy string `json:"strategy"`
+	Strategy Enum `json:"strategy"`
 	// The order of sessions that have the same priority.
-	Order string `json:"order"`
+	Order Enum `json:"order"`
 	// Seconds after which later sessions can no longer start before the session at the head of the queue; -1 means never.
 	HoldAfter int `json:"holdAfter"`
 	// How an amount that is larger than one device is divided over devices that can be shared.
-	Split string `json:"split"`
+	Split Enum `json:"split"`
 	// How close to each other the devices of a container must be.
-	Topology string `json:"topology"`
+	Topology Enum `json:"topology"`
 	// Half-life of usage in fair share, in seconds.
 	HalfLife int `json:"halfLife"`
 	// Seconds after which fair share ignores usage.
 	Lookback int `json:"lookback"`
 	// What happens to sessions that run on a lost agent.
-	LostPolicy string `json:"lostPolicy"`
+	LostPolicy Enum `json:"lostPolicy"`
 	// Seconds between the loss of an agent and lostPolicy.
 	LostAfter int `json:"lostAfter"`
 	// How many times in a row a session's start can fail before the session fails.
@@ -1480,9 +1477,9 @@ type Group struct {
 	// Seconds that a session can wait after it first became able to start; 0 means forever.
 	PendingTimeout int `json:"pendingTimeout"`
 	// What happens to preemptible sessions when a session of a higher priority has no room otherwise.
-	Preemption string `json:"preemption"`
+	Preemption Enum `json:"preemption"`
 	// Which sessions can be preempted for a session.
-	PreemptionScope string `json:"preemptionScope"`
+	PreemptionScope Enum `json:"preemptionScope"`
 	// Seconds that a session runs before it can be preempted.
 	PreemptionAfter int       `json:"preemptionAfter"`
 	CreatedAt       time.Time `json:"createdAt"`
@@ -1554,7 +1551,7 @@ type IdleChecker struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Kind        string `json:"kind"`
+	Kind        Enum   `json:"kind"`
 	Enabled     bool   `json:"enabled"`
 	// Seconds: the lifetime, the time without traffic, or the length of the window.
 	Timeout int `json:"timeout"`
@@ -1563,11 +1560,11 @@ type IdleChecker struct {
 	// Seconds after a user was created during which their sessions are not checked.
 	NewUserGrace int `json:"newUserGrace"`
 	// Seconds between the warning and the end of the session.
-	Warning int    `json:"warning"`
-	Match   string `json:"match"`
+	Warning int  `json:"warning"`
+	Match   Enum `json:"match"`
 	// For utilization and memory only.
 	Thresholds   []IdleThreshold `json:"thresholds"`
-	SessionTypes []string        `json:"sessionTypes"`
+	SessionTypes []Enum          `json:"sessionTypes"`
 	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for network only.
 	IgnoredApps []string `json:"ignoredApps"`
 	// Where the checker is bound, as far as the viewer can see. A checker without bindings does nothing.
@@ -1634,7 +1631,7 @@ type Image struct {
 	SizeBytes    int64  `json:"sizeBytes"`
 	// Labels from the configuration of the image. Berth reads only those that minimumSlots and apps come from.
 	Labels    map[string]string `json:"labels"`
-	Status    string            `json:"status"`
+	Status    Enum              `json:"status"`
 	CreatedAt time.Time         `json:"createdAt"`
 	// Null after the registry was removed.
 	Registry *Ref `json:"registry"`
@@ -1671,7 +1668,7 @@ type ImportFolderInput struct {
 	// A prefix or the key of one object, relative to the storage's prefix. Default: everything.
 	Path string `json:"path,omitempty"`
 	// Default: update.
-	Existing string `json:"existing,omitempty"`
+	Existing Enum `json:"existing,omitempty"`
 }
 
 // ImportResultsImportResult includes the requested fields of the GraphQL type ImportResult.
@@ -1679,7 +1676,7 @@ type ImportResultsImportResult struct {
 	// Line number in the file; the header is line 1.
 	Row    int     `json:"row"`
 	Email  string  `json:"email"`
-	Status string  `json:"status"`
+	Status Enum    `json:"status"`
 	Error  *string `json:"error"`
 	Field  *string `json:"field"`
 	// The generated password; it is shown only once.
@@ -1692,7 +1689,7 @@ type ImportUsersInput struct {
 	CSV       string   `json:"csv"`
 	Projects  []string `json:"projects,omitzero"`
 	DryRun    bool     `json:"dryRun,omitempty"`
-	Passwords string   `json:"passwords,omitempty"`
+	Passwords Enum     `json:"passwords,omitempty"`
 }
 
 // Invitation is an invitation with which one person can sign up.
@@ -1719,10 +1716,10 @@ type JoinToken struct {
 // Kernel is one container of a session.
 type Kernel struct {
 	ID            string       `json:"id"`
-	Role          string       `json:"role"`
+	Role          Enum         `json:"role"`
 	Index         int          `json:"index"`
 	Hostname      string       `json:"hostname"`
-	Status        string       `json:"status"`
+	Status        Enum         `json:"status"`
 	StatusMessage string       `json:"statusMessage"`
 	ExitCode      *int         `json:"exitCode"`
 	Slots         Slots        `json:"slots"`
@@ -1762,7 +1759,7 @@ type Keypair struct {
 	ExpiresAt *time.Time `json:"expiresAt"`
 	// The access token or keypair that the secret was created with; the secret ends when that ends. Null if it was created from a login.
 	MakerID *string `json:"makerID"`
-	Status  string  `json:"status"`
+	Status  Enum    `json:"status"`
 	User    UserRef `json:"user"`
 }
 
@@ -1778,8 +1775,7 @@ type Leader struct {
 
 // LimitReached is a limit that a request exceeds; amounts are decimals.
 type LimitReached struct {
-	// keypair, user, project, domain.
-	Scope string `json:"scope"`
+	Scope Enum `json:"scope"`
 	// Name of the domain, project or user, or the access key.
 	Holder string `json:"holder"`
 	// Names of the resource group and the project that the limit is restricted to; empty if it is not.
@@ -1798,8 +1794,8 @@ type LoginAttempt struct {
 	ID            string    `json:"id"`
 	At            time.Time `json:"at"`
 	Email         string    `json:"email"`
-	Method        string    `json:"method"`
-	Result        string    `json:"result"`
+	Method        Enum      `json:"method"`
+	Result        Enum      `json:"result"`
 	ClientAddress string    `json:"clientAddress"`
 	UserAgent     string    `json:"userAgent"`
 }
@@ -1926,7 +1922,7 @@ type ObjectStorage struct {
 	Bucket string `json:"bucket"`
 	// Empty, or a prefix that ends in a slash. Objects outside the prefix cannot be reached.
 	Prefix     string `json:"prefix"`
-	Addressing string `json:"addressing"`
+	Addressing Enum   `json:"addressing"`
 	// Empty: requests are sent without credentials.
 	AccessKeyID string `json:"accessKeyID"`
 	// True: exports to it are refused.
@@ -1987,7 +1983,7 @@ type OccupancyAudit struct {
 
 // OccupancyDrift is one difference that an audit found.
 type OccupancyDrift struct {
-	Kind string `json:"kind"`
+	Kind Enum `json:"kind"`
 	// Name of the agent.
 	Agent string `json:"agent"`
 	// The agent's name for the device; empty if the difference is not about a device.
@@ -2031,8 +2027,7 @@ type OpenedApp struct {
 // OrphanFolder is a directory among the folders that the database does not know. If no storage
 // proxy created it, it has no ids.
 type OrphanFolder struct {
-	// present: a complete folder. arriving or deleting: partly created or partly deleted. unknown: not created by a storage proxy.
-	State  string `json:"state"`
+	State  Enum   `json:"state"`
 	Scope  string `json:"scope"`
 	Folder string `json:"folder"`
 	// Relative to the volume's root.
@@ -2083,10 +2078,8 @@ type PasswordReset struct {
 
 // PendingReport is the reason why a session waits, or would wait.
 type PendingReport struct {
-	// The first stage that the session does not pass: group (its resource group is inactive or not open to it), held (it
-	// waits for a time or for other sessions), limits (of policies), room (on agents), order (there is room, but it is
-	// reserved for an earlier session).
-	Stage string `json:"stage"`
+	// The first stage that the session does not pass.
+	Stage Enum `json:"stage"`
 	// Position in the queue of its resource group, from 1, at most a second old.
 	Position int `json:"position"`
 	// Estimated start, if the lifetimes of running sessions are known and no new session arrives. Null if it cannot be estimated, or from position 21 on.
@@ -2138,7 +2131,7 @@ type Policy struct {
 	// Largest sum of slots in use at the same time.
 	TotalSlots Slots `json:"totalSlots"`
 	// The limit of slots that totalSlots does not name.
-	UnlistedSlots string `json:"unlistedSlots"`
+	UnlistedSlots Enum `json:"unlistedSlots"`
 	// Largest sum of slots that pending sessions request.
 	MaxPendingSlots Slots `json:"maxPendingSlots"`
 	// Largest number of sessions that have started and not ended.
@@ -2180,7 +2173,7 @@ type Project struct {
 	Name        string       `json:"name"`
 	Description string       `json:"description"`
 	Active      bool         `json:"active"`
-	Type        string       `json:"type"`
+	Type        Enum         `json:"type"`
 	CreatedAt   time.Time    `json:"createdAt"`
 	Domain      Ref          `json:"domain"`
 	Memberships []Membership `json:"memberships"`
@@ -2214,8 +2207,8 @@ type QueueEntry struct {
 	Mine         bool      `json:"mine"`
 	Priority     int       `json:"priority"`
 	WaitingSince time.Time `json:"waitingSince"`
-	// What the session waits for: group, held, limits, room or order, as in PendingReport. Empty if it starts in the next scheduling pass.
-	Stage string `json:"stage"`
+	// What the session waits for, as in PendingReport; null if it starts in the next scheduling pass.
+	Stage *Enum `json:"stage"`
 	// One sentence for people.
 	Why string `json:"why"`
 	// Number of agents that are reserved for the session. Sessions behind it cannot use them.
@@ -2243,8 +2236,8 @@ type QueueEntrySession struct {
 
 // QueueOrder is the reason for the position of a session among those of its priority.
 type QueueOrder struct {
-	// lifo, drf or fair_share.
-	Order string `json:"order"`
+	// LIFO, DRF or FAIR_SHARE.
+	Order Enum `json:"order"`
 	// The domain, project and user that the session counts for, in this order; empty for lifo.
 	Levels []Standing `json:"levels"`
 }
@@ -2252,7 +2245,7 @@ type QueueOrder struct {
 // QuotaScope is the quota of all folders of a user or project on a volume.
 type QuotaScope struct {
 	ID   string `json:"id"`
-	Kind string `json:"kind"`
+	Kind Enum   `json:"kind"`
 	// A limit that an administrator has set for this scope.
 	LimitBytes *int64 `json:"limitBytes"`
 	// The limit in force: the scope's own limit, or the lowest limit of the policies. Null: unlimited.
@@ -2343,7 +2336,7 @@ type RenameSessionInput struct {
 type RequestedSession struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
-	Status string `json:"status"`
+	Status Enum   `json:"status"`
 	// The request, as createSession would take it again. Null if the viewer cannot enter the session.
 	Request *SessionRequest `json:"request"`
 }
@@ -2434,20 +2427,20 @@ type RoleGrant struct {
 	ID    string  `json:"id"`
 	Role  Ref     `json:"role"`
 	User  UserRef `json:"user"`
-	Scope string  `json:"scope"`
+	Scope Enum    `json:"scope"`
 	// Null for the scope system.
 	ScopeID *string `json:"scopeId"`
 }
 
 // RolePermission is the operations that a role allows on one kind of object.
 type RolePermission struct {
-	Entity     string   `json:"entity"`
-	Operations []string `json:"operations"`
+	Entity     Enum   `json:"entity"`
+	Operations []Enum `json:"operations"`
 }
 
 type RolePermissionInput struct {
-	Entity     string   `json:"entity"`
-	Operations []string `json:"operations"`
+	Entity     Enum   `json:"entity"`
+	Operations []Enum `json:"operations"`
 }
 
 type RotateKeypairInput struct {
@@ -2475,7 +2468,7 @@ type SSHKey struct {
 	ExpiresAt   *time.Time `json:"expiresAt"`
 	// The access token or keypair that the key was created with; the key ends when that ends. Null if it was created from a login.
 	MakerID *string `json:"makerID"`
-	Status  string  `json:"status"`
+	Status  Enum    `json:"status"`
 }
 
 type ScanRegistryInput struct {
@@ -2495,16 +2488,16 @@ type Session struct {
 	// Grows with every change. A client keeps the object with the higher version.
 	Version int    `json:"version"`
 	Name    string `json:"name"`
-	Type    string `json:"type"`
-	Status  string `json:"status"`
-	Result  string `json:"result"`
+	Type    Enum   `json:"type"`
+	Status  Enum   `json:"status"`
+	Result  Enum   `json:"result"`
 	// Exit code of the main process, once it has ended.
 	ExitCode *int `json:"exitCode"`
 	Priority int  `json:"priority"`
 	// Requested slots of each kernel.
 	Slots             Slots    `json:"slots"`
 	Command           []string `json:"command"`
-	TerminationReason *string  `json:"terminationReason"`
+	TerminationReason *Enum    `json:"terminationReason"`
 	// Why the session ended or failed, for people.
 	StatusMessage string     `json:"statusMessage"`
 	CreatedAt     time.Time  `json:"createdAt"`
@@ -2557,7 +2550,7 @@ type SessionArrayCounts struct {
 type SessionContainers struct {
 	ID      string      `json:"id"`
 	Name    string      `json:"name"`
-	Status  string      `json:"status"`
+	Status  Enum        `json:"status"`
 	Kernels []Container `json:"kernels"`
 }
 
@@ -2642,11 +2635,11 @@ type __premarshalSessionDetail struct {
 
 	Name string `json:"name"`
 
-	Type string `json:"type"`
+	Type Enum `json:"type"`
 
-	Status string `json:"status"`
+	Status Enum `json:"status"`
 
-	Result string `json:"result"`
+	Result Enum `json:"result"`
 
 	ExitCode *int `json:"exitCode"`
 
@@ -2656,7 +2649,7 @@ type __premarshalSessionDetail struct {
 
 	Command []string `json:"command"`
 
-	TerminationReason *string `json:"terminationReason"`
+	TerminationReason *Enum `json:"terminationReason"`
 
 	StatusMessage string `json:"statusMessage"`
 
@@ -2790,11 +2783,11 @@ type SessionEvent struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
 	// schedule, prepare, create, run, terminate.
-	Phase      string  `json:"phase"`
-	FromStatus *string `json:"fromStatus"`
-	ToStatus   *string `json:"toStatus"`
-	Result     string  `json:"result"`
-	Attempt    int     `json:"attempt"`
+	Phase      string `json:"phase"`
+	FromStatus *Enum  `json:"fromStatus"`
+	ToStatus   *Enum  `json:"toStatus"`
+	Result     Enum   `json:"result"`
+	Attempt    int    `json:"attempt"`
 	// Machine-readable reason; empty for plain success.
 	Code    string                       `json:"code"`
 	Message string                       `json:"message"`
@@ -2814,7 +2807,7 @@ type SessionEventStepsEventStep struct {
 type SessionGroup struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
-	Placement string `json:"placement"`
+	Placement Enum   `json:"placement"`
 	// True: a session waits rather than break the placement. False: the placement is a preference.
 	Strict    bool      `json:"strict"`
 	CreatedAt time.Time `json:"createdAt"`
@@ -2833,8 +2826,7 @@ type SessionGroupSessionsSessionConnection struct {
 type SessionIdle struct {
 	// Name of the checker, or of the policy that has an idle timeout.
 	Checker string `json:"checker"`
-	// lifetime, network, utilization or memory.
-	Kind string `json:"kind"`
+	Kind    Enum   `json:"kind"`
 	// When the session would end. Use of the session before that time postpones it.
 	EndsAt time.Time `json:"endsAt"`
 	// One sentence for people.
@@ -2847,14 +2839,14 @@ type SessionIdle struct {
 type SessionRef struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
-	Status string `json:"status"`
+	Status Enum   `json:"status"`
 }
 
 // SessionRequest is what a session was asked to be, or what a template asks for.
 type SessionRequest struct {
 	Name            *string           `json:"name"`
 	Image           string            `json:"image"`
-	Type            *string           `json:"type"`
+	Type            *Enum             `json:"type"`
 	Slots           Slots             `json:"slots"`
 	Kernels         *int              `json:"kernels"`
 	Command         []string          `json:"command"`
@@ -2885,11 +2877,11 @@ type SessionState struct {
 	// Grows with every change. A client keeps the object with the higher version.
 	Version int    `json:"version"`
 	Name    string `json:"name"`
-	Status  string `json:"status"`
-	Result  string `json:"result"`
+	Status  Enum   `json:"status"`
+	Result  Enum   `json:"result"`
 	// Exit code of the main process, once it has ended.
-	ExitCode          *int    `json:"exitCode"`
-	TerminationReason *string `json:"terminationReason"`
+	ExitCode          *int  `json:"exitCode"`
+	TerminationReason *Enum `json:"terminationReason"`
 	// Why the session ended or failed, for people.
 	StatusMessage string     `json:"statusMessage"`
 	StartedAt     *time.Time `json:"startedAt"`
@@ -2904,7 +2896,7 @@ type SessionState struct {
 // One container of a session.
 type SessionStateKernelsKernel struct {
 	ID   string `json:"id"`
-	Role string `json:"role"`
+	Role Enum   `json:"role"`
 }
 
 // SessionStatePendingPendingReport includes the requested fields of the GraphQL type PendingReport.
@@ -2931,7 +2923,7 @@ type SessionTemplate struct {
 	// The project that it is shared with; null if it belongs to a user or the viewer cannot see the project.
 	Project *Ref `json:"project"`
 	// What the viewer can do with it.
-	Permissions []string `json:"permissions"`
+	Permissions []Enum `json:"permissions"`
 	// The request. The values of environment variables and the script are empty for viewers who cannot use the template.
 	Request SessionRequest `json:"request"`
 }
@@ -2991,11 +2983,11 @@ type SetShareWeightInput struct {
 
 // Give at most one of domain, project and user; none of them means everyone.
 type SetVolumeGrantInput struct {
-	Volume      string   `json:"volume"`
-	Domain      string   `json:"domain,omitempty"`
-	Project     string   `json:"project,omitempty"`
-	User        string   `json:"user,omitempty"`
-	Permissions []string `json:"permissions"`
+	Volume      string `json:"volume"`
+	Domain      string `json:"domain,omitempty"`
+	Project     string `json:"project,omitempty"`
+	User        string `json:"user,omitempty"`
+	Permissions []Enum `json:"permissions"`
 }
 
 type ShareAppInput struct {
@@ -3003,7 +2995,7 @@ type ShareAppInput struct {
 	// Name of an app, or a port.
 	App      string `json:"app"`
 	Kernel   string `json:"kernel,omitempty"`
-	Audience string `json:"audience"`
+	Audience Enum   `json:"audience"`
 	// Default: when the session ends; for PUBLIC, after the time that the resource policies allow, which is also the latest possible.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// At most 32 networks, such as 10.1.0.0/16; default: from everywhere.
@@ -3012,8 +3004,8 @@ type ShareAppInput struct {
 
 // ShareHolder is the fair share of a domain, project or user beside others at its level.
 type ShareHolder struct {
-	// domain, project or user.
-	Scope   string   `json:"scope"`
+	// DOMAIN, PROJECT or USER.
+	Scope   Enum     `json:"scope"`
 	Domain  *Ref     `json:"domain"`
 	Project *Ref     `json:"project"`
 	User    *UserRef `json:"user"`
@@ -3043,7 +3035,7 @@ type ShareVfolderInput struct {
 	ID string `json:"id"`
 	// 1 to 50 e-mail addresses. The result does not reveal whether an address belongs to a user. For a project's folder, they must be addresses of its members.
 	Emails     []string `json:"emails"`
-	Permission string   `json:"permission"`
+	Permission Enum     `json:"permission"`
 }
 
 // ShareWeight is the fair-share weight of one domain, project or user, in one resource group or
@@ -3082,8 +3074,8 @@ type SlotType struct {
 
 // Standing is the fair-share factor of one holder; the highest factor goes first.
 type Standing struct {
-	// domain, project or user.
-	Scope string `json:"scope"`
+	// DOMAIN, PROJECT or USER.
+	Scope Enum `json:"scope"`
 	// 1 is the whole capacity.
 	Usage  float64 `json:"usage"`
 	Weight float64 `json:"weight"`
@@ -3125,7 +3117,7 @@ type StoredObject struct {
 
 // Suggestion is one change with which a session could start at once.
 type Suggestion struct {
-	Kind string `json:"kind"`
+	Kind Enum `json:"kind"`
 	// One sentence for people.
 	Text string `json:"text"`
 	// The input field to change, such as slots.cuda.shares; empty for end_session.
@@ -3145,7 +3137,7 @@ type Task struct {
 	ID     string `json:"id"`
 	Kind   string `json:"kind"`
 	Title  string `json:"title"`
-	Status string `json:"status"`
+	Status Enum   `json:"status"`
 	// Progress out of total: bytes for copies, files for deletions, otherwise steps. total is 0 until it is known.
 	Done  int64 `json:"done"`
 	Total int64 `json:"total"`
@@ -3216,7 +3208,7 @@ type __premarshalTransferTask struct {
 
 	Title string `json:"title"`
 
-	Status string `json:"status"`
+	Status Enum `json:"status"`
 
 	Done int64 `json:"done"`
 
@@ -3300,7 +3292,7 @@ type UpdateDomainInput struct {
 	TOTPRequired         *bool    `json:"totpRequired,omitempty"`
 	PasswordMinLength    *int     `json:"passwordMinLength,omitempty"`
 	PasswordMaxAgeDays   *int     `json:"passwordMaxAgeDays,omitempty"`
-	SignUp               string   `json:"signUp,omitempty"`
+	SignUp               Enum     `json:"signUp,omitempty"`
 }
 
 type UpdateIdentityProviderInput struct {
@@ -3329,11 +3321,11 @@ type UpdateIdleCheckerInput struct {
 	// Seconds, 0 to 31536000.
 	NewUserGrace *int `json:"newUserGrace,omitempty"`
 	// Seconds, 0 to the timeout.
-	Warning *int   `json:"warning,omitempty"`
-	Match   string `json:"match,omitempty"`
+	Warning *int `json:"warning,omitempty"`
+	Match   Enum `json:"match,omitempty"`
 	// Replaces all thresholds.
 	Thresholds   []IdleThresholdInput `json:"thresholds,omitzero"`
-	SessionTypes []string             `json:"sessionTypes,omitzero"`
+	SessionTypes []Enum               `json:"sessionTypes,omitzero"`
 	// Replaces all ignored apps.
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
@@ -3355,7 +3347,7 @@ type UpdateObjectStorageInput struct {
 	Region      *string `json:"region,omitempty"`
 	Bucket      *string `json:"bucket,omitempty"`
 	Prefix      *string `json:"prefix,omitempty"`
-	Addressing  string  `json:"addressing,omitempty"`
+	Addressing  Enum    `json:"addressing,omitempty"`
 	AccessKeyID *string `json:"accessKeyID,omitempty"`
 	Secret      *string `json:"secret,omitempty"`
 	ReadOnly    *bool   `json:"readOnly,omitempty"`
@@ -3393,29 +3385,29 @@ type UpdateRegistryInput struct {
 }
 
 type UpdateResourceGroupInput struct {
-	ID           string   `json:"id"`
-	Name         *string  `json:"name,omitempty"`
-	Description  *string  `json:"description,omitempty"`
-	Active       *bool    `json:"active,omitempty"`
-	Public       *bool    `json:"public,omitempty"`
-	SessionTypes []string `json:"sessionTypes,omitzero"`
+	ID           string  `json:"id"`
+	Name         *string `json:"name,omitempty"`
+	Description  *string `json:"description,omitempty"`
+	Active       *bool   `json:"active,omitempty"`
+	Public       *bool   `json:"public,omitempty"`
+	SessionTypes []Enum  `json:"sessionTypes,omitzero"`
 	// IPv4 networks or addresses, with :PORT for one port; at most 64. Applies to sessions that start from now on.
 	AllowedNetworks []string `json:"allowedNetworks,omitzero"`
-	Strategy        string   `json:"strategy,omitempty"`
-	Order           string   `json:"order,omitempty"`
+	Strategy        Enum     `json:"strategy,omitempty"`
+	Order           Enum     `json:"order,omitempty"`
 	// Seconds, 0 to 2592000, or -1 for never.
-	HoldAfter *int   `json:"holdAfter,omitempty"`
-	Split     string `json:"split,omitempty"`
-	Topology  string `json:"topology,omitempty"`
+	HoldAfter *int `json:"holdAfter,omitempty"`
+	Split     Enum `json:"split,omitempty"`
+	Topology  Enum `json:"topology,omitempty"`
 	// Seconds, 60 to 31536000.
 	HalfLife *int `json:"halfLife,omitempty"`
 	// Seconds, 60 to 31536000.
-	Lookback        *int   `json:"lookback,omitempty"`
-	Preemption      string `json:"preemption,omitempty"`
-	PreemptionScope string `json:"preemptionScope,omitempty"`
+	Lookback        *int `json:"lookback,omitempty"`
+	Preemption      Enum `json:"preemption,omitempty"`
+	PreemptionScope Enum `json:"preemptionScope,omitempty"`
 	// Seconds, 0 to 31536000.
-	PreemptionAfter *int   `json:"preemptionAfter,omitempty"`
-	LostPolicy      string `json:"lostPolicy,omitempty"`
+	PreemptionAfter *int `json:"preemptionAfter,omitempty"`
+	LostPolicy      Enum `json:"lostPolicy,omitempty"`
 	// Seconds, 0 to 2592000.
 	LostAfter *int `json:"lostAfter,omitempty"`
 	// 1 to 100.
@@ -3429,7 +3421,7 @@ type UpdateResourcePolicyInput struct {
 	ID                      string  `json:"id"`
 	Name                    *string `json:"name,omitempty"`
 	TotalSlots              Slots   `json:"totalSlots,omitzero"`
-	UnlistedSlots           string  `json:"unlistedSlots,omitempty"`
+	UnlistedSlots           Enum    `json:"unlistedSlots,omitempty"`
 	MaxPendingSlots         Slots   `json:"maxPendingSlots,omitzero"`
 	MaxSessions             *int    `json:"maxSessions,omitempty"`
 	MaxPendingSessions      *int    `json:"maxPendingSessions,omitempty"`
@@ -3478,8 +3470,8 @@ type UpdateUserInput struct {
 	ID                     string   `json:"id"`
 	FullName               *string  `json:"fullName,omitempty"`
 	Username               *string  `json:"username,omitempty"`
-	Role                   string   `json:"role,omitempty"`
-	Status                 string   `json:"status,omitempty"`
+	Role                   Enum     `json:"role,omitempty"`
+	Status                 Enum     `json:"status,omitempty"`
 	Policy                 string   `json:"policy,omitempty"`
 	ClearPolicy            *bool    `json:"clearPolicy,omitempty"`
 	ContainerUID           *int     `json:"containerUid,omitempty"`
@@ -3495,13 +3487,13 @@ type UpdateUserInput struct {
 type UpdateVfolderInput struct {
 	ID         string  `json:"id"`
 	Name       *string `json:"name,omitempty"`
-	UsageMode  string  `json:"usageMode,omitempty"`
-	Permission string  `json:"permission,omitempty"`
+	UsageMode  Enum    `json:"usageMode,omitempty"`
+	Permission Enum    `json:"permission,omitempty"`
 }
 
 type UpdateVfolderShareInput struct {
 	ID         string `json:"id"`
-	Permission string `json:"permission"`
+	Permission Enum   `json:"permission"`
 }
 
 type UploadFileInput struct {
@@ -3534,8 +3526,8 @@ type User struct {
 	Email       string       `json:"email"`
 	Username    string       `json:"username"`
 	FullName    string       `json:"fullName"`
-	Role        string       `json:"role"`
-	Status      string       `json:"status"`
+	Role        Enum         `json:"role"`
+	Status      Enum         `json:"status"`
 	CreatedAt   time.Time    `json:"createdAt"`
 	LastLoginAt *time.Time   `json:"lastLoginAt"`
 	Domain      Ref          `json:"domain"`
@@ -3587,9 +3579,9 @@ type __premarshalUserDetail struct {
 
 	FullName string `json:"fullName"`
 
-	Role string `json:"role"`
+	Role Enum `json:"role"`
 
-	Status string `json:"status"`
+	Status Enum `json:"status"`
 
 	CreatedAt time.Time `json:"createdAt"`
 
@@ -3661,7 +3653,7 @@ type UserDetailMembershipsMembership struct {
 type UserDetailRoleGrantsRoleGrant struct {
 	ID    string `json:"id"`
 	Role  Ref    `json:"role"`
-	Scope string `json:"scope"`
+	Scope Enum   `json:"scope"`
 	// Null for the scope system.
 	ScopeID *string `json:"scopeId"`
 }
@@ -3682,11 +3674,10 @@ type Viewer struct {
 
 // Volume is a storage volume for folders.
 type Volume struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Backend string `json:"backend"`
-	// healthy, degraded or unavailable.
-	Health        string `json:"health"`
+	ID            string `json:"id"`
+	Name          string `json:"name"`
+	Backend       string `json:"backend"`
+	Health        Enum   `json:"health"`
 	HealthMessage string `json:"healthMessage"`
 	TotalBytes    int64  `json:"totalBytes"`
 	UsedBytes     int64  `json:"usedBytes"`
@@ -3703,7 +3694,7 @@ type VolumeDetails struct {
 	TotalInodes *int64 `json:"totalInodes"`
 	UsedInodes  *int64 `json:"usedInodes"`
 	// What the grants allow the viewer to do with their own folders or, for members of the project, with the project's folders.
-	MyPermissions []string `json:"myPermissions"`
+	MyPermissions []Enum `json:"myPermissions"`
 	// The name of the storage proxy that serves the volume; if several do, of the one that reports about it.
 	Proxy string `json:"proxy"`
 	// Null if the storage product does not report it.
@@ -3743,7 +3734,7 @@ type __premarshalVolumeDetails struct {
 
 	Backend string `json:"backend"`
 
-	Health string `json:"health"`
+	Health Enum `json:"health"`
 
 	HealthMessage string `json:"healthMessage"`
 
@@ -3760,7 +3751,7 @@ type __premarshalVolumeDetails struct {
 
 	UsedInodes *int64 `json:"usedInodes"`
 
-	MyPermissions []string `json:"myPermissions"`
+	MyPermissions []Enum `json:"myPermissions"`
 
 	Proxy string `json:"proxy"`
 
@@ -3807,7 +3798,7 @@ type VolumeGrant struct {
 	Domain      *Ref     `json:"domain"`
 	Project     *Ref     `json:"project"`
 	User        *UserRef `json:"user"`
-	Permissions []string `json:"permissions"`
+	Permissions []Enum   `json:"permissions"`
 }
 
 // VolumeOrphans is the difference between a volume and the database.
@@ -6844,7 +6835,7 @@ type __premarshalsessionGroupMembers struct {
 
 	Name string `json:"name"`
 
-	Placement string `json:"placement"`
+	Placement Enum `json:"placement"`
 
 	Strict bool `json:"strict"`
 
@@ -8069,7 +8060,7 @@ fragment Domain on Domain {
 	projects {
 		totalCount
 	}
-	users(where: {statusIn:[active,inactive,before_verification]}) {
+	users(where: {statusIn:[ACTIVE,INACTIVE,BEFORE_VERIFICATION]}) {
 		totalCount
 	}
 }
@@ -11595,7 +11586,7 @@ fragment Domain on Domain {
 	projects {
 		totalCount
 	}
-	users(where: {statusIn:[active,inactive,before_verification]}) {
+	users(where: {statusIn:[ACTIVE,INACTIVE,BEFORE_VERIFICATION]}) {
 		totalCount
 	}
 }
@@ -18315,7 +18306,7 @@ fragment Domain on Domain {
 	projects {
 		totalCount
 	}
-	users(where: {statusIn:[active,inactive,before_verification]}) {
+	users(where: {statusIn:[ACTIVE,INACTIVE,BEFORE_VERIFICATION]}) {
 		totalCount
 	}
 }

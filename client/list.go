@@ -8,11 +8,11 @@ import (
 )
 
 // Where is the filter of a list, as the schema's input type of that list's name describes
-// it: Where{"statusIn": []string{"running"}}.
+// it: Where{"statusIn": []string{"RUNNING"}}.
 type Where map[string]any
 
 // put filters by a value that is not empty.
-func put(where Where, name, value string) {
+func put[S ~string](where Where, name string, value S) {
 	if value != "" {
 		where[name] = value
 	}

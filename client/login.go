@@ -16,7 +16,7 @@ type Login struct {
 	User struct {
 		ID    string `json:"id"`
 		Email string `json:"email"`
-		Role  string `json:"role"`
+		Role  Enum   `json:"role"`
 	} `json:"user"`
 	// InitialPassword is true while the generated first password is in use.
 	InitialPassword bool      `json:"initialPassword"`

@@ -9,7 +9,7 @@ import (
 )
 
 // ended lists the final states of a session.
-var ended = []string{"terminated", "cancelled", "error"}
+var ended = []Enum{"TERMINATED", "CANCELLED", "ERROR"}
 
 // Ended reports whether the session has ended.
 func (s *Session) Ended() bool { return slices.Contains(ended, s.Status) }
@@ -19,13 +19,13 @@ func (s *SessionState) Ended() bool { return slices.Contains(ended, s.Status) }
 
 // Started reports whether the main process has started.
 func (s *SessionState) Started() bool {
-	return s.Status == "running" || s.StartedAt != nil || s.ExitCode != nil
+	return s.Status == "RUNNING" || s.StartedAt != nil || s.ExitCode != nil
 }
 
 // MainKernel returns the id of the kernel that runs the command, "" if there is none yet.
 func (s *SessionState) MainKernel() string {
 	for _, k := range s.Kernels {
-		if k.Role == "main" {
+		if k.Role == "MAIN" {
 			return k.ID
 		}
 	}
@@ -37,7 +37,7 @@ type SessionFilter struct {
 	ID, Name string
 	Owner    string // id
 	Project  string // id
-	Statuses []string
+	Statuses []Enum
 	Live     bool // not ended; with a name, also not replaced by a restart
 	Tag      string
 	Array    string // id of the array whose members are selected

@@ -141,7 +141,7 @@ func TestSubscriptionRefused(t *testing.T) {
 
 func TestWatchSessionKeepsNewerStates(t *testing.T) {
 	state := func(version int, status string) string {
-		return fmt.Sprintf(`{"data":{"sessionChanged":{"id":"s","version":%d,"name":"n","status":%q,"kernels":[{"id":"k","role":"main"}]}}}`, version, status)
+		return fmt.Sprintf(`{"data":{"sessionChanged":{"id":"s","version":%d,"name":"n","status":%q,"kernels":[{"id":"k","role":"MAIN"}]}}}`, version, status)
 	}
 	var mu sync.Mutex
 	calls := 0
@@ -152,16 +152,16 @@ func TestWatchSessionKeepsNewerStates(t *testing.T) {
 		mu.Unlock()
 		switch n {
 		case 1:
-			events(w, false, state(1, "pending"), state(3, "creating"))
+			events(w, false, state(1, "PENDING"), state(3, "CREATING"))
 		case 2: // a server that stops completes its streams
-			events(w, true, state(2, "scheduled"))
+			events(w, true, state(2, "SCHEDULED"))
 		default:
-			events(w, true, state(4, "running"), state(5, "terminated"), state(6, "never seen"))
+			events(w, true, state(4, "RUNNING"), state(5, "TERMINATED"), state(6, "never seen"))
 		}
 	})
 	var got []string
 	err := c.WatchSession(t.Context(), "s", nil, func(s SessionState) bool {
-		got = append(got, s.Status)
+		got = append(got, s.Status.String())
 		return !s.Ended()
 	})
 	if diff := cmp.Diff([]string{"pending", "creating", "running", "terminated"}, got); diff != "" || err != nil {

@@ -6,8 +6,9 @@ import (
 
 // TaskFilter selects tasks; zero values select all.
 type TaskFilter struct {
-	ID, Kind, Status, Subject string
-	Limit                     int
+	ID, Kind, Subject string
+	Status            Enum
+	Limit             int
 }
 
 // Tasks lists the tasks that the viewer can see, newest first.

@@ -17,7 +17,10 @@ func (c *Client) User(ctx context.Context, id string) (*UserDetail, error) {
 }
 
 // UserFilter selects users; zero values select all. Name is an e-mail or a username.
-type UserFilter struct{ ID, Name, Role, Status string }
+type UserFilter struct {
+	ID, Name     string
+	Role, Status Enum
+}
 
 // Users lists the users that the viewer can see.
 func (c *Client) Users(ctx context.Context, f UserFilter) ([]User, error) {

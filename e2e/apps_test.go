@@ -129,7 +129,7 @@ func TestAppsOfASession(t *testing.T) {
 		t.Fatalf("create session: %s", code)
 	}
 	id := made.CreateSession.Session.ID
-	u.Until(id, "running")
+	u.Until(id, "RUNNING")
 	if got := appsOf(t, u, id); got["docs"] != (appState{"docs", "STOPPED", "SESSION", "", true}) || len(got) != 2 {
 		t.Errorf("apps: %+v", got)
 	}

@@ -21,7 +21,7 @@ import (
 func TestHostIsCalm(t *testing.T) {
 	u := platform.User(t)
 	first := u.Run(cluster.Interactive())
-	u.Until(first.ID, "running")
+	u.Until(first.ID, "RUNNING")
 	before, err := platform.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestHostIsCalm(t *testing.T) {
 	}
 	tag := before[0][3:8] // of an agent's names: all are a prefix of three letters, it and a dash
 	second := u.Run(cluster.Interactive())
-	u.Until(second.ID, "running")
+	u.Until(second.ID, "RUNNING")
 	if during, err := platform.Interfaces(); err != nil || len(during) != len(before)+2 {
 		t.Errorf("beside %v there are %v, %v; want a bridge and a cable more", before, during, err)
 	}

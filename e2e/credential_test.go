@@ -143,7 +143,7 @@ func TestEveryCredential(t *testing.T) {
 		}
 		admin.Query(`mutation { createDomain(input: {name: "guests"}) { domain { id } } }`, nil, &made)
 		domain := made.Payload.Domain.ID
-		admin.Query(`mutation($id: ID!) { updateDomain(input: {id: $id, signUp: invitation}) { domain { id } } }`, object{"id": domain}, &struct{}{})
+		admin.Query(`mutation($id: ID!) { updateDomain(input: {id: $id, signUp: INVITATION}) { domain { id } } }`, object{"id": domain}, &struct{}{})
 		var out struct {
 			Reset    struct{ Password string }
 			Invited  struct{ Secret string }
@@ -154,7 +154,7 @@ func TestEveryCredential(t *testing.T) {
 		admin.Query(`mutation($reset: ResetUserPasswordInput!, $invite: CreateInvitationInput!, $registry: CreateRegistryInput!, $provider: CreateIdentityProviderInput!) {
   reset: resetUserPassword(input: $reset) { password }
   invited: createInvitation(input: $invite) { secret }
-  join: createJoinToken(input: {role: agent}) { token }
+  join: createJoinToken(input: {role: AGENT}) { token }
   registry: createRegistry(input: $registry) { registry { id } }
   provider: createIdentityProvider(input: $provider) { identityProvider { id } }
 }`, object{

@@ -14,14 +14,14 @@ func TestOutOfMemory(t *testing.T) {
 	u := platform.User(t)
 	calm := u.Run(cluster.Interactive())
 	greedy := u.Run(cluster.Batch("echo before; exec dd if=/dev/zero of=/dev/null bs=512M count=1"))
-	end := u.Until(greedy.ID, "terminated")
-	if end.TerminationReason == nil || *end.TerminationReason != "out_of_memory" || end.Result != "failure" || !strings.Contains(strings.ToLower(end.StatusMessage), "memory") {
+	end := u.Until(greedy.ID, "TERMINATED")
+	if end.TerminationReason == nil || *end.TerminationReason != "OUT_OF_MEMORY" || end.Result != "FAILURE" || !strings.Contains(strings.ToLower(end.StatusMessage), "memory") {
 		t.Errorf("ended as %+v", end)
 	}
 	if r := u.Shell().Run("session", "show", greedy.Name); r.Code != 0 || !strings.Contains(r.Stdout, "memory") {
 		t.Errorf("session show: %+v", r)
 	}
-	u.Until(calm.ID, "running")
+	u.Until(calm.ID, "RUNNING")
 	u.End(calm.ID)
 }
 
@@ -73,7 +73,7 @@ func TestGrace(t *testing.T) {
 	polite := u.Run(cluster.Batch("trap 'echo bye; exit 0' TERM; echo ready; while true; do sleep 0.1; done"))
 	deaf := u.Run(cluster.Batch("trap '' TERM; echo ready; while true; do sleep 0.1; done"))
 	for _, id := range []string{polite.ID, deaf.ID} {
-		u.Until(id, "running")
+		u.Until(id, "RUNNING")
 		cluster.Eventually(t, "the command is ready", func() bool {
 			var log bytes.Buffer
 			return u.Log(t.Context(), id, &log) == nil && strings.Contains(log.String(), "ready")
@@ -82,7 +82,7 @@ func TestGrace(t *testing.T) {
 	if _, err := u.TerminateSession(t.Context(), polite.ID, false); err != nil {
 		t.Fatal(err)
 	}
-	if end := u.Until(polite.ID, "terminated"); *end.TerminationReason != "user_requested" {
+	if end := u.Until(polite.ID, "TERMINATED"); *end.TerminationReason != "USER_REQUESTED" {
 		t.Errorf("ended as %+v", end)
 	}
 	if out := u.Shell().Must("session", "logs", polite.Name); !strings.Contains(out, "bye\n") {

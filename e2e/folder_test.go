@@ -60,7 +60,7 @@ func TestMountedFolder(t *testing.T) {
 	in := cluster.Interactive()
 	in.Mounts = []client.MountInput{{Vfolder: "precious", Target: "/data", ReadOnly: true}}
 	s := u.Run(in)
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	for _, script := range []string{"echo x > /data/file", "mkdir /data/dir", "mount -o remount,rw /data", "chmod 777 /data"} {
 		if out, code := u.Exec(s.ID, script); code == 0 {
 			t.Errorf("%q is allowed on a read-only folder: %s", script, out)

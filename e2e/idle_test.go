@@ -17,10 +17,10 @@ import (
 // stays, and so does the one that an admin has exempted.
 func TestIdleSessionsEnd(t *testing.T) {
 	u := platform.User(t)
-	admin := platform.UserAs(t, "superadmin").Shell()
+	admin := platform.UserAs(t, "SUPERADMIN").Shell()
 	left, open, exempt := u.Run(cluster.Interactive()), u.Run(cluster.Interactive()), u.Run(cluster.Interactive())
 	for _, s := range []*client.Session{left, open, exempt} {
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 	}
 	rule := []string{"--kind", "network", "--timeout", "1m", "--warning", "10s"}
 	try := admin.Must(slices.Concat([]string{"admin", "idle", "dry-run", "--project", u.Project}, rule)...)
@@ -57,7 +57,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 	}
 
 	s := u.Show(left.ID)
-	if s.TerminationReason == nil || *s.TerminationReason != "idle" || !strings.Contains(s.StatusMessage, "nobody-comes") {
+	if s.TerminationReason == nil || *s.TerminationReason != "IDLE" || !strings.Contains(s.StatusMessage, "nobody-comes") {
 		t.Errorf("ended by %v: %s", s.TerminationReason, s.StatusMessage)
 	}
 	var codes []string
@@ -69,10 +69,10 @@ func TestIdleSessionsEnd(t *testing.T) {
 	if len(codes) < 2 || codes[0] != "idle_warning" || codes[1] != "idle" {
 		t.Errorf("its history has %v", codes)
 	}
-	if s := u.Show(open.ID); s.Status != "running" || s.Idle == nil || s.Idle.Checker != "nobody-comes" || s.Idle.WarnedAt != nil {
+	if s := u.Show(open.ID); s.Status != "RUNNING" || s.Idle == nil || s.Idle.Checker != "nobody-comes" || s.Idle.WarnedAt != nil {
 		t.Errorf("with an open terminal: %s, %+v", s.Status, s.Idle)
 	}
-	if s := u.Show(exempt.ID); s.Status != "running" || s.Idle != nil || !s.IdleExempt {
+	if s := u.Show(exempt.ID); s.Status != "RUNNING" || s.Idle != nil || !s.IdleExempt {
 		t.Errorf("exempt: %s, %+v", s.Status, s.Idle)
 	}
 	terminal.Close()

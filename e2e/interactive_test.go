@@ -22,7 +22,7 @@ func TestInteractiveSession(t *testing.T) {
 	berth := u.Shell()
 	berth.Must("session", "create", "minimal:1", "--name", "my-desk", "--cpu", "0.3", "--mem", "64m", "-w")
 	s, err := u.Sessions(t.Context(), client.SessionFilter{Name: "my-desk"})
-	if err != nil || len(s) != 1 || s[0].Status != "running" || s[0].Type != "interactive" {
+	if err != nil || len(s) != 1 || s[0].Status != "RUNNING" || s[0].Type != "INTERACTIVE" {
 		t.Fatalf("session: %+v, %v", s, err)
 	}
 	id := s[0].ID
@@ -168,7 +168,7 @@ func port(t *testing.T, u *cluster.User, session string) {
 func TestLogsFollow(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Batch("echo one; until [ -e /tmp/go ]; do sleep 0.1; done; echo two; exit 4"))
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	berth := u.Shell()
 	cmd := berth.Command("session", "logs", "-f", s.Name)
 	out, err := cmd.StdoutPipe()
@@ -189,8 +189,8 @@ func TestLogsFollow(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("logs -f: %v", err)
 	}
-	end := u.Until(s.ID, "terminated")
-	if end.ExitCode == nil || *end.ExitCode != 4 || end.Result != "failure" || end.TerminationReason == nil || *end.TerminationReason != "failed" {
+	end := u.Until(s.ID, "TERMINATED")
+	if end.ExitCode == nil || *end.ExitCode != 4 || end.Result != "FAILURE" || end.TerminationReason == nil || *end.TerminationReason != "FAILED" {
 		t.Errorf("ended as %+v", end)
 	}
 	if out := berth.Must("session", "logs", s.Name); out != "one\ntwo\n" {

@@ -17,7 +17,7 @@ func TestTerminalIsItsUsers(t *testing.T) {
 	platform.Admin(t).Query(`mutation($id: ID!) { updateUser(input: {id: $id, containerUid: 4242, containerGid: 4343, containerGids: [5151]}) { user { id } } }`,
 		map[string]any{"id": u.ID}, &struct{}{})
 	s := u.Run(cluster.Interactive())
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	const script = `id -u; id -g; id -G; touch /home/work/mine && stat -c %u:%g /home/work/mine; grep -E "CapEff|NoNewPrivs" /proc/self/status | tr -d "\t"`
 	want := []string{"4242", "4343", "5151", "4242:4343", "CapEff:0000000000000000"}
 	for _, tty := range []bool{true, false} {
@@ -58,14 +58,14 @@ func TestReadOnlyFolderStaysAsItIs(t *testing.T) {
 	fill := cluster.Interactive()
 	fill.Mounts = []client.MountInput{{Vfolder: "kept", Target: "/data"}}
 	writer := u.Run(fill)
-	u.Until(writer.ID, "running")
+	u.Until(writer.ID, "RUNNING")
 	if out, code := u.Exec(writer.ID, "mkdir /data/dir && echo kept > /data/file && echo kept > /data/dir/file && chmod 600 /data/file"); code != 0 {
 		t.Fatal(out)
 	}
 	in := cluster.Interactive()
 	in.Mounts = []client.MountInput{{Vfolder: "kept", Target: "/data", ReadOnly: true}}
 	reader := u.Run(in)
-	u.Until(reader.ID, "running")
+	u.Until(reader.ID, "RUNNING")
 	for _, script := range []string{
 		"echo x > /data/file", "echo x >> /data/file", ": > /data/new", "mkdir /data/new", "mv /data/file /data/other", "mv /data/dir /data/other",
 		"chmod 777 /data/file", "chmod 777 /data", "chown 1:1 /data/file", "rm /data/file", "rm -rf /data/dir", "ln /data/file /data/link", "ln -s /etc /data/link",
@@ -88,7 +88,7 @@ func TestReadOnlyFolderStaysAsItIs(t *testing.T) {
 func TestContainerReachesNoAgent(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Interactive())
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	if out, code := u.Exec(s.ID, `find / -xdev \( -type s -o -name "*.sock" \) 2>/dev/null; grep -E "berth|agent|plugin" /proc/net/unix`); strings.TrimSpace(out) != "" {
 		t.Errorf("exit code %d, sockets: %s", code, out)
 	}

@@ -14,7 +14,7 @@ import (
 // a policy and a machine; one of the people asks for more than the policy allows,
 // reads why not, and gets it once the policy has changed.
 func TestNewLab(t *testing.T) {
-	admin := platform.UserAs(t, "superadmin").Shell()
+	admin := platform.UserAs(t, "SUPERADMIN").Shell()
 
 	// Read the machine's name, and give the machine back in the end.
 	var agents []struct{ Name string }

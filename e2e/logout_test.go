@@ -18,7 +18,7 @@ import (
 func TestLogoutEndsStreams(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Interactive())
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	browser, other := page(t, u), page(t, u)
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
 	defer cancel()

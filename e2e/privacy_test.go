@@ -24,7 +24,7 @@ func TestOthersSeeNothing(t *testing.T) {
 	in := cluster.Interactive()
 	in.Name = "secret-plan"
 	s := a.Run(in)
-	a.Until(s.ID, "running")
+	a.Until(s.ID, "RUNNING")
 	kernel := a.Show(s.ID).Kernels[0].ID
 
 	for _, id := range []string{s.ID, f.ID, kernel} {
@@ -83,7 +83,7 @@ func TestOthersSeeNothing(t *testing.T) {
 			t.Errorf("%s: %v, want not found", name, err)
 		}
 	}
-	if s := a.Show(s.ID); s.Status != "running" || s.Name != "secret-plan" {
+	if s := a.Show(s.ID); s.Status != "RUNNING" || s.Name != "secret-plan" {
 		t.Errorf("the session is %s and called %s", s.Status, s.Name)
 	}
 	unheard(t, a, b, s.ID)
@@ -128,13 +128,13 @@ func unheard(t *testing.T, a, b *cluster.User, session string) {
 
 // A monitor reads everything and changes nothing.
 func TestMonitor(t *testing.T) {
-	u, m := platform.User(t), platform.UserAs(t, "monitor")
+	u, m := platform.User(t), platform.UserAs(t, "MONITOR")
 	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "watched"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := u.Run(cluster.Batch("echo seen"))
-	u.Until(s.ID, "terminated")
+	u.Until(s.ID, "TERMINATED")
 	if got, err := m.Session(t.Context(), s.ID); err != nil || got.Owner.Email != u.Email {
 		t.Errorf("a monitor reads a session: %+v, %v", got, err)
 	}
@@ -155,7 +155,7 @@ func TestMonitor(t *testing.T) {
 			return err
 		},
 		"disable somebody": func() error {
-			_, err := m.UpdateUser(t.Context(), client.UpdateUserInput{ID: u.ID, Status: "inactive"})
+			_, err := m.UpdateUser(t.Context(), client.UpdateUserInput{ID: u.ID, Status: "INACTIVE"})
 			return err
 		},
 	} {

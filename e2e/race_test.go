@@ -65,7 +65,7 @@ func TestManyAtOnceStayWithinPolicy(t *testing.T) {
 		t.Errorf("no session held anything in %d looks", seen)
 	}
 	for id := range ids {
-		if s := u.Show(id); s.Status != "terminated" || s.Result != "success" {
+		if s := u.Show(id); s.Status != "TERMINATED" || s.Result != "SUCCESS" {
 			t.Errorf("%s ended as %s, %s: %s", s.Name, s.Status, s.Result, s.StatusMessage)
 		}
 	}
@@ -92,7 +92,7 @@ func holdings(t *testing.T, u *cluster.User) (*big.Rat, int) {
 	u.Query(`{ sessions(first: 100) { edges { node { status kernels { allocations { slot amount freedAt } } } } } }`, nil, &out)
 	sum, live := new(big.Rat), 0
 	for _, e := range out.Sessions.Edges {
-		if s := (client.Session{Status: e.Node.Status}); !s.Ended() {
+		if s := (client.Session{Status: client.Enum(e.Node.Status)}); !s.Ended() {
 			live++
 		}
 		for _, k := range e.Node.Kernels {
@@ -190,7 +190,7 @@ func TestTerminatedWhileStarting(t *testing.T) {
 				return err == nil && d.Ended()
 			})
 			d, err := u.Session(t.Context(), s.ID)
-			if err != nil || d.Status == "error" {
+			if err != nil || d.Status == "ERROR" {
 				t.Errorf("ended as %+v, %v", d, err)
 				return
 			}

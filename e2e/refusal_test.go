@@ -91,7 +91,7 @@ func TestBadSessions(t *testing.T) {
 		{"unknown slot", slots("warp.drive", "1"), "INVALID_ARGUMENT", "slots.warp.drive", ""},
 		{"no number", slots("cpu", "many"), "INVALID_ARGUMENT", "slots", ""},
 		{"exponent", slots("cpu", "1e9"), "INVALID_ARGUMENT", "slots", ""},
-		{"batch without a command", object{"type": "batch"}, "INVALID_ARGUMENT", "command", ""},
+		{"batch without a command", object{"type": "BATCH"}, "INVALID_ARGUMENT", "command", ""},
 		{"name of a live session", object{"name": "taken"}, "ALREADY_EXISTS", "name", ""},
 		{"name with a path", object{"name": "../escape"}, "INVALID_ARGUMENT", "name", ""},
 		{"name with markup", object{"name": "<script>"}, "INVALID_ARGUMENT", "name", ""},

@@ -28,7 +28,7 @@ func TestSetUIDProgramsOfSessions(t *testing.T) {
 	in.Mounts = []client.MountInput{{Vfolder: "data", Target: "/home/work/data"}}
 	s := u.Run(in)
 	defer u.End(s.ID)
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	script := "for at in data/armed ./armed /var/armed; do cp data/id $at && chmod 4755 $at || exit; done; echo secret > data/private"
 	if out, code := u.Exec(s.ID, script); code != 0 {
 		t.Fatalf("make set-uid programs: %s", out)

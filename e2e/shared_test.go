@@ -57,7 +57,7 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 	in := cluster.Interactive()
 	in.Mounts = []client.MountInput{{Vfolder: "thesis", Target: "/shared/thesis"}, {Vfolder: "mine", Target: "/mine"}}
 	s := friend.Run(in)
-	friend.Until(s.ID, "running")
+	friend.Until(s.ID, "RUNNING")
 	does := func(script string) bool {
 		t.Helper()
 		_, code := friend.Exec(s.ID, script)
@@ -110,7 +110,7 @@ until test -s /writer -a -s /worker; do sleep 0.1; done`)
 	for _, e := range got.Node.History {
 		told += " " + e.Code
 	}
-	if got.Node.Status != "running" || !strings.HasSuffix(told, "folder_writable folder_read_only folder_revoked") {
+	if got.Node.Status != "RUNNING" || !strings.HasSuffix(told, "folder_writable folder_read_only folder_revoked") {
 		t.Errorf("the session is %s and was told%s", got.Node.Status, told)
 	}
 	if shell.Must("folder", "files", "thesis") == "" {

@@ -16,7 +16,11 @@ import (
 )
 
 func main() {
-	gql, err := entgql.NewExtension(entgql.WithWhereInputs(true))
+	gql, err := entgql.NewExtension(entgql.WithTemplates(
+		// All but EnumTemplate: graph/answer converts enums.
+		entgql.CollectionTemplate, entgql.NodeTemplate, entgql.PaginationTemplate,
+		entgql.TransactionTemplate, entgql.EdgeTemplate, entgql.MutationInputTemplate,
+	), entgql.WithWhereInputs(true))
 	if err != nil {
 		log.Fatalf("entgql: %v", err)
 	}

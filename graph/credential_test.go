@@ -42,7 +42,7 @@ func TestTokensReachAsFarAsTheirScopes(t *testing.T) {
 	}
 
 	t.Run("read", func(t *testing.T) {
-		c := token(t, m, w.A.Member, managertest.Vars{"scopes": []string{"read"}})
+		c := token(t, m, w.A.Member, managertest.Vars{"scopes": []string{"READ"}})
 		c.Must(t, `{ viewer { user { id } } sessions { totalCount } }`, nil, nil)
 		for query, scope := range map[string]string{
 			`mutation { createKeypair(input: {name: "x"}) { secret } }`:                                 "account",
@@ -59,7 +59,7 @@ func TestTokensReachAsFarAsTheirScopes(t *testing.T) {
 		var all, few struct{ Sessions struct{ TotalCount int } }
 		const query = `{ sessions { totalCount } }`
 		token(t, m, w.Superadmin, managertest.Vars{}).Must(t, query, nil, &all)
-		token(t, m, w.Superadmin, managertest.Vars{"scopes": []string{"read", "sessions"}}).Must(t, query, nil, &few)
+		token(t, m, w.Superadmin, managertest.Vars{"scopes": []string{"READ", "SESSIONS"}}).Must(t, query, nil, &few)
 		if own := 1; few.Sessions.TotalCount != own || all.Sessions.TotalCount <= own {
 			t.Errorf("sees %d and %d sessions", few.Sessions.TotalCount, all.Sessions.TotalCount)
 		}

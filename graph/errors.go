@@ -45,7 +45,7 @@ func limitsOf(reached []report.LimitReached) []map[string]string {
 	list := make([]map[string]string, 0, len(reached))
 	for _, l := range reached {
 		list = append(list, map[string]string{
-			"scope": l.Scope, "holder": l.Holder, "resourceGroup": l.ResourceGroup, "withinProject": l.WithinProject,
+			"scope": strings.ToUpper(l.Scope), "holder": l.Holder, "resourceGroup": l.ResourceGroup, "withinProject": l.WithinProject,
 			"policy": l.Policy, "what": l.What, "used": l.Used, "requested": l.Requested, "limit": l.Limit,
 		})
 	}

@@ -21,7 +21,7 @@ import (
 func reader(t *testing.T, m *managertest.Manager, of *ent.User) *managertest.Client {
 	t.Helper()
 	var made struct{ CreateAccessToken struct{ Secret string } }
-	m.As(t, of).Must(t, `mutation { createAccessToken(input: {name: "reader", scopes: [read]}) { secret } }`, nil, &made)
+	m.As(t, of).Must(t, `mutation { createAccessToken(input: {name: "reader", scopes: [READ]}) { secret } }`, nil, &made)
 	c := m.Anonymous()
 	c.Header.Set("Authorization", "Bearer "+made.CreateAccessToken.Secret)
 	return c

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -87,7 +88,7 @@ func audience(schema *ast.Schema, def *ast.Definition, f *ast.FieldDefinition) (
 func scopeOf(f *ast.FieldDefinition) access.TokenScope {
 	if d := f.Directives.ForName("allow"); d != nil {
 		if a := d.Arguments.ForName("scope"); a != nil {
-			return access.TokenScope(a.Value.Raw)
+			return access.TokenScope(strings.ToLower(a.Value.Raw))
 		}
 	}
 	return ""

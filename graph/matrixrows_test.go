@@ -42,7 +42,7 @@ var matrix = map[string]cell{
 		return vars{"id": f.agent(func(*ent.AgentCreate) {}), "schedulable": true}
 	},
 	"drainAgent": func(f *fixture) vars {
-		return vars{"id": f.agent(func(*ent.AgentCreate) {}), "after": 600, "action": "terminate", "reason": f.name()}
+		return vars{"id": f.agent(func(*ent.AgentCreate) {}), "after": 600, "action": "TERMINATE", "reason": f.name()}
 	},
 	"undrainAgent": func(f *fixture) vars {
 		return vars{"id": f.agent(func(a *ent.AgentCreate) { a.SetDrainAction(agent.DrainActionTerminate) })}
@@ -54,7 +54,7 @@ var matrix = map[string]cell{
 		return vars{"id": f.agent(func(*ent.AgentCreate) {}), "plugin": "cuda"}
 	},
 	"auditOccupancy":  func(*fixture) vars { return nil },
-	"createJoinToken": func(f *fixture) vars { return vars{"role": "agent"} },
+	"createJoinToken": func(f *fixture) vars { return vars{"role": "AGENT"} },
 	"createRegistry":  func(f *fixture) vars { return vars{"name": f.name(), "host": f.name() + ".example.org"} },
 	"updateRegistry":  func(f *fixture) vars { return vars{"id": *f.image().RegistryID, "password": "new"} },
 	"deleteRegistry":  func(f *fixture) vars { return vars{"id": *f.image().RegistryID} },
@@ -78,7 +78,7 @@ var matrix = map[string]cell{
 	"shareApp":         func(f *fixture) vars { return vars{"session": f.session(), "app": "desk", "audience": "PROJECT"} },
 	"unshareApp":       func(f *fixture) vars { return vars{"session": f.session(), "app": "desk"} },
 	"createSessionGroup": func(f *fixture) vars {
-		return vars{"name": f.name(), "placement": "spread", "project": f.project.ID}
+		return vars{"name": f.name(), "placement": "SPREAD", "project": f.project.ID}
 	},
 	"deleteSessionGroup": func(f *fixture) vars {
 		return vars{"id": f.Client.SessionGroup.Create().SetName(f.name()).SetPlacement("spread").SetDomain(f.domain).SetProject(f.project).SetOwner(f.owner).SaveX(f.System(f.t)).ID}
@@ -108,9 +108,9 @@ var matrix = map[string]cell{
 	"cloneVfolder":                       func(f *fixture) vars { return vars{"id": f.folder(), "name": f.name() + "c"} },
 	"handOverVfolder":                    func(f *fixture) vars { return vars{"id": f.folder(), "user": f.member().ID} },
 	"shareVfolder": func(f *fixture) vars {
-		return vars{"id": f.folder(), "emails": []string{f.name() + "@example.org"}, "permission": access.ReadOnly}
+		return vars{"id": f.folder(), "emails": []string{f.name() + "@example.org"}, "permission": "READ_ONLY"}
 	},
-	"updateVfolderShare":  func(f *fixture) vars { return vars{"id": f.share(), "permission": access.ReadWrite} },
+	"updateVfolderShare":  func(f *fixture) vars { return vars{"id": f.share(), "permission": "READ_WRITE"} },
 	"removeVfolderShare":  func(f *fixture) vars { return vars{"id": f.share()} },
 	"acceptVfolderShare":  func(f *fixture) vars { return vars{"id": f.share()} },
 	"declineVfolderShare": func(f *fixture) vars { return vars{"id": f.share()} },
@@ -144,7 +144,7 @@ var matrix = map[string]cell{
 
 	// A project's folder is its members' as well.
 	"shareVfolder of a project": func(f *fixture) vars {
-		return vars{"id": f.shared(), "emails": []string{f.owner.Email}, "permission": access.ReadOnly}
+		return vars{"id": f.shared(), "emails": []string{f.owner.Email}, "permission": "READ_ONLY"}
 	},
 	"updateVfolder of a project":  func(f *fixture) vars { return vars{"id": f.shared(), "name": f.name() + "y"} },
 	"trashVfolder of a project":   func(f *fixture) vars { return vars{"id": f.shared()} },
@@ -188,7 +188,7 @@ var matrix = map[string]cell{
 		return vars{"id": f.project.ID, "name": f.project.Name}
 	},
 	"importUsers": func(f *fixture) vars {
-		return vars{"domain": f.domain.ID, "csv": "email\n" + f.name() + "@example.org\n", "dryRun": true, "passwords": "generated"}
+		return vars{"domain": f.domain.ID, "csv": "email\n" + f.name() + "@example.org\n", "dryRun": true, "passwords": "GENERATED"}
 	},
 	"createInvitation": func(f *fixture) vars { return vars{"email": f.name() + "@example.org", "domain": f.domain.ID} },
 	"revokeInvitation": func(f *fixture) vars {
@@ -205,7 +205,7 @@ var matrix = map[string]cell{
 	"updateRole": func(f *fixture) vars { return vars{"id": f.role().ID, "description": f.name()} },
 	"deleteRole": func(f *fixture) vars { return vars{"id": f.role().ID} },
 	"grantRole": func(f *fixture) vars {
-		return vars{"role": f.role().ID, "user": f.fresh().ID, "scope": "domain", "scopeId": f.domain.ID}
+		return vars{"role": f.role().ID, "user": f.fresh().ID, "scope": "DOMAIN", "scopeId": f.domain.ID}
 	},
 	"revokeRole": func(f *fixture) vars {
 		g := f.Client.RoleGrant.Create().SetRole(f.role()).SetUser(f.owner).SetScope("object").SetScopeID(f.project.ID)
@@ -220,7 +220,7 @@ var matrix = map[string]cell{
 		f.Client.GroupGrant.Create().SetResourceGroup(g).SetUser(f.owner).ExecX(f.System(f.t))
 		return vars{"resourceGroup": g.ID, "user": f.owner.ID}
 	},
-	"createIdleChecker": func(f *fixture) vars { return vars{"name": f.name(), "kind": "network", "timeout": 600} },
+	"createIdleChecker": func(f *fixture) vars { return vars{"name": f.name(), "kind": "NETWORK", "timeout": 600} },
 	"updateIdleChecker": func(f *fixture) vars { return vars{"id": f.checker().ID, "timeout": 700} },
 	"deleteIdleChecker": func(f *fixture) vars { return vars{"id": f.checker().ID} },
 	"bindIdleChecker":   func(f *fixture) vars { return vars{"checker": f.checker().ID, "project": f.project.ID} },
@@ -246,7 +246,7 @@ var matrix = map[string]cell{
 	"updateResourcePreset": func(f *fixture) vars { return vars{"id": f.preset(), "description": f.name()} },
 	"deleteResourcePreset": func(f *fixture) vars { return vars{"id": f.preset()} },
 	"setVolumeGrant": func(f *fixture) vars {
-		return vars{"volume": f.volume().ID, "user": f.owner.ID, "permissions": []string{"mount"}}
+		return vars{"volume": f.volume().ID, "user": f.owner.ID, "permissions": []string{"MOUNT"}}
 	},
 	"removeVolumeGrant": func(f *fixture) vars {
 		g := f.Client.VolumeGrant.Create().SetVolume(f.volume()).SetUser(f.owner).SetPermissions(access.VolumePermissions())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -91,13 +92,13 @@ var handled = map[string]struct {
 	}},
 	"Volume": {func(f *fixture) uuid.UUID { return f.volume().ID }, map[access.Operation]act{
 		access.Grant: change("setVolumeGrant", func(c *column, _ *fixture, id uuid.UUID) vars {
-			return vars{"volume": id, "user": c.user.ID, "permissions": []string{"mount"}}
+			return vars{"volume": id, "user": c.user.ID, "permissions": []string{"MOUNT"}}
 		}),
 	}},
 	"Role": {func(f *fixture) uuid.UUID { return f.held() }, map[access.Operation]act{
 		access.Create: made("createRole"), access.Update: change("updateRole", described), access.Delete: change("deleteRole", only),
 		access.Grant: change("grantRole", func(c *column, f *fixture, id uuid.UUID) vars {
-			return vars{"role": id, "user": c.user.ID, "scope": "domain", "scopeId": f.A.ID}
+			return vars{"role": id, "user": c.user.ID, "scope": "DOMAIN", "scopeId": f.A.ID}
 		}),
 	}},
 	"Session": {func(f *fixture) uuid.UUID { return f.running() }, map[access.Operation]act{
@@ -151,11 +152,11 @@ func TestPermissionsAreWhatIsEnforced(t *testing.T) {
 						g = x.grant(c.user, access.OnObject, id)
 					}
 					var got struct {
-						Node *struct{ Permissions []access.Operation }
+						Node *struct{ Permissions []string }
 					}
 					c.as.Must(t, query, vars{"id": id}, &got)
-					shown := got.Node != nil && slices.Contains(got.Node.Permissions, op)
-					if got.Node != nil && !slices.Contains(got.Node.Permissions, access.Read) {
+					shown := got.Node != nil && slices.Contains(got.Node.Permissions, strings.ToUpper(string(op)))
+					if got.Node != nil && !slices.Contains(got.Node.Permissions, "READ") {
 						t.Errorf("%s of %s, as %s: seen, and read is not shown", def.Name, scope, c.name)
 					}
 					enforced := "n"

@@ -59,11 +59,11 @@ func TestVariablesOfWrongKinds(t *testing.T) {
 		{session, `{"in": {"image": "a", "slots": {"cpu": "99999999999999999999999"}}}`}, {session, `{"in": {"image": "a", "slots": {"cpu": {"a": 1}}}}`},
 		{session, `{"in": {"image": "a", "slots": {}, "priority": 1e400}}`},
 		{session, `{"in": {"image": "a", "slots": {}, "shmBytes": 9223372036854775808}}`}, {session, `{"in": {"image": "a", "slots": {}, "nothing": 1}}`},
-		{session, `{"in": {"image": "a", "slots": {}, "type": "root"}}`},
+		{session, `{"in": {"image": "a", "slots": {}, "type": "ROOT"}}`},
 		{session, `{"in": {"image": "a", "slots": {}, "command": [null]}}`}, {session, `{"in": {"image": "a", "slots": {}, "environment": {"A": ["b"]}}}`},
 		{policy, `{"in": {"name": "p", "maxScopeBytes": 9223372036854775808}}`}, {policy, `{"in": {"name": "p", "maxSessions": 2147483648000000}}`},
 		{policy, `{"in": {"name": "p", "maxSessions": -9}}`}, {policy, `{"in": {"name": "p", "totalSlots": {"cpu": "NaN"}}}`}, {policy, `{"in": {"name": null}}`},
-		{users, `{"s": "ACTIVE"}`}, {users, `{"s": 1}`}, {users, `{"s": {"neq": "active"}}`}, {users, `{"o": [{"field": "password_hash", "direction": "ASC"}]}`},
+		{users, `{"s": "active"}`}, {users, `{"s": 1}`}, {users, `{"s": {"neq": "active"}}`}, {users, `{"o": [{"field": "password_hash", "direction": "ASC"}]}`},
 		{users, `{"o": [null]}`}, {users, `{"o": [{"direction": "ASC"}]}`},
 		{usage, `{"t": 0}`}, {usage, `{"t": "0000-00-00T00:00:00Z"}`}, {usage, `{"t": "2026-02-30T00:00:00Z"}`}, {usage, `{"t": "999999-01-01T00:00:00Z"}`}, {usage, `{"t": NaN}`},
 	} {

@@ -60,7 +60,7 @@ func TestReasonsAndQueuesArePushed(t *testing.T) {
 			}
 		}
 		read(t, own, &got)
-		if p := got.Data.SessionChanged.Pending; p.Stage == report.StageRoom && p.Position == 1 {
+		if p := got.Data.SessionChanged.Pending; p.Stage == "ROOM" && p.Position == 1 {
 			break
 		}
 	}

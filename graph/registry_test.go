@@ -97,7 +97,7 @@ func TestRegistriesChange(t *testing.T) {
 		Registries []struct{ ID uuid.UUID }
 	}
 	super.Must(t, `query($id: ID!) { node(id: $id) { ... on Session { image { status registry { id } } } } registries { id } }`, managertest.Vars{"id": session}, &seen)
-	if seen.Node.Image.Status != "gone" || seen.Node.Image.Registry != nil {
+	if seen.Node.Image.Status != "GONE" || seen.Node.Image.Registry != nil {
 		t.Errorf("the ended session shows %+v", seen)
 	}
 	for _, r := range seen.Registries {

@@ -35,15 +35,15 @@ func TestSessionTypesOfGroups(t *testing.T) {
 			t.Errorf("%s: %s", what, errs)
 		}
 	}
-	refused("a type that the group does not take", start(vars{"resourceGroup": batch.ID, "type": "interactive"}),
+	refused("a type that the group does not take", start(vars{"resourceGroup": batch.ID, "type": "INTERACTIVE"}),
 		problem.CodeInvalidArgument, "type", "batch", "resource group nightly takes batch sessions only")
-	refused("a type that no group takes", start(vars{"type": "interactive"}),
+	refused("a type that no group takes", start(vars{"type": "INTERACTIVE"}),
 		problem.CodeInvalidArgument, "type", "", "no resource group open to you takes interactive sessions")
 	batch.Update().SetActive(false).ExecX(ctx)
-	refused("an inactive group", start(vars{"resourceGroup": batch.ID, "type": "batch", "command": []string{"true"}}),
+	refused("an inactive group", start(vars{"resourceGroup": batch.ID, "type": "BATCH", "command": []string{"true"}}),
 		problem.CodeNotFound, "resourceGroup", "", "")
 	batch.Update().SetActive(true).SetPublic(false).ExecX(ctx)
-	refused("a group that is not open", start(vars{"resourceGroup": batch.ID, "type": "batch", "command": []string{"true"}}),
+	refused("a group that is not open", start(vars{"resourceGroup": batch.ID, "type": "BATCH", "command": []string{"true"}}),
 		problem.CodeNotFound, "resourceGroup", "", "")
 }
 
@@ -87,9 +87,9 @@ func TestRefusalListsEveryLimit(t *testing.T) {
 			"policy": policy, "what": what, "used": used, "requested": requested, "limit": limit}
 	}
 	if diff := cmp.Diff([]map[string]string{
-		row("domain", "a", "", "", "house", "mem", "6", "1048576", "1"),
-		row("user", "member-a", "default", "project", "small", "cpu", "0", "2", "0.001"),
-		row("user", "member-a", "default", "project", "small", "priority", "0", "6", "5"),
+		row("DOMAIN", "a", "", "", "house", "mem", "6", "1048576", "1"),
+		row("USER", "member-a", "default", "project", "small", "cpu", "0", "2", "0.001"),
+		row("USER", "member-a", "default", "project", "small", "priority", "0", "6", "5"),
 	}, got.Errors[0].Extensions.Limits); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

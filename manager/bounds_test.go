@@ -65,7 +65,7 @@ func TestPresetFitsPerCaller(t *testing.T) {
 		c.m.As(t, u).Must(t, `{ resourcePresets { name fit`+args+` { state reason } } }`, nil, &out)
 		got := map[string]string{}
 		for _, p := range out.ResourcePresets {
-			if got[p.Name] = p.Fit.State; (p.Fit.State == "now") != (p.Fit.Reason == "") {
+			if got[p.Name] = p.Fit.State; (p.Fit.State == "NOW") != (p.Fit.Reason == "") {
 				t.Errorf("%s for %s: %s because of %q", p.Name, u.Email, p.Fit.State, p.Fit.Reason)
 			}
 		}
@@ -88,7 +88,7 @@ func TestPresetFitsPerCaller(t *testing.T) {
 	}
 	c.end(t, held, true)
 	c.over(t, held)
-	if got := fits(c.A.Member, "")["small"]; got != "now" {
+	if got := fits(c.A.Member, "")["small"]; got != "NOW" {
 		t.Errorf("after the end of what was in its way: %s", got)
 	}
 }

@@ -58,7 +58,7 @@ func TestOnlyAmountsOfASlot(t *testing.T) {
 		}
 	}
 	c.as.Must(t, `query($in: CreateSessionInput!) { dryRun(input: $in) { verdict refusals { field limit } } }`, managertest.Vars{"in": asks("3")}, &dry)
-	if d := dry.DryRun; d.Verdict != "refused" || len(d.Refusals) != 1 || d.Refusals[0].Field != "slots.mock.device" || d.Refusals[0].Limit != "1, 2 or 4" {
+	if d := dry.DryRun; d.Verdict != "REFUSED" || len(d.Refusals) != 1 || d.Refusals[0].Field != "slots.mock.device" || d.Refusals[0].Limit != "1, 2 or 4" {
 		t.Errorf("tried, three: %+v", d)
 	}
 

@@ -78,7 +78,7 @@ func TestForgedCredentials(t *testing.T) {
 	m := w.Quiet(t)
 	jwt := func(header string) string {
 		b64 := base64.RawURLEncoding.EncodeToString
-		return b64([]byte(header)) + "." + b64([]byte(fmt.Sprintf(`{"sub":%q,"role":"superadmin","exp":4102444800}`, w.Superadmin.ID))) + "."
+		return b64([]byte(header)) + "." + b64([]byte(fmt.Sprintf(`{"sub":%q,"role":"SUPERADMIN","exp":4102444800}`, w.Superadmin.ID))) + "."
 	}
 	session := "/sessions/" + uuid.NewString()
 	for name, authorization := range map[string]string{

@@ -77,7 +77,7 @@ func TestDrainReschedules(t *testing.T) {
 		to = c.nodes[1]
 	}
 	var got struct{ DrainAgent struct{ Agent drained } }
-	in := managertest.Vars{"id": c.agentID(t, from), "after": 3600, "action": "reschedule", "reason": "disk replacement"}
+	in := managertest.Vars{"id": c.agentID(t, from), "after": 3600, "action": "RESCHEDULE", "reason": "disk replacement"}
 	super.Must(t, drainAgent, managertest.Vars{"in": in}, &got)
 	if a := got.DrainAgent.Agent; a.Schedulable || a.CordonReason != "disk replacement" || a.DrainDeadline == nil || a.Drained || a.SessionsLeft != 1 {
 		t.Errorf("%+v", a)
@@ -144,11 +144,11 @@ func TestDrainTerminates(t *testing.T) {
 	n := c.nodes[0]
 	super := c.m.As(t, c.Superadmin)
 	batch := c.create(t, input(nil, "sleep", "600"))
-	interactive := c.create(t, input(managertest.Vars{"type": "interactive"}))
+	interactive := c.create(t, input(managertest.Vars{"type": "INTERACTIVE"}))
 	for _, id := range []uuid.UUID{batch, interactive} {
 		c.reaches(t, id, lifecycle.Running)
 	}
-	in := managertest.Vars{"id": c.agentID(t, n), "after": 600, "action": "terminate"}
+	in := managertest.Vars{"id": c.agentID(t, n), "after": 600, "action": "TERMINATE"}
 	super.Must(t, drainAgent, managertest.Vars{"in": in}, nil)
 	c.told(t, batch, "draining")
 	c.told(t, interactive, "draining")
@@ -188,7 +188,7 @@ func TestUserEndsWhatIsRescheduled(t *testing.T) {
 	super := c.m.As(t, c.Superadmin)
 	id := c.create(t, input(nil, "stubborn"))
 	c.reaches(t, id, lifecycle.Running)
-	super.Must(t, drainAgent, managertest.Vars{"in": managertest.Vars{"id": c.agentID(t, c.nodes[0]), "after": 0, "action": "reschedule"}}, nil)
+	super.Must(t, drainAgent, managertest.Vars{"in": managertest.Vars{"id": c.agentID(t, c.nodes[0]), "after": 0, "action": "RESCHEDULE"}}, nil)
 	c.reaches(t, id, lifecycle.Terminating)
 	if errs := c.end(t, id, true); len(errs) > 0 {
 		t.Fatal(errs)

@@ -79,22 +79,22 @@ func TestFoldersAreFilteredByWhoseTheyAre(t *testing.T) {
 		want  []string
 		kinds []string
 	}{
-		{"mine", member, managertest.Vars{"kind": "mine"}, all, []string{"mine"}},
-		{"a project's", member, managertest.Vars{"kind": "project"}, []string{"work"}, []string{"project"}},
-		{"shared with me", member, managertest.Vars{"kind": "shared"}, []string{"lent"}, []string{"shared"}},
-		{"others' that I do not see", member, managertest.Vars{"kind": "others"}, nil, nil},
-		{"not mine", member, managertest.Vars{"not": managertest.Vars{"kind": "mine"}}, []string{"lent", "work"}, []string{"project", "shared"}},
-		{"either of two kinds", member, managertest.Vars{"or": []managertest.Vars{{"kind": "shared"}, {"kind": "project"}}}, []string{"lent", "work"}, []string{"project", "shared"}},
-		{"of somebody who shares one", member, managertest.Vars{"ownerID": c.A.Loner.ID}, []string{"lent"}, []string{"shared"}},
-		{"of a project", member, managertest.Vars{"projectID": c.A.Project.ID}, []string{"work"}, []string{"project"}},
+		{"mine", member, managertest.Vars{"kind": "MINE"}, all, []string{"MINE"}},
+		{"a project's", member, managertest.Vars{"kind": "PROJECT"}, []string{"work"}, []string{"PROJECT"}},
+		{"shared with me", member, managertest.Vars{"kind": "SHARED"}, []string{"lent"}, []string{"SHARED"}},
+		{"others' that I do not see", member, managertest.Vars{"kind": "OTHERS"}, nil, nil},
+		{"not mine", member, managertest.Vars{"not": managertest.Vars{"kind": "MINE"}}, []string{"lent", "work"}, []string{"PROJECT", "SHARED"}},
+		{"either of two kinds", member, managertest.Vars{"or": []managertest.Vars{{"kind": "SHARED"}, {"kind": "PROJECT"}}}, []string{"lent", "work"}, []string{"PROJECT", "SHARED"}},
+		{"of somebody who shares one", member, managertest.Vars{"ownerID": c.A.Loner.ID}, []string{"lent"}, []string{"SHARED"}},
+		{"of a project", member, managertest.Vars{"projectID": c.A.Project.ID}, []string{"work"}, []string{"PROJECT"}},
 		{"of no project", member, managertest.Vars{"projectID": c.A.Loner.ID}, nil, nil},
-		{"by a part of the name too", member, managertest.Vars{"kind": "mine", "nameContainsFold": "INE-3"}, []string{"mine-3"}, []string{"mine"}},
-		{"that is no pattern", member, managertest.Vars{"kind": "mine", "nameContainsFold": "mine_"}, nil, nil},
-		{"of another state", member, managertest.Vars{"kind": "mine", "statusIn": []string{"trash"}}, nil, nil},
-		{"of another use", member, managertest.Vars{"kind": "mine", "usageMode": "model"}, nil, nil},
-		{"an admin's view of users'", admin, managertest.Vars{"kind": "others"}, append([]string{"hidden", "lent"}, all...), []string{"others"}},
-		{"shared with an admin, who sees them all", admin, managertest.Vars{"kind": "shared"}, nil, nil},
-		{"an admin's view of one user's", admin, managertest.Vars{"ownerIDIn": []uuid.UUID{c.A.Loner.ID}}, []string{"hidden", "lent"}, []string{"others"}},
+		{"by a part of the name too", member, managertest.Vars{"kind": "MINE", "nameContainsFold": "INE-3"}, []string{"mine-3"}, []string{"MINE"}},
+		{"that is no pattern", member, managertest.Vars{"kind": "MINE", "nameContainsFold": "mine_"}, nil, nil},
+		{"of another state", member, managertest.Vars{"kind": "MINE", "statusIn": []string{"TRASH"}}, nil, nil},
+		{"of another use", member, managertest.Vars{"kind": "MINE", "usageMode": "MODEL"}, nil, nil},
+		{"an admin's view of users'", admin, managertest.Vars{"kind": "OTHERS"}, append([]string{"hidden", "lent"}, all...), []string{"OTHERS"}},
+		{"shared with an admin, who sees them all", admin, managertest.Vars{"kind": "SHARED"}, nil, nil},
+		{"an admin's view of one user's", admin, managertest.Vars{"ownerIDIn": []uuid.UUID{c.A.Loner.ID}}, []string{"hidden", "lent"}, []string{"OTHERS"}},
 	} {
 		got, kinds := pages(one.as, one.where)
 		if !slices.Equal(got, one.want) || !slices.Equal(kinds, one.kinds) {

@@ -26,7 +26,7 @@ func TestHowSessionsOfSeveralKernelsEnd(t *testing.T) {
 		{"the main one ends", input(managertest.Vars{"kernels": 3}, "each", "0", "-", "-"), "completed", "success"},
 		{"the main one fails", input(managertest.Vars{"kernels": 3}, "each", "4", "-", "0"), "failed", "failure"},
 		{"another fails", input(managertest.Vars{"kernels": 3}, "each", "-", "0", "5"), "failed", "failure"},
-		{"another ends", input(managertest.Vars{"kernels": 2, "type": "interactive"}, "each", "-", "0"), "completed", "success"},
+		{"another ends", input(managertest.Vars{"kernels": 2, "type": "INTERACTIVE"}, "each", "-", "0"), "completed", "success"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			id := c.create(t, one.in)

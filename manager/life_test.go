@@ -116,7 +116,7 @@ func TestAFolderIsCloned(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)
 	friend := c.m.As(t, c.A.Loner)
-	f := d.filled(t, c.as, managertest.Vars{"name": "data", "usageMode": "model"}, 2500)
+	f := d.filled(t, c.as, managertest.Vars{"name": "data", "usageMode": "MODEL"}, 2500)
 	if _, _, errs := clone(t, friend, managertest.Vars{"id": f.ID, "name": "mine"}); errs.Code() != "NOT_FOUND" {
 		t.Errorf("who does not see it clones it: %s", errs)
 	}
@@ -310,7 +310,7 @@ func TestAutoMount(t *testing.T) {
 	}
 	own := d.filled(t, c.as, managertest.Vars{"name": ".cache"}, 1)
 	d.filled(t, lead, managertest.Vars{"name": ".cache", "project": c.A.Project.ID}, 1)
-	tools := d.filled(t, lead, managertest.Vars{"name": ".tools", "project": c.A.Project.ID, "permission": "read_only"}, 1)
+	tools := d.filled(t, lead, managertest.Vars{"name": ".tools", "project": c.A.Project.ID, "permission": "READ_ONLY"}, 1)
 	d.filled(t, c.as, managertest.Vars{"name": "plain"}, 1)
 	mounts := func(in managertest.Vars) map[string]*ent.SessionMount {
 		id := c.create(t, input(in, "sleep", "600"))

@@ -26,7 +26,7 @@ func (c *cluster) set(t *testing.T, options managertest.Vars) {
 // containers when it is back.
 func TestLostAgentFailsItsSessions(t *testing.T) {
 	c := newCluster(t, 2)
-	c.set(t, managertest.Vars{"lostPolicy": "fail", "lostAfter": 0})
+	c.set(t, managertest.Vars{"lostPolicy": "FAIL", "lostAfter": 0})
 	id := c.create(t, input(nil, "sleep", "600"))
 	c.reaches(t, id, lifecycle.Running)
 	lost := c.on(t, id)
@@ -52,7 +52,7 @@ func TestLostAgentFailsItsSessions(t *testing.T) {
 // containers only the new one continues when the agent is back.
 func TestLostAgentLosesItsSessionsToOthers(t *testing.T) {
 	c := newCluster(t, 3)
-	c.set(t, managertest.Vars{"lostPolicy": "reschedule", "lostAfter": 0})
+	c.set(t, managertest.Vars{"lostPolicy": "RESCHEDULE", "lostAfter": 0})
 	id := c.create(t, input(nil, "sleep", "600"))
 	c.reaches(t, id, lifecycle.Running)
 	lost := c.on(t, id)
@@ -134,7 +134,7 @@ func TestStraysHoldTheirDevices(t *testing.T) {
 	c := newCluster(t, 1)
 	n := c.nodes[0]
 	ctx := c.System(t)
-	c.set(t, managertest.Vars{"lostPolicy": "fail", "lostAfter": 0})
+	c.set(t, managertest.Vars{"lostPolicy": "FAIL", "lostAfter": 0})
 	mem := c.Client.Device.Query().Where(device.DeviceID("mem")).OnlyX(ctx).Capacity[resource.Mem]
 	most := managertest.Vars{"cpu": "0.05", "mem": resource.Format(resource.Mem, mem/10*6)}
 	in := input(env("FAKE_FAIL_REMOVE", "4"), "sleep", "600")

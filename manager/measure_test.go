@@ -138,14 +138,14 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 		if _, errs := folder(t, c.as, managertest.Vars{"name": uuid.NewString()}); len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		if proxy, health := told(); proxy != "s1" || health != "healthy" {
+		if proxy, health := told(); proxy != "s1" || health != "HEALTHY" {
 			t.Errorf("%s says %s", proxy, health)
 		}
 	}
 	d.stop()
 	managertest.Eventually(t, "the bad one tells when it is alone", func() bool {
 		proxy, health := told()
-		return proxy == "a1" && health == "unavailable"
+		return proxy == "a1" && health == "UNAVAILABLE"
 	})
 	if errs := c.as.Ask(t, createFolder, managertest.Vars{"in": managertest.Vars{"name": "more"}}, nil); len(errs) == 0 {
 		t.Error("a folder on a volume that nobody has mounted")
@@ -156,6 +156,6 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 	d.start(t, nil)
 	managertest.Eventually(t, "the good one tells again", func() bool {
 		proxy, health := told()
-		return proxy == "s1" && health == "healthy"
+		return proxy == "s1" && health == "HEALTHY"
 	})
 }

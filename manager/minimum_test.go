@@ -52,7 +52,7 @@ func TestMinimumOfAnImage(t *testing.T) {
 		}
 		var got trial
 		c.as.Must(t, dryRun, managertest.Vars{"in": in}, &got)
-		if d := got.DryRun; d.Verdict != "refused" || len(d.Refusals) != 1 || d.Refusals[0].Field != one.field {
+		if d := got.DryRun; d.Verdict != "REFUSED" || len(d.Refusals) != 1 || d.Refusals[0].Field != one.field {
 			t.Errorf("a dry run of %v: %+v", one.slots, d)
 		}
 	}

@@ -19,13 +19,13 @@ func TestAModelStore(t *testing.T) {
 		CreateProject struct{ Project struct{ ID uuid.UUID } }
 	}
 	c.m.As(t, c.Superadmin).Must(t, `mutation($in: CreateProjectInput!) { createProject(input: $in) { project { id } } }`,
-		managertest.Vars{"in": managertest.Vars{"name": "zoo", "domain": c.A.ID, "type": "model_store"}}, &made)
+		managertest.Vars{"in": managertest.Vars{"name": "zoo", "domain": c.A.ID, "type": "MODEL_STORE"}}, &made)
 	store := made.CreateProject.Project.ID
 	c.Client.Membership.Create().SetUserID(c.A.Member.ID).SetProjectID(store).ExecX(c.System(t))
 	c.Client.Membership.Create().SetUserID(c.A.Loner.ID).SetProjectID(store).SetAdmin(true).ExecX(c.System(t))
 	member, keeper := c.m.As(t, c.A.Member), c.m.As(t, c.A.Loner)
 
-	for field, value := range map[string]string{"usageMode": "general", "permission": "read_write"} {
+	for field, value := range map[string]string{"usageMode": "GENERAL", "permission": "READ_WRITE"} {
 		_, errs := folder(t, keeper, managertest.Vars{"name": "x", "project": store, field: value})
 		if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != field {
 			t.Errorf("made with %s %s: %s", field, value, errs)
@@ -42,7 +42,7 @@ func TestAModelStore(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if _, _, errs := clone(t, keeper, managertest.Vars{"id": other, "name": "x", "project": store, "usageMode": "data"}); errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "usageMode" {
+	if _, _, errs := clone(t, keeper, managertest.Vars{"id": other, "name": "x", "project": store, "usageMode": "DATA"}); errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "usageMode" {
 		t.Errorf("cloned into it as data: %s", errs)
 	}
 	to, job, errs := clone(t, keeper, managertest.Vars{"id": other, "name": "from-notes", "project": store})
@@ -53,13 +53,13 @@ func TestAModelStore(t *testing.T) {
 	if got := d.row(t, to); got.UsageMode != vfolder.UsageModeModel || got.Permission != access.ReadOnly {
 		t.Errorf("cloned as %s, %s", got.UsageMode, got.Permission)
 	}
-	for field, value := range map[string]string{"usageMode": "general", "permission": "read_write_delete"} {
+	for field, value := range map[string]string{"usageMode": "GENERAL", "permission": "READ_WRITE_DELETE"} {
 		errs := keeper.Ask(t, `mutation($in: UpdateVfolderInput!) { updateVfolder(input: $in) { vfolder { id } } }`, managertest.Vars{"in": managertest.Vars{"id": f.ID, field: value}}, nil)
 		if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != field {
 			t.Errorf("changed to %s %s: %s", field, value, errs)
 		}
 	}
-	share := managertest.Vars{"id": f.ID, "emails": []string{c.A.Member.Email}, "permission": "read_write"}
+	share := managertest.Vars{"id": f.ID, "emails": []string{c.A.Member.Email}, "permission": "READ_WRITE"}
 	errs = keeper.Ask(t, `mutation($in: ShareVfolderInput!) { shareVfolder(input: $in) { results { error } } }`, managertest.Vars{"in": share}, nil)
 	if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "permission" {
 		t.Errorf("shared for writing: %s", errs)

@@ -268,7 +268,7 @@ func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	id := l.start(t, l.friend, managertest.Vars{"vfolder": "data"})
 	l.reaches(t, id, lifecycle.Running)
 	n.stop()
-	l.m.As(t, l.A.Admin).Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: inactive}) { user { id } } }`, managertest.Vars{"id": l.A.Lead.ID}, nil)
+	l.m.As(t, l.A.Admin).Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: INACTIVE}) { user { id } } }`, managertest.Vars{"id": l.A.Lead.ID}, nil)
 	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, id).RevokedAt != nil })
 	if errs := l.as.Ask(t, trashFolder, managertest.Vars{"id": l.folder}, nil); errs.Code() != "FAILED_PRECONDITION" {
 		t.Errorf("trash what a machine may still have mounted: %s", errs)

@@ -114,9 +114,9 @@ func (l *lake) ends(t *testing.T, id uuid.UUID, want task.Status) moved {
 	var got moved
 	managertest.Eventually(t, "the task ends", func() bool {
 		got = l.look(t, id)
-		return slices.Contains([]string{"done", "failed", "cancelled"}, got.Status)
+		return slices.Contains([]string{"DONE", "FAILED", "CANCELLED"}, got.Status)
 	})
-	if got.Status != string(want) {
+	if got.Status != strings.ToUpper(string(want)) {
 		t.Fatalf("%+v, want it %s", got, want)
 	}
 	return got
@@ -217,11 +217,11 @@ func TestFolderFromAnObjectStorageAndBack(t *testing.T) {
 		if f := got.ObjectTransfer; f.Left != int64(len(objects)) || l.count("GET /lake/a.txt") != before {
 			t.Errorf("equal ones were brought again: %+v", f)
 		}
-		got = l.ends(t, l.bring(t, managertest.Vars{"existing": "overwrite"}), task.StatusDone)
+		got = l.ends(t, l.bring(t, managertest.Vars{"existing": "OVERWRITE"}), task.StatusDone)
 		if f := got.ObjectTransfer; f.Left != 0 || l.count("GET /lake/a.txt") != before+1 {
 			t.Errorf("overwrite left some: %+v", f)
 		}
-		got = l.ends(t, l.bring(t, managertest.Vars{"existing": "fail"}), task.StatusFailed)
+		got = l.ends(t, l.bring(t, managertest.Vars{"existing": "FAIL"}), task.StatusFailed)
 		if f := got.ObjectTransfer; f.Failed != int64(len(objects)) || !strings.Contains(got.Message, "a file is there") {
 			t.Errorf("fail: %+v", got)
 		}
@@ -283,7 +283,7 @@ func TestFolderFromAnObjectStorageAndBack(t *testing.T) {
 		if f := got.ObjectTransfer; f.Left != 2 || string(l.object(t, "back/up/sub/small")) != "newer" {
 			t.Errorf("a newer file of the same size was not sent: %+v", f)
 		}
-		if got := l.ends(t, l.send(t, managertest.Vars{"path": "out/large", "directory": "back/up", "existing": "fail"}), task.StatusFailed); got.ObjectTransfer.Failed != 1 {
+		if got := l.ends(t, l.send(t, managertest.Vars{"path": "out/large", "directory": "back/up", "existing": "FAIL"}), task.StatusFailed); got.ObjectTransfer.Failed != 1 {
 			t.Errorf("fail: %+v", got)
 		}
 		l.ends(t, l.send(t, managertest.Vars{"directory": "all"}), task.StatusDone)
@@ -407,7 +407,7 @@ func TestBrokenObjectStorage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l.breaks(c.wrong())
 			defer l.breaks(nil)
-			got := l.ends(t, l.bring(t, managertest.Vars{"existing": "overwrite", "directory": strings.ReplaceAll(name, " ", "-")}), c.want)
+			got := l.ends(t, l.bring(t, managertest.Vars{"existing": "OVERWRITE", "directory": strings.ReplaceAll(name, " ", "-")}), c.want)
 			if !strings.Contains(got.Message, c.says) {
 				t.Errorf("says %q, want %q", got.Message, c.says)
 			}
@@ -483,7 +483,7 @@ func TestTransferGoesOn(t *testing.T) {
 				}
 				return false
 			})
-			id := l.bring(t, managertest.Vars{"existing": "fail"})
+			id := l.bring(t, managertest.Vars{"existing": "FAIL"})
 			<-first
 			managertest.Eventually(t, "what came is noted", func() bool { return l.look(t, id).ObjectTransfer.Files >= 18 })
 			stop(t, l)

@@ -34,7 +34,7 @@ func TestOrderOfAGroup(t *testing.T) {
 	for _, one := range []struct {
 		order string
 		newer bool // of the two that wait goes first
-	}{{"fifo", false}, {"lifo", true}, {"drf", true}, {"fair_share", true}} {
+	}{{"FIFO", false}, {"LIFO", true}, {"DRF", true}, {"FAIR_SHARE", true}} {
 		t.Run(one.order, func(t *testing.T) {
 			var got struct {
 				UpdateResourceGroup struct {
@@ -44,8 +44,8 @@ func TestOrderOfAGroup(t *testing.T) {
 					}
 				}
 			}
-			super.Must(t, changeGroup, managertest.Vars{"in": managertest.Vars{"id": c.Group.ID, "order": one.order, "holdAfter": -1, "strategy": "dispersed"}}, &got)
-			if g := got.UpdateResourceGroup.ResourceGroup; g.Order != one.order || g.HoldAfter != -1 || g.Strategy != "dispersed" {
+			super.Must(t, changeGroup, managertest.Vars{"in": managertest.Vars{"id": c.Group.ID, "order": one.order, "holdAfter": -1, "strategy": "DISPERSED"}}, &got)
+			if g := got.UpdateResourceGroup.ResourceGroup; g.Order != one.order || g.HoldAfter != -1 || g.Strategy != "DISPERSED" {
 				t.Errorf("%+v", g)
 			}
 			// The member holds a part all the time, and asks before the lead does.
@@ -76,7 +76,7 @@ func TestOrderOfAGroup(t *testing.T) {
 			t.Errorf("%d: %s", seconds, errs)
 		}
 	}
-	if errs := lead.Ask(t, changeGroup, managertest.Vars{"in": managertest.Vars{"id": c.Group.ID, "order": "lifo"}}, nil); errs.Code() != "PERMISSION_DENIED" {
+	if errs := lead.Ask(t, changeGroup, managertest.Vars{"in": managertest.Vars{"id": c.Group.ID, "order": "LIFO"}}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("the order, changed by a project's admin: %s", errs)
 	}
 }

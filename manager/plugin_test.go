@@ -34,8 +34,8 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 	}
 	managertest.Eventually(t, "the plugin says why it shows nothing", func() bool {
 		p := look()
-		return p.State == "running" && p.Message == "mock-smi prints no JSON" &&
-			len(p.Checks) == 1 && p.Checks[0].Name == "driver" && p.Checks[0].Level == "error" && p.Checks[0].Text == "mock-smi prints no JSON"
+		return p.State == "RUNNING" && p.Message == "mock-smi prints no JSON" &&
+			len(p.Checks) == 1 && p.Checks[0].Name == "driver" && p.Checks[0].Level == "ERROR" && p.Checks[0].Text == "mock-smi prints no JSON"
 	})
 	text := c.m.Scrape(t)
 	for _, want := range []string{`berth_plugin_up{agent="a",plugin="mock"} 0`, `berth_plugin_failed_checks{agent="a",level="error",plugin="mock"} 1`} {
@@ -49,7 +49,7 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 		t.Errorf("a plugin that does not exist: %v", errs)
 	}
 	super.Must(t, restart, managertest.Vars{"in": managertest.Vars{"id": id, "plugin": "mock"}}, nil)
-	managertest.Eventually(t, "it runs again", func() bool { p := look(); return p.State == "running" && p.Restarts == 1 })
+	managertest.Eventually(t, "it runs again", func() bool { p := look(); return p.State == "RUNNING" && p.Restarts == 1 })
 	managertest.Eventually(t, "the trail has it", func() bool {
 		return c.Client.AuditEntry.Query().Where(auditentry.Action("restartPlugin"), auditentry.Result("OK")).ExistX(c.System(t))
 	})

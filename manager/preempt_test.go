@@ -47,7 +47,7 @@ func (c *cluster) decide(t *testing.T) {
 
 func TestSessionMakesRoom(t *testing.T) {
 	c := newCluster(t, 2)
-	c.set(t, managertest.Vars{"preemption": "terminate", "preemptionAfter": 0})
+	c.set(t, managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 0})
 	victims := []uuid.UUID{}
 	for range 2 {
 		id := c.create(t, c.idle(t, 60, managertest.Vars{"preemptible": true, "priority": 1}))
@@ -89,7 +89,7 @@ func TestSessionMakesRoom(t *testing.T) {
 // What makes room for others runs again afterwards, and that is not a failed attempt.
 func TestSessionMakesRoomAndComesBack(t *testing.T) {
 	c := newCluster(t, 1)
-	c.set(t, managertest.Vars{"preemption": "reschedule", "preemptionAfter": 0, "preemptionScope": "project", "maxAttempts": 1})
+	c.set(t, managertest.Vars{"preemption": "RESCHEDULE", "preemptionAfter": 0, "preemptionScope": "PROJECT", "maxAttempts": 1})
 	other := c.m.As(t, c.A.Lead)
 	victim := c.create(t, c.idle(t, 60, managertest.Vars{"preemptible": true, "priority": 1}))
 	c.reaches(t, victim, lifecycle.Running)
@@ -124,9 +124,9 @@ func TestNobodyEndsForNothing(t *testing.T) {
 		options managertest.Vars
 		percent int64
 	}{
-		"where it is not enough": {managertest.Vars{"preemption": "terminate", "preemptionAfter": 0}, 80},
+		"where it is not enough": {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 0}, 80},
 		"where it is off":        {managertest.Vars{"preemptionAfter": 0}, 60},
-		"before it has run long": {managertest.Vars{"preemption": "terminate", "preemptionAfter": 3600}, 60},
+		"before it has run long": {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 3600}, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, 1)

@@ -41,24 +41,24 @@ func TestNobodyGivesHimselfMore(t *testing.T) {
 		as := m.As(t, who)
 		vars := managertest.Vars{"me": who.ID, "p": policy.ID, "b": w.B.ID, "pb": w.B.Project.ID}
 		mutations := []string{
-			`mutation($me: ID!) { updateUser(input: {id: $me, role: superadmin}) { user { id } } }`,
+			`mutation($me: ID!) { updateUser(input: {id: $me, role: SUPERADMIN}) { user { id } } }`,
 			`mutation($me: ID!, $b: ID!) { updateUser(input: {id: $me, domain: $b}) { user { id } } }`,
 			`mutation($me: ID!) { updateUser(input: {id: $me, email: "root@example.org"}) { user { id } } }`,
-			`mutation { updateProfile(input: {fullName: "x", role: superadmin}) { user { id } } }`,
+			`mutation { updateProfile(input: {fullName: "x", role: SUPERADMIN}) { user { id } } }`,
 			`mutation($me: ID!) { updateProfile(input: {id: $me, containerUid: 0}) { user { id } } }`,
 			`mutation($b: ID!) { createUser(input: {email: "x@example.org", password: "a fine password", domain: $b}) { user { id } } }`,
-			`mutation($b: ID!) { createUser(input: {email: "x@example.org", password: "a fine password", domain: $b, role: superadmin}) { user { id } } }`,
-			`mutation($b: ID!) { importUsers(input: {domain: $b, csv: "email,role\nx@example.org,superadmin\n", passwords: generated}) { created } }`,
+			`mutation($b: ID!) { createUser(input: {email: "x@example.org", password: "a fine password", domain: $b, role: SUPERADMIN}) { user { id } } }`,
+			`mutation($b: ID!) { importUsers(input: {domain: $b, csv: "email,role\nx@example.org,superadmin\n", passwords: GENERATED}) { created } }`,
 			`mutation($me: ID!, $pb: ID!) { setMembership(input: {project: $pb, user: $me, admin: true}) { project { id } } }`,
 			`mutation { createKeypair(input: {name: "fast", rateLimit: 1000000}) { keypair { id } } }`,
 			`mutation($me: ID!) { createAccessToken(input: {name: "of another", user: $me}) { secret } }`,
 			`mutation { createSession(input: {image: "a:1", slots: {}, owner: "x"}) { session { id } } }`,
-			`mutation($me: ID!) { grantRole(input: {role: $me, user: $me, scope: system}) { grant { id } } }`,
+			`mutation($me: ID!) { grantRole(input: {role: $me, user: $me, scope: SYSTEM}) { grant { id } } }`,
 		}
 		if who != w.A.Admin { // they administer themselves within their domain, whose limits bind them
 			mutations = append(mutations,
 				`mutation($me: ID!, $p: ID!) { attachResourcePolicy(input: {user: $me, policy: $p, domain: null}) { policy { id } } }`,
-				`mutation($me: ID!) { updateUser(input: {id: $me, role: admin}) { user { id } } }`,
+				`mutation($me: ID!) { updateUser(input: {id: $me, role: ADMIN}) { user { id } } }`,
 				`mutation($me: ID!, $p: ID!) { updateUser(input: {id: $me, policy: $p}) { user { id } } }`,
 				`mutation($me: ID!) { updateUser(input: {id: $me, containerUid: 0}) { user { id } } }`,
 				`mutation($me: ID!) { updateUser(input: {id: $me, username: "root"}) { user { id } } }`,
@@ -108,7 +108,7 @@ func TestDoorsOfSessions(t *testing.T) {
 	var read, bound struct{ CreateAccessToken struct{ Secret string } }
 	other := c.Client.Project.Create().SetName("other").SetDomainID(c.A.ID).SaveX(ctx)
 	c.Client.Membership.Create().SetUser(c.A.Member).SetProject(other).ExecX(ctx)
-	member.Must(t, `mutation { createAccessToken(input: {name: "reads", scopes: [read]}) { secret } }`, nil, &read)
+	member.Must(t, `mutation { createAccessToken(input: {name: "reads", scopes: [READ]}) { secret } }`, nil, &read)
 	member.Must(t, `mutation($p: ID!) { createAccessToken(input: {name: "elsewhere", project: $p}) { secret } }`, managertest.Vars{"p": other.ID}, &bound)
 	bearer := func(secret string) *managertest.Client {
 		b := c.m.Anonymous()

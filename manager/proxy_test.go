@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/storage"
 )
 
-const joinToken = `mutation { createJoinToken(input: {role: storage}) { token } }`
+const joinToken = `mutation { createJoinToken(input: {role: STORAGE}) { token } }`
 
 // A proxy joins with the token that a superadmin made, which works once and for an hour;
 // it comes back without one; and when it is removed it is cut off and comes back no more,

@@ -25,7 +25,7 @@ const purgeUser = `mutation($in: PurgeUserInput!) { purgeUser(input: $in) { task
 // purge has a user purged who is made inactive first, and waits for the end.
 func (c *cluster) purge(t *testing.T, by *managertest.Client, u *ent.User, in managertest.Vars) *ent.Task {
 	t.Helper()
-	by.Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: inactive}) { user { status } } }`, managertest.Vars{"id": u.ID}, nil)
+	by.Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: INACTIVE}) { user { status } } }`, managertest.Vars{"id": u.ID}, nil)
 	in["id"] = u.ID
 	var got struct {
 		PurgeUser struct{ Task struct{ ID uuid.UUID } }
@@ -66,7 +66,7 @@ func TestPurgedUserLeavesHisFolders(t *testing.T) {
 	his, second, kept := make(c.as, "data", "his"), make(c.as, "cut", "moved already"), make(lead, "data", "the other's")
 	running := c.create(t, input(nil, "sleep", "600"))
 	c.reaches(t, running, lifecycle.Running)
-	c.as.Must(t, `mutation { createSessionGroup(input: {name: "apart", placement: spread}) { sessionGroup { id } } }`, nil, nil)
+	c.as.Must(t, `mutation { createSessionGroup(input: {name: "apart", placement: SPREAD}) { sessionGroup { id } } }`, nil, nil)
 	scope := c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t))
 
 	// As if a manager had died between the bytes and the row of the second.

@@ -208,7 +208,7 @@ func TestInvitationIsForOne(t *testing.T) {
 	if resp, body := signUp(t, m, managertest.Vars{"email": "new@example.org", "password": identitytest.Password, "domain": "a"}); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("where sign-up is off: %d %s", resp.StatusCode, body)
 	}
-	root.Must(t, `mutation($d: ID!) { updateDomain(input: {id: $d, signUp: invitation}) { domain { id } } }`, managertest.Vars{"d": w.A.ID}, nil)
+	root.Must(t, `mutation($d: ID!) { updateDomain(input: {id: $d, signUp: INVITATION}) { domain { id } } }`, managertest.Vars{"d": w.A.ID}, nil)
 	invite := func(email string) string {
 		var out struct{ CreateInvitation struct{ Secret string } }
 		root.Must(t, `mutation($e: String!, $d: ID!) { createInvitation(input: {email: $e, domain: $d, expiresInHours: 1}) { secret } }`,
@@ -223,8 +223,8 @@ func TestInvitationIsForOne(t *testing.T) {
 	}
 	for name, one := range map[string]managertest.Vars{
 		"by a third party":   form("third@example.org"),
-		"with a role":        {"email": "new@example.org", "password": identitytest.Password, "invitation": secret, "role": "superadmin"},
-		"with a status":      {"email": "new@example.org", "password": identitytest.Password, "invitation": secret, "status": "active"},
+		"with a role":        {"email": "new@example.org", "password": identitytest.Password, "invitation": secret, "role": "SUPERADMIN"},
+		"with a status":      {"email": "new@example.org", "password": identitytest.Password, "invitation": secret, "status": "ACTIVE"},
 		"with another one's": {"email": "new@example.org", "password": identitytest.Password, "invitation": secret[1:] + "x"},
 		"without any":        {"email": "new@example.org", "password": identitytest.Password, "domain": "a"},
 	} {

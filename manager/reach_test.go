@@ -21,7 +21,7 @@ func TestLeaderIsCutOffFromAgents(t *testing.T) {
 	wire, first := c.wire, c.m
 	second := c.Start(t)
 	c.grow(t, 2)
-	c.set(t, managertest.Vars{"lostPolicy": "fail", "lostAfter": 0})
+	c.set(t, managertest.Vars{"lostPolicy": "FAIL", "lostAfter": 0})
 	var all []uuid.UUID
 	for range 4 {
 		id := c.create(t, input(nil, "sleep", "600"))
@@ -67,7 +67,7 @@ type stopped struct {
 // for that; when enough of them are back, the policy counts again.
 func TestMassLossEndsNothing(t *testing.T) {
 	c := newCluster(t, 3)
-	c.set(t, managertest.Vars{"lostPolicy": "fail", "lostAfter": 0})
+	c.set(t, managertest.Vars{"lostPolicy": "FAIL", "lostAfter": 0})
 	on := map[string]uuid.UUID{}
 	for _, n := range c.nodes {
 		in := input(nil, "sleep", "600")

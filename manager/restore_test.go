@@ -81,10 +81,10 @@ func TestRestoredDatabaseEndsNoNewerSession(t *testing.T) {
 	var look struct{ OccupancyAudit occupancy }
 	c.m.As(t, c.Superadmin).Must(t, `{ occupancyAudit `+occupancyFields+` }`, nil, &look)
 	for _, d := range look.OccupancyAudit.Drift {
-		if d.Kind == "orphan" && (*d.Kernel != id || d.Owner != c.A.Member.Email || d.Project != c.A.Project.Name || !strings.Contains(d.Next, "--repair")) {
+		if d.Kind == "ORPHAN" && (*d.Kernel != id || d.Owner != c.A.Member.Email || d.Project != c.A.Project.Name || !strings.Contains(d.Next, "--repair")) {
 			t.Errorf("the unknown container: %+v", d)
 		}
-		if d.Kind == "missing" && (*d.Session != ended || !strings.Contains(d.Next, "ends")) {
+		if d.Kind == "MISSING" && (*d.Session != ended || !strings.Contains(d.Next, "ends")) {
 			t.Errorf("the session that has ended: %+v", d)
 		}
 	}

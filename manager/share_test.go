@@ -74,7 +74,7 @@ func TestAFolderIsShared(t *testing.T) {
 			}
 		}
 	}
-	const mine = `{ vfolderShares(mine: true, where: {status: pending}) { edges { node { id vfolderName inviterEmail vfolder { id } } } } }`
+	const mine = `{ vfolderShares(mine: true, where: {status: PENDING}) { edges { node { id vfolderName inviterEmail vfolder { id } } } } }`
 	var inbox, foreign invitations
 	friend.Must(t, mine, nil, &inbox)
 	c.m.As(t, c.B.Admin).Must(t, mine, nil, &foreign)

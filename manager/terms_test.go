@@ -67,14 +67,14 @@ func TestSessionGroups(t *testing.T) {
 		errs := as.Ask(t, `mutation($in: CreateSessionGroupInput!) { createSessionGroup(input: $in) { sessionGroup { id } } }`, managertest.Vars{"in": in}, &got)
 		return got.CreateSessionGroup.SessionGroup.ID, errs
 	}
-	apart, errs := make(c.as, managertest.Vars{"name": "apart", "placement": "spread", "strict": true})
+	apart, errs := make(c.as, managertest.Vars{"name": "apart", "placement": "SPREAD", "strict": true})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if _, errs := make(c.as, managertest.Vars{"name": "apart", "placement": "pack"}); errs.Code() != "ALREADY_EXISTS" {
+	if _, errs := make(c.as, managertest.Vars{"name": "apart", "placement": "PACK"}); errs.Code() != "ALREADY_EXISTS" {
 		t.Errorf("a second one of that name: %s", errs)
 	}
-	if _, errs := make(c.as, managertest.Vars{"name": "-", "placement": "pack"}); errs.Code() != "INVALID_ARGUMENT" {
+	if _, errs := make(c.as, managertest.Vars{"name": "-", "placement": "PACK"}); errs.Code() != "INVALID_ARGUMENT" {
 		t.Errorf("a name that is none: %s", errs)
 	}
 	lead := c.m.As(t, c.A.Lead)

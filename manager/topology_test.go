@@ -55,13 +55,13 @@ func TestTopologyOfAGroup(t *testing.T) {
 		t.Fatalf("accelerators are on nodes %v", freed)
 	}
 
-	c.set(t, managertest.Vars{"topology": "node"})
+	c.set(t, managertest.Vars{"topology": "NODE"})
 	id := c.create(t, accelerators("2"))
 	c.waits(t, id, "far from each other")
 	if w := c.why(t, id); len(w.Dropped) != 1 || w.Dropped[0].Check != "topology" || w.Dropped[0].Slot != "mock.device" || w.Dropped[0].Count != 1 {
 		t.Errorf("it waits for %+v: %s", w.Dropped, w.Summary)
 	}
-	c.set(t, managertest.Vars{"topology": "prefer"})
+	c.set(t, managertest.Vars{"topology": "PREFER"})
 	c.reaches(t, id, lifecycle.Running)
 	if on := nodes(id); len(on) != 2 || on[0] == on[1] {
 		t.Errorf("it has accelerators of nodes %v", on)
@@ -72,7 +72,7 @@ func TestTopologyOfAGroup(t *testing.T) {
 	var got struct {
 		UpdateResourceGroup struct{ ResourceGroup struct{ Topology string } }
 	}
-	super.Must(t, change, managertest.Vars{"in": managertest.Vars{"id": c.Group.ID, "topology": "root"}}, &got)
+	super.Must(t, change, managertest.Vars{"in": managertest.Vars{"id": c.Group.ID, "topology": "ROOT"}}, &got)
 	if topology := got.UpdateResourceGroup.ResourceGroup.Topology; topology != "root" {
 		t.Errorf("the group's topology is %s", topology)
 	}

@@ -65,7 +65,7 @@ func TestFoldersOverWebDAV(t *testing.T) {
 	if _, errs := folder(t, lead, project); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if _, errs := folder(t, lead, managertest.Vars{"name": "read", "project": c.A.Project.ID, "permission": "read_only"}); len(errs) > 0 {
+	if _, errs := folder(t, lead, managertest.Vars{"name": "read", "project": c.A.Project.ID, "permission": "READ_ONLY"}); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	if _, errs := folder(t, lead, managertest.Vars{"name": "private"}); len(errs) > 0 {

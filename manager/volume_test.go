@@ -58,7 +58,7 @@ func TestOrphans(t *testing.T) {
 	if got.Volumes[0].Proxy != "s1" || !o.Complete || len(o.Scopes) != 1 || o.Scopes[0].Scope != scope.String() {
 		t.Errorf("%+v", got)
 	}
-	if len(o.Folders) != 2 || o.Folders[0].State != "present" {
+	if len(o.Folders) != 2 || o.Folders[0].State != "PRESENT" {
 		t.Errorf("folders: %+v", o.Folders)
 	}
 	if len(o.Missing) != 1 || o.Missing[0].ID != lost.ID {

@@ -99,13 +99,13 @@ func TestFragmentation(t *testing.T) {
 	before := c.Client.Session.Query().CountX(ctx)
 	var tried trial
 	c.as.Must(t, dryRun, managertest.Vars{"in": shares("1")}, &tried)
-	if tried.DryRun.Verdict != "waits" || tried.DryRun.Pending == nil {
+	if tried.DryRun.Verdict != "WAITS" || tried.DryRun.Pending == nil {
 		t.Fatalf("the dry run: %+v", tried.DryRun)
 	}
 	halfSuggested(t, tried.DryRun.Pending)
 	var fits trial
 	c.as.Must(t, dryRun, managertest.Vars{"in": shares("0.5")}, &fits)
-	if fits.DryRun.Verdict != "now" || len(fits.DryRun.Agents) != 1 || fits.DryRun.Pending != nil {
+	if fits.DryRun.Verdict != "NOW" || len(fits.DryRun.Agents) != 1 || fits.DryRun.Pending != nil {
 		t.Errorf("the dry run of a half: %+v", fits.DryRun)
 	}
 	if n := c.Client.Session.Query().CountX(ctx); n != before {
@@ -155,7 +155,7 @@ func TestFragmentation(t *testing.T) {
 	var end *uuid.UUID
 	managertest.Eventually(t, "a session whose end makes room", func() bool {
 		for _, s := range c.why(t, behind).Suggestions {
-			if s.Kind == "end_session" {
+			if s.Kind == "END_SESSION" {
 				end = s.Session
 			}
 		}
@@ -169,7 +169,7 @@ func TestFragmentation(t *testing.T) {
 // only, and that a half would start.
 func halfSuggested(t *testing.T, w *why) {
 	t.Helper()
-	if w.Stage != "room" || len(w.Dropped) != 1 || w.Dropped[0].Check != "slot_contiguity" || w.Dropped[0].Slot != "mock.shares" || w.Dropped[0].Count != 3 {
+	if w.Stage != "ROOM" || len(w.Dropped) != 1 || w.Dropped[0].Check != "slot_contiguity" || w.Dropped[0].Slot != "mock.shares" || w.Dropped[0].Count != 3 {
 		t.Errorf("stage %s, dropped %+v: %s", w.Stage, w.Dropped, w.Summary)
 	}
 	if w.Nearest == nil || w.Nearest.Requested != "1" || w.Nearest.Free != "0.5" {
@@ -178,7 +178,7 @@ func halfSuggested(t *testing.T, w *why) {
 	if len(w.Suggestions) == 0 {
 		t.Fatal("nothing is suggested")
 	}
-	if s := w.Suggestions[0]; s.Kind != "slots" || s.Field != "slots.mock.shares" || s.From != "1" || s.To != "0.5" || s.Slots["mock.shares"] != "0.5" || s.Slots["cpu"] != "0.05" {
+	if s := w.Suggestions[0]; s.Kind != "SLOTS" || s.Field != "slots.mock.shares" || s.From != "1" || s.To != "0.5" || s.Slots["mock.shares"] != "0.5" || s.Slots["cpu"] != "0.05" {
 		t.Errorf("suggested %+v", s)
 	}
 }
@@ -226,7 +226,7 @@ func (c *cluster) seesQueue(t *testing.T, first uuid.UUID) {
 			t.Fatalf("%s sees %+v", one.name, q)
 		}
 		e := q.Entries[0]
-		if e.Position != 1 || e.Priority != 10 || e.Mine != one.mine || e.Stage != "room" || (e.Session != nil) != one.sees {
+		if e.Position != 1 || e.Priority != 10 || e.Mine != one.mine || e.Stage != "ROOM" || (e.Session != nil) != one.sees {
 			t.Errorf("%s sees %+v", one.name, e)
 		}
 		if one.sees && (e.Session.ID != first || e.Session.Owner.Email != s.Edges.Owner.Email || !strings.Contains(e.Why, "mock.shares")) {
@@ -253,16 +253,16 @@ func TestDryRunRefuses(t *testing.T) {
 		verdict string
 		fields  []string
 	}{
-		{"all well", input(nil, "true"), "now", nil},
+		{"all well", input(nil, "true"), "NOW", nil},
 		{"several mistakes", input(managertest.Vars{"name": "-", "image": "nothing", "priority": 7, "mounts": []managertest.Vars{{"vfolder": "nothing"}}}, "true"), "refused",
 			[]string{"name", "image", "mounts[0].vfolder"}},
-		{"too much", input(managertest.Vars{"slots": managertest.Vars{"cpu": "100000"}}, "true"), "never", []string{"slots.cpu"}},
-		{"too much and a mistake", input(managertest.Vars{"name": "-", "slots": managertest.Vars{"cpu": "100000"}}, "true"), "refused", []string{"name", "slots.cpu"}},
-		{"no such slot", input(managertest.Vars{"slots": managertest.Vars{"none.device": "1"}}, "true"), "refused", []string{"slots.none.device"}},
-		{"too little disk", input(managertest.Vars{"diskBytes": 1}, "true"), "refused", []string{"diskBytes"}},
-		{"a name that is taken", input(managertest.Vars{"name": "taken"}, "true"), "refused", []string{"name"}},
-		{"after another", input(managertest.Vars{"dependsOn": []uuid.UUID{taken}}, "true"), "waits", nil},
-		{"no project", input(managertest.Vars{"project": c.B.Project.ID}, "true"), "refused", []string{"project"}},
+		{"too much", input(managertest.Vars{"slots": managertest.Vars{"cpu": "100000"}}, "true"), "NEVER", []string{"slots.cpu"}},
+		{"too much and a mistake", input(managertest.Vars{"name": "-", "slots": managertest.Vars{"cpu": "100000"}}, "true"), "REFUSED", []string{"name", "slots.cpu"}},
+		{"no such slot", input(managertest.Vars{"slots": managertest.Vars{"none.device": "1"}}, "true"), "REFUSED", []string{"slots.none.device"}},
+		{"too little disk", input(managertest.Vars{"diskBytes": 1}, "true"), "REFUSED", []string{"diskBytes"}},
+		{"a name that is taken", input(managertest.Vars{"name": "taken"}, "true"), "REFUSED", []string{"name"}},
+		{"after another", input(managertest.Vars{"dependsOn": []uuid.UUID{taken}}, "true"), "WAITS", nil},
+		{"no project", input(managertest.Vars{"project": c.B.Project.ID}, "true"), "REFUSED", []string{"project"}},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			var got trial
@@ -274,7 +274,7 @@ func TestDryRunRefuses(t *testing.T) {
 			if got.DryRun.Verdict != one.verdict || fmt.Sprint(fields) != fmt.Sprint(one.fields) {
 				t.Errorf("%+v, want %s %v", got.DryRun, one.verdict, one.fields)
 			}
-			if id, errs := tryCreate(t, c.as, one.in); (len(errs) > 0) != (one.verdict == "refused" || one.verdict == "never") {
+			if id, errs := tryCreate(t, c.as, one.in); (len(errs) > 0) != (one.verdict == "REFUSED" || one.verdict == "NEVER") {
 				t.Errorf("createSession: %v %s", id, errs)
 			}
 		})
@@ -284,7 +284,7 @@ func TestDryRunRefuses(t *testing.T) {
 	}
 	var got trial
 	super.Must(t, dryRun, managertest.Vars{"in": input(managertest.Vars{"project": c.A.Project.ID}, "true")}, &got)
-	if got.DryRun.Verdict != "now" {
+	if got.DryRun.Verdict != "NOW" {
 		t.Errorf("a dry run by a superadmin: %+v", got.DryRun)
 	}
 }

@@ -53,7 +53,7 @@ func TestBadPlugins(t *testing.T) {
 		}
 	}
 	p := cluster.Start(t, cluster.Options{Machines: []string{"n300-4"}}, "--plugin-file", filepath.Join(dir, "plugins.yaml"))
-	u := p.UserAs(t, "superadmin")
+	u := p.UserAs(t, "SUPERADMIN")
 	good, liar := load(t, "n300-4"), load(t, "mock-4")
 
 	takes := &stand{row: row{plugin: "greedy", slot: "greedy.device"}}
@@ -80,7 +80,7 @@ func TestBadPlugins(t *testing.T) {
 	waitFor(t, &why, func() bool {
 		s := u.Show(refused.ID)
 		why = s.StatusMessage
-		if s.Status == "running" {
+		if s.Status == "RUNNING" {
 			t.Fatal("a session runs with the host's /etc")
 		}
 		return strings.Contains(why, "/etc")

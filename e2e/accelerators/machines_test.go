@@ -41,7 +41,7 @@ func TestMachines(t *testing.T) {
 		}
 		t.Run(strings.Join(names, "+"), func(t *testing.T) {
 			r := &round{Platform: cluster.Start(t, cluster.Options{Machines: names}), stands: stands}
-			r.u = r.UserAs(t, "superadmin")
+			r.u = r.UserAs(t, "SUPERADMIN")
 			r.start(t)
 			r.kill(t)
 			r.next(t)
@@ -184,7 +184,7 @@ func (s *stand) becomes(t *testing.T, u *cluster.User, change string) {
 			}
 		}
 		for _, id := range want.Gone {
-			if d, there := now[id]; there && (d.Health != "lost" || d.Allocatable) {
+			if d, there := now[id]; there && (d.Health != "LOST" || d.Allocatable) {
 				wrong = id + " is still there, and " + d.Health
 			}
 		}
@@ -199,7 +199,7 @@ func (s *stand) waits(t *testing.T, u *cluster.User) {
 	why := ""
 	waitFor(t, &why, func() bool {
 		now := u.Show(s.all)
-		if now.Status != "pending" {
+		if now.Status != "PENDING" {
 			t.Fatalf("the session that needs all devices is %s", now.Status)
 		}
 		if now.Pending == nil {

@@ -116,7 +116,7 @@ func (s *stand) held(t *testing.T, u *cluster.User, session string) string {
 // look looks from inside a session that has one device, which it returns.
 func (s *stand) look(t *testing.T, u *cluster.User, session string) string {
 	t.Helper()
-	u.Until(session, "running")
+	u.Until(session, "RUNNING")
 	on, i := s.held(t, u, session), 0
 	if s.ids != nil {
 		if i = slices.Index(s.ids(s.m), on); i < 0 {

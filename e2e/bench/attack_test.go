@@ -25,9 +25,9 @@ func BenchmarkAttack(b *testing.B) {
 	in := cluster.Interactive()
 	in.Slots = cluster.Slots("cpu", "0.02", "mem", "32m")
 	s := u.Run(in)
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	defer u.End(s.ID)
-	made, err := attacker.CreateToken(b.Context(), client.CreateAccessTokenInput{Name: "reads", Scopes: []string{"read"}})
+	made, err := attacker.CreateToken(b.Context(), client.CreateAccessTokenInput{Name: "reads", Scopes: []client.Enum{"READ"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 			all = append(all, u.Run(in))
 		}
 		for _, s := range all {
-			u.Until(s.ID, "running")
+			u.Until(s.ID, "RUNNING")
 		}
 		time.Sleep(5 * time.Second) // what their starts left is done
 		with := busy(b)

@@ -67,7 +67,7 @@ func follow(b *testing.B, u *cluster.User) <-chan string {
 				if err := json.Unmarshal(raw, &m); err != nil {
 					return err
 				}
-				if m.SessionChanged.Status == "running" {
+				if m.SessionChanged.Status == "RUNNING" {
 					ids <- m.SessionChanged.ID
 				}
 				return nil
@@ -106,7 +106,7 @@ func start(b *testing.B, u *cluster.User, running <-chan string) started {
 	if _, err := u.TerminateSession(b.Context(), s.ID, true); err != nil {
 		b.Fatal(err)
 	}
-	u.Until(s.ID, "terminated")
+	u.Until(s.ID, "TERMINATED")
 	return out
 }
 

@@ -15,7 +15,7 @@ func BenchmarkStartMany(b *testing.B) {
 	const sessions = 100
 	u := platform.User(b)
 	warm := u.Run(cluster.Interactive()) // the image is pulled
-	u.Until(warm.ID, "running")
+	u.Until(warm.ID, "RUNNING")
 	u.End(warm.ID)
 	var took, used time.Duration
 	for b.Loop() {
@@ -27,7 +27,7 @@ func BenchmarkStartMany(b *testing.B) {
 			all[i] = u.Run(in)
 		}
 		for _, s := range all {
-			u.Until(s.ID, "running")
+			u.Until(s.ID, "RUNNING")
 		}
 		took += time.Since(began)
 		for pid, now := range spent(b) {
@@ -39,7 +39,7 @@ func BenchmarkStartMany(b *testing.B) {
 			}
 		}
 		for _, s := range all {
-			u.Until(s.ID, "terminated")
+			u.Until(s.ID, "TERMINATED")
 		}
 	}
 	n := float64(b.N)

@@ -330,14 +330,14 @@ func (p *Platform) accelerators(ctx context.Context) (int, error) {
 	agents, err := p.admin.Agents(ctx, "")
 	alive := 0
 	for _, a := range agents {
-		if a.Status == "alive" {
+		if a.Status == "ALIVE" {
 			alive++
 		}
 	}
 	if err != nil || alive != len(p.offers) {
 		return -1, err
 	}
-	resp, err := p.admin.Raw(ctx, client.Request{Query: `{ devices(where: {not: {plugin: ""}, healthIn: [healthy, degraded], allocatable: true}) { totalCount } }`})
+	resp, err := p.admin.Raw(ctx, client.Request{Query: `{ devices(where: {not: {plugin: ""}, healthIn: [HEALTHY, DEGRADED], allocatable: true}) { totalCount } }`})
 	if err != nil {
 		return -1, err
 	}

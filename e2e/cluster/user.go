@@ -31,10 +31,10 @@ type User struct {
 }
 
 // User makes a user with a project of their own.
-func (p *Platform) User(t testing.TB) *User { return p.UserAs(t, "user") }
+func (p *Platform) User(t testing.TB) *User { return p.UserAs(t, "USER") }
 
 // UserAs makes a user of a role, with a project of their own.
-func (p *Platform) UserAs(t testing.TB, role string) *User {
+func (p *Platform) UserAs(t testing.TB, role client.Enum) *User {
 	t.Helper()
 	p.Watch(t)
 	ctx := t.Context()
@@ -173,7 +173,7 @@ func (u *User) Run(in client.CreateSessionInput) *client.Session {
 
 // Until waits for a state of the session, over the subscription. It fails at
 // once when the session has ended in another one.
-func (u *User) Until(id, status string) client.SessionState {
+func (u *User) Until(id string, status client.Enum) client.SessionState {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), Timeout)
 	defer cancel()

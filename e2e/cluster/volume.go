@@ -142,7 +142,7 @@ func (s *Spread) joinProxies(ctx context.Context) error {
 	return s.until(ctx, "the volumes are healthy", func() bool {
 		all, err := s.admin.Volumes(ctx)
 		for _, v := range all {
-			if v.Health != "healthy" {
+			if v.Health != "HEALTHY" {
 				return false
 			}
 		}

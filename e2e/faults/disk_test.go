@@ -90,7 +90,7 @@ func waitsFor(t *testing.T, u *cluster.User, id, check, why string) {
 	t.Helper()
 	cluster.Eventually(t, "the session waits because the agent is "+check, func() bool {
 		s := u.Show(id)
-		if s.Status != "pending" || s.Pending == nil {
+		if s.Status != "PENDING" || s.Pending == nil {
 			return false
 		}
 		for _, d := range s.Pending.Dropped {
@@ -107,7 +107,7 @@ func blameless(t *testing.T, u *cluster.User, id string) {
 	t.Helper()
 	for _, e := range u.Show(id).History {
 		// That it waits again is said by a move from pending to pending.
-		if e.Result == "failure" || e.Result == "retry" && e.FromStatus != nil && *e.FromStatus != "pending" {
+		if e.Result == "FAILURE" || e.Result == "RETRY" && e.FromStatus != nil && *e.FromStatus != "PENDING" {
 			t.Errorf("the history counts a failure: %+v", e)
 		}
 	}
@@ -135,9 +135,9 @@ func metrics(t *testing.T, p *cluster.Platform) string {
 // that run continue, and with room again the ones that waited start.
 func TestDiskPressure(t *testing.T) {
 	p := cluster.Start(t, cluster.Options{AgentDisk: "200m"})
-	u, admin := p.User(t), p.UserAs(t, "superadmin")
+	u, admin := p.User(t), p.UserAs(t, "SUPERADMIN")
 	before := u.Run(cluster.Interactive())
-	u.Until(before.ID, "running")
+	u.Until(before.ID, "RUNNING")
 	for _, full := range []struct {
 		kind, says string
 		fill       func() func()
@@ -160,7 +160,7 @@ func TestDiskPressure(t *testing.T) {
 		}
 		empty()
 		holds(t, admin, full.kind, false)
-		u.Until(waits.ID, "running")
+		u.Until(waits.ID, "RUNNING")
 		blameless(t, u, waits.ID)
 		u.End(waits.ID)
 	}
@@ -182,7 +182,7 @@ func TestDiskFullWhileStarting(t *testing.T) {
 	}
 	empty()
 	for _, id := range ids {
-		u.Until(id, "running")
+		u.Until(id, "RUNNING")
 		blameless(t, u, id)
 		u.End(id)
 	}

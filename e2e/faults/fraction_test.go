@@ -33,10 +33,10 @@ func TestFractions(t *testing.T) {
 	var halves [2]*client.Session
 	for i := range halves {
 		halves[i] = u.Run(shares("0.5"))
-		u.Until(halves[i].ID, "running")
+		u.Until(halves[i].ID, "RUNNING")
 	}
 	whole := u.Run(shares("1"))
-	u.Until(whole.ID, "running")
+	u.Until(whole.ID, "RUNNING")
 	shared := device(t, u, halves[0].ID)
 	if other := device(t, u, halves[1].ID); other != shared {
 		t.Errorf("the halves are on %s and %s, want one accelerator", shared, other)
@@ -52,7 +52,7 @@ func TestFractions(t *testing.T) {
 	var report *client.PendingReport
 	cluster.Eventually(t, "a reason to wait", func() bool {
 		a, b := u.Show(waits.ID), u.Show(next.ID)
-		if a.Status != "pending" || b.Status != "pending" {
+		if a.Status != "PENDING" || b.Status != "PENDING" {
 			t.Fatalf("the sessions that do not fit are %s and %s", a.Status, b.Status)
 		}
 		report = a.Pending
@@ -65,15 +65,15 @@ func TestFractions(t *testing.T) {
 		t.Errorf("nearest fit: %+v", n)
 	}
 	u.End(halves[1].ID)
-	u.Until(waits.ID, "running")
+	u.Until(waits.ID, "RUNNING")
 	if on := device(t, u, waits.ID); on != shared {
 		t.Errorf("starts on %s, want %s, where there is room", on, shared)
 	}
-	if s := u.Show(next.ID); s.Status != "pending" {
+	if s := u.Show(next.ID); s.Status != "PENDING" {
 		t.Errorf("0.2 are free, but the session that wants 0.3 is %s", s.Status)
 	}
 	u.End(waits.ID)
-	u.Until(next.ID, "running")
+	u.Until(next.ID, "RUNNING")
 
 	charged := charge(t, u.Show(halves[1].ID).Usage)
 	u.End(halves[0].ID)

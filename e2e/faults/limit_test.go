@@ -14,7 +14,7 @@ func limited(t *testing.T, u *cluster.User, bytes int64) *client.Session {
 	in := cluster.Interactive()
 	in.DiskBytes = &bytes
 	s := u.Run(in)
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	return s
 }
 
@@ -66,9 +66,9 @@ func TestDiskExceeded(t *testing.T) {
 	in := cluster.Batch("dd if=/dev/zero of=/tmp/f bs=1M count=110")
 	in.DiskBytes = new(int64(64 << 20))
 	s := u.Run(in)
-	u.Until(s.ID, "terminated")
+	u.Until(s.ID, "TERMINATED")
 	end := u.Show(s.ID)
-	if end.TerminationReason == nil || *end.TerminationReason != "disk_exceeded" || end.DiskBytes != 64<<20 {
+	if end.TerminationReason == nil || *end.TerminationReason != "DISK_EXCEEDED" || end.DiskBytes != 64<<20 {
 		t.Errorf("ended as %v with a disk of %d: %s", end.TerminationReason, end.DiskBytes, end.StatusMessage)
 	}
 	if out := u.Shell().Must("session", "show", s.Name); !strings.Contains(out, "64 MiB") {
@@ -83,7 +83,7 @@ func TestDiskOfPolicy(t *testing.T) {
 	if r := berth.Run("run", "--disk", "30g", "minimal:1", "--", "true"); r.Code == 0 || !strings.Contains(r.Stderr, "20 GiB") {
 		t.Errorf("30 GiB without a policy: %d %s", r.Code, r.Stderr)
 	}
-	admin := platform.UserAs(t, "superadmin").Shell()
+	admin := platform.UserAs(t, "SUPERADMIN").Shell()
 	name := "disk-" + strings.ToLower(u.Email[:strings.IndexByte(u.Email, '@')])
 	admin.Must("admin", "policy", "create", name, "--disk", "1g")
 	admin.Must("admin", "policy", "attach", name, "--user", u.Email)
@@ -104,7 +104,7 @@ func TestMountBehindLink(t *testing.T) {
 	in := cluster.Interactive()
 	in.Mounts = []client.MountInput{{Vfolder: "linked"}}
 	s := u.Run(in)
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	if out, code := u.Exec(s.ID, "cd /home/work/linked && ln -s /etc lnketc && ln -s /proc lnkproc && ln -s / root && mkdir plain"); code != 0 {
 		t.Fatal(out)
 	}
@@ -113,13 +113,13 @@ func TestMountBehindLink(t *testing.T) {
 		in := cluster.Interactive()
 		in.Mounts = []client.MountInput{{Vfolder: "linked"}, {Vfolder: "linked", Target: "/home/work/linked/" + target}}
 		s := u.Run(in)
-		u.Until(s.ID, "error")
+		u.Until(s.ID, "ERROR")
 		end := u.Show(s.ID)
 		if !strings.Contains(end.StatusMessage, "symbolic link") {
 			t.Errorf("%s: %s", target, end.StatusMessage)
 		}
 		for _, e := range end.History {
-			if e.Result == "retry" {
+			if e.Result == "RETRY" {
 				t.Errorf("%s: tried again: %+v", target, e)
 			}
 		}
@@ -127,7 +127,7 @@ func TestMountBehindLink(t *testing.T) {
 	in = cluster.Interactive()
 	in.Mounts = []client.MountInput{{Vfolder: "linked"}, {Vfolder: "linked", Target: "/home/work/linked/plain/deeper"}}
 	s = u.Run(in)
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	u.End(s.ID)
 	berth.Must("folder", "delete", "--yes", "linked")
 }

@@ -14,12 +14,12 @@ import (
 func TestAcceleratorPluginKilled(t *testing.T) {
 	u := platform.User(t)
 	held := u.Run(shares("0.7"))
-	u.Until(held.ID, "running")
+	u.Until(held.ID, "RUNNING")
 	on := device(t, u, held.ID)
 
 	platform.KillPlugins(t, "accelerator/mock")
 	healthy(t, u)
-	if s := u.Show(held.ID); s.Status != "running" {
+	if s := u.Show(held.ID); s.Status != "RUNNING" {
 		t.Errorf("the session is %s: %s", s.Status, s.StatusMessage)
 	}
 	if now := device(t, u, held.ID); now != on {
@@ -30,8 +30,8 @@ func TestAcceleratorPluginKilled(t *testing.T) {
 	}
 	// What is held stays held, what is free can be had.
 	rest, other := u.Run(shares("0.3")), u.Run(shares("1"))
-	u.Until(rest.ID, "running")
-	u.Until(other.ID, "running")
+	u.Until(rest.ID, "RUNNING")
+	u.Until(other.ID, "RUNNING")
 	if now := device(t, u, rest.ID); now != on {
 		t.Errorf("0.3 went to %s, want %s, which has just that", now, on)
 	}
@@ -47,7 +47,7 @@ func healthy(t *testing.T, u *cluster.User) {
 	t.Helper()
 	cluster.Eventually(t, "the accelerators are healthy", func() bool {
 		var out struct{ Devices struct{ TotalCount int } }
-		u.Query(`{ devices(where: {plugin: "mock", health: healthy, allocatable: true}) { totalCount } }`, nil, &out)
+		u.Query(`{ devices(where: {plugin: "mock", health: HEALTHY, allocatable: true}) { totalCount } }`, nil, &out)
 		return out.Devices.TotalCount == 2
 	})
 }

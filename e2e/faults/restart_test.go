@@ -20,7 +20,7 @@ const counting = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.1; done"
 func TestServerKilled(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Batch(counting))
-	before := u.Until(s.ID, "running")
+	before := u.Until(s.ID, "RUNNING")
 	count(t, u, s.ID, 3)
 
 	follow := u.Shell().Command("session", "logs", "-f", s.Name)
@@ -44,7 +44,7 @@ func TestServerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := u.Show(s.ID)
-	if after.Status != "running" || after.StartedAt == nil || !after.StartedAt.Equal(*before.StartedAt) {
+	if after.Status != "RUNNING" || after.StartedAt == nil || !after.StartedAt.Equal(*before.StartedAt) {
 		t.Fatalf("after the restart the session is %s (%s), started %v, before at %v", after.Status, after.StatusMessage, after.StartedAt, before.StartedAt)
 	}
 	if out, code := u.Exec(s.ID, "echo still here"); out != "still here\n" || code != 0 {
@@ -61,7 +61,7 @@ func TestServerKilled(t *testing.T) {
 		t.Errorf("logs -f over the restart: %v", err)
 	}
 	gapless(t, string(first)+string(followed), now)
-	if end := u.Show(s.ID); end.TerminationReason == nil || *end.TerminationReason != "user_requested" {
+	if end := u.Show(s.ID); end.TerminationReason == nil || *end.TerminationReason != "USER_REQUESTED" {
 		t.Errorf("ended as %+v", end.Session)
 	}
 }
@@ -71,7 +71,7 @@ func TestServerStoppedAndStarted(t *testing.T) {
 	u := platform.User(t)
 	restart(t)
 	s := u.Run(cluster.Batch(counting))
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	restart(t, "--stop-sessions")
 	if out, code := u.Exec(s.ID, "echo kept"); out != "kept\n" || code != 0 {
 		t.Errorf("exec after a clean restart: %q, %d", out, code)
@@ -88,7 +88,7 @@ func TestServerStoppedAndStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := u.Show(s.ID)
-	if end.Status != "terminated" || end.TerminationReason == nil || *end.TerminationReason != "shutdown" {
+	if end.Status != "TERMINATED" || end.TerminationReason == nil || *end.TerminationReason != "SHUTDOWN" {
 		t.Errorf("ended as %s, %v: %s", end.Status, end.TerminationReason, end.StatusMessage)
 	}
 	for _, a := range end.Kernels[0].Allocations {
@@ -103,7 +103,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	u := platform.User(t)
 	restart(t)
 	s := u.Run(cluster.Batch("true"))
-	u.Until(s.ID, "terminated")
+	u.Until(s.ID, "TERMINATED")
 	if err := platform.Interrupt(); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestServerKilledWhileStarting(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range sessions {
-			u.Until(s.ID, "running")
+			u.Until(s.ID, "RUNNING")
 			if out, code := u.Exec(s.ID, "hostname"); code != 0 {
 				t.Errorf("exec: %s", out)
 			}

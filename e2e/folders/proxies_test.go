@@ -13,7 +13,7 @@ func TestVolumes(t *testing.T) {
 	u.Query(`{ volumes { name backend health enforcement } }`, nil, &got)
 	want := map[string]string{"disk": "cooperative", "small": "cooperative", "pool": "hard"}
 	for _, v := range got.Volumes {
-		if v.Health != "healthy" || v.Enforcement != want[v.Name] {
+		if v.Health != "HEALTHY" || v.Enforcement != want[v.Name] {
 			t.Errorf("%+v, want limits kept %s", v, want[v.Name])
 		}
 	}

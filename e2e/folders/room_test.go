@@ -92,7 +92,7 @@ func TestLimitIsReached(t *testing.T) {
 	folderOn(t, u, "pool", "bounded")
 	limit := func(bytes string) {
 		t.Helper()
-		platform.UserAs(t, "superadmin").Shell().Must("admin", "quota", "set", "pool", "--user", u.Email, "--bytes", bytes)
+		platform.UserAs(t, "SUPERADMIN").Shell().Must("admin", "quota", "set", "pool", "--user", u.Email, "--bytes", bytes)
 	}
 	limit("16m")
 	refused(t, berth, "bounded", "limit", func() {})
@@ -131,13 +131,13 @@ func TestVolumeIsUnmounted(t *testing.T) {
 			all, err := u.Volumes(t.Context())
 			for _, v := range all {
 				if v.Name == "disk" {
-					return err == nil && v.Health == want
+					return err == nil && string(v.Health) == want
 				}
 			}
 			return false
 		}
 	}
-	cluster.Eventually(t, "the volume is unavailable", health("unavailable"))
+	cluster.Eventually(t, "the volume is unavailable", health("UNAVAILABLE"))
 	cluster.Eventually(t, "people are told which volume is away", func() bool { // each proxy finds out by itself
 		r := berth.Run("folder", "create", "none", "--volume", "disk")
 		if r.Code == 0 {
@@ -151,7 +151,7 @@ func TestVolumeIsUnmounted(t *testing.T) {
 	if err := back(); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "the volume is healthy", health("healthy"))
+	cluster.Eventually(t, "the volume is healthy", health("HEALTHY"))
 	if err := put.Wait(); err != nil {
 		t.Fatalf("put goes on: %v\n%s", err, says.String())
 	}

@@ -98,7 +98,7 @@ func watch(t *testing.T, u *cluster.User, id string) (ended func() client.Task) 
 	return func() client.Task {
 		t.Helper()
 		last := <-done
-		if last.Status != "done" || last.Done != last.Total {
+		if last.Status != "DONE" || last.Done != last.Total {
 			t.Fatalf("the task is %s at %d of %d, tried %d times: %s", last.Status, last.Done, last.Total, last.Attempt, last.Message)
 		}
 		return last

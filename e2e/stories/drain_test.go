@@ -17,8 +17,8 @@ func TestDrain(t *testing.T) {
 	u := platform.User(t)
 	t.Cleanup(func() { endAll(t, u) })
 	moves, ends := u.Run(asks(group)), u.Run(asks(group))
-	u.Until(moves.ID, "running")
-	u.Until(ends.ID, "running")
+	u.Until(moves.ID, "RUNNING")
+	u.Until(ends.ID, "RUNNING")
 	from, last := on(t, u, moves.ID), on(t, u, ends.ID)
 	if from == last {
 		t.Fatalf("both are on %s", from)
@@ -41,7 +41,7 @@ func TestDrain(t *testing.T) {
 		})
 	}
 	lands := u.Run(asks(group))
-	u.Until(lands.ID, "running")
+	u.Until(lands.ID, "RUNNING")
 	if at := on(t, u, lands.ID); at != to {
 		t.Errorf("a new session lands on %s", at)
 	}
@@ -52,28 +52,28 @@ func TestDrain(t *testing.T) {
 	says(t, text, "alive, draining for", "disk replacement", "alive, cordoned: new cables")
 	t.Logf("berth agent ls:\n%s", text)
 	late := u.Run(asks(group))
-	waits(t, u, late.ID, "room")
+	waits(t, u, late.ID, "ROOM")
 	text = u.Shell().Must("session", "why", late.Name)
 	says(t, text, "1 is cordoned (new cables), 2 are draining (disk replacement)")
 	t.Logf("berth session why %s:\n%s", late.Name, text)
 	for _, s := range []*client.Session{moves, ends} {
-		if now := u.Show(s.ID); now.Status != "running" {
+		if now := u.Show(s.ID); now.Status != "RUNNING" {
 			t.Errorf("an hour before the deadline %s is %s", s.Name, now.Status)
 		}
 	}
 
 	drain(last, "0s", "terminate", "--wait")
-	if s := u.Until(ends.ID, "terminated"); s.TerminationReason == nil || *s.TerminationReason != "drained" {
+	if s := u.Until(ends.ID, "TERMINATED"); s.TerminationReason == nil || *s.TerminationReason != "DRAINED" {
 		t.Errorf("it ended for %v", s.TerminationReason)
 	}
 	drain(from, "0s", "reschedule", "--wait")
-	waits(t, u, moves.ID, "room")
+	waits(t, u, moves.ID, "ROOM")
 	says(t, operator.Must("agent", "show", from), "drained")
 	once(t, operator)
 
 	operator.Must("agent", "uncordon", to)
 	for _, s := range []*client.Session{moves, late} {
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 		if at := on(t, u, s.ID); at != to {
 			t.Errorf("%s runs on %s", s.Name, at)
 		}

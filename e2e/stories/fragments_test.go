@@ -23,7 +23,7 @@ func TestFragments(t *testing.T) {
 	says(t, try, "It would wait.", "3: enough free mock.shares in total, but not on one device", "0.5 mock.shares free, 1 requested")
 	var s client.Session
 	read(t, berth.Must(append(whole, "--name", "whole", "-o", "json")...), &s)
-	why := waits(t, u, s.ID, "room")
+	why := waits(t, u, s.ID, "ROOM")
 	if len(why.Dropped) != 1 || why.Dropped[0].Check != "slot_contiguity" || why.Dropped[0].Slot != "mock.shares" || why.Dropped[0].Count != 3 {
 		t.Errorf("dropped: %+v", why.Dropped)
 	}
@@ -38,7 +38,7 @@ func TestFragments(t *testing.T) {
 		t.Fatalf("no half is suggested:\n%s", text)
 	}
 	berth.Must(append([]string{"session", "change"}, strings.Fields(command)...)...)
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	for _, a := range u.Show(s.ID).Kernels[0].Allocations {
 		if a.Slot == "mock.shares" && a.Amount != "0.5" {
 			t.Errorf("it holds %s", a.Amount)
@@ -57,7 +57,7 @@ func halve(t *testing.T, u *cluster.User, group string) {
 	held := map[string]bool{}
 	var second []string
 	for _, id := range all {
-		u.Until(id, "running")
+		u.Until(id, "RUNNING")
 		for _, a := range u.Show(id).Kernels[0].Allocations {
 			if a.Slot != "mock.shares" || a.Device == nil {
 				continue

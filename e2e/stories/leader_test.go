@@ -21,7 +21,7 @@ func TestLeaderKilled(t *testing.T) {
 	var all []*client.Session
 	for range 3 {
 		all = append(all, u.Run(asks(group, "mock.shares", "0.25")))
-		u.Until(all[len(all)-1].ID, "running")
+		u.Until(all[len(all)-1].ID, "RUNNING")
 	}
 	for range 9 { // somewhere on their way
 		all = append(all, u.Run(asks(group, "mock.shares", "0.25")))
@@ -36,10 +36,10 @@ func TestLeaderKilled(t *testing.T) {
 		}
 	})
 	first := u.Run(asks(group, "mock.shares", "0.25"))
-	u.Until(first.ID, "running")
+	u.Until(first.ID, "RUNNING")
 	t.Logf("%s, which led, was killed; a session that was asked for after that runs after %s", leader.Name(), time.Since(killed).Round(10*time.Millisecond))
 	for _, s := range append(all, first) {
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 	}
 	if now := platform.Leader(t); now == leader {
 		t.Errorf("%s leads, and is dead", now.Name())

@@ -22,7 +22,7 @@ func TestLostAgent(t *testing.T) {
 		// The groups take turns with the agent; what runs there stays in its own.
 		id := group(t, operator, "lost-"+policy, []string{lost.Name()}, "--lost-policy", policy, "--lost-after", "0s")
 		s := u.Run(asks(id, "mock.shares", "0.5"))
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 		sessions[policy] = s
 	}
 	move(operator, "lost-reschedule", "node-1")
@@ -36,14 +36,14 @@ func TestLostAgent(t *testing.T) {
 	cluster.Eventually(t, "the agent is lost", func() bool {
 		return strings.Contains(operator.Must("agent", "show", lost.Name()), "lost")
 	})
-	if s := u.Until(fails.ID, "error"); s.TerminationReason == nil || *s.TerminationReason != "agent_lost" {
+	if s := u.Until(fails.ID, "ERROR"); s.TerminationReason == nil || *s.TerminationReason != "AGENT_LOST" {
 		t.Errorf("it failed for %v", s.TerminationReason)
 	}
 	cluster.Eventually(t, "the session runs elsewhere", func() bool {
 		s := u.Show(goes.ID)
-		return s.Status == "running" && s.Kernels[0].Agent.Name == "node-1"
+		return s.Status == "RUNNING" && s.Kernels[0].Agent.Name == "node-1"
 	})
-	if s := u.Show(stays.ID); s.Status != "running" {
+	if s := u.Show(stays.ID); s.Status != "RUNNING" {
 		t.Errorf("the session that waits is %s: %s", s.Status, s.StatusMessage)
 	}
 	t.Logf("berth agent ls:\n%s", operator.Must("agent", "ls"))
@@ -66,7 +66,7 @@ func TestLostAgent(t *testing.T) {
 			t.Errorf("%s lives on %v, want %v", s.Name, there, want)
 		}
 	}
-	if s := u.Show(stays.ID); s.Status != "running" || !s.StartedAt.Equal(*began) {
+	if s := u.Show(stays.ID); s.Status != "RUNNING" || !s.StartedAt.Equal(*began) {
 		t.Errorf("the session that waited is %s, started %s, at first %s", s.Status, s.StartedAt, began)
 	}
 	for _, s := range []*client.Session{stays, goes} {

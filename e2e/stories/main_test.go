@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 // operator is who looks after the cluster, at their command line.
 func operator(t *testing.T) *cluster.Shell {
 	t.Helper()
-	return platform.UserAs(t, "superadmin").Shell()
+	return platform.UserAs(t, "SUPERADMIN").Shell()
 }
 
 // group makes a resource group that is open to all, with these agents, and
@@ -74,7 +74,7 @@ func on(t *testing.T, u *cluster.User, session string) string {
 }
 
 // waits fails unless the session waits, and returns why once that is known.
-func waits(t *testing.T, u *cluster.User, session, stage string) *client.Advice {
+func waits(t *testing.T, u *cluster.User, session string, stage client.Enum) *client.Advice {
 	t.Helper()
 	var why *client.Advice
 	var last client.PendingReport
@@ -84,9 +84,9 @@ func waits(t *testing.T, u *cluster.User, session, stage string) *client.Advice 
 			t.Logf("session %s waits for %s, not for %s: %s; the last error: %v", session, last.Stage, stage, last.Summary, err)
 		}
 	})
-	cluster.Eventually(t, "it is known that the session waits for "+stage, func() bool {
+	cluster.Eventually(t, "it is known that the session waits for "+stage.String(), func() bool {
 		s := u.Show(session)
-		if s.Status != "pending" {
+		if s.Status != "PENDING" {
 			t.Fatalf("session %s is %s: %s", s.Name, s.Status, s.StatusMessage)
 		}
 		if s.Pending == nil {

@@ -95,7 +95,7 @@ func wideOf(t *testing.T, u *cluster.User, group, accelerators, image, script st
 	in.ResourceGroup, in.Kernels = group, new(2)
 	in.Slots = cluster.Slots("cpu", "0.2", "mem", "384m", "mock.shares", accelerators)
 	s := spread{Session: u.Run(in)}
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	for _, k := range u.Show(s.ID).Kernels {
 		s.kernels = append(s.kernels, server{k.ID, k.Hostname, k.Agent.Name, func(script string) string {
 			t.Helper()

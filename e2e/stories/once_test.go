@@ -46,7 +46,7 @@ func placed(t *testing.T) map[string]string {
 	all := map[string]string{}
 	for _, s := range list {
 		for _, k := range admin.Show(s.ID).Kernels {
-			if k.Status == "running" {
+			if k.Status == "RUNNING" {
 				all[k.ID] = k.Agent.Name
 			}
 		}

@@ -20,14 +20,14 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	t.Cleanup(func() { endAll(t, u) })
 	start := func() string {
 		s := u.Run(asks(group))
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 		return s.ID
 	}
 	older, ended := start(), start()
 	dump := filepath.Join(t.TempDir(), "berth.dump")
 	postgres(t, "pg_dump", "--format=custom", "--file="+dump, platform.DSN())
 	u.End(ended)
-	u.Until(ended, "terminated")
+	u.Until(ended, "TERMINATED")
 	newer := u.Show(start())
 
 	for _, m := range platform.Managers {
@@ -73,7 +73,7 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	if d := found[0]; d.Kernel == nil || *d.Kernel != newer.Kernels[0].ID || d.Owner != u.Email || !strings.Contains(d.Next, "--repair") {
 		t.Errorf("the unknown container: %+v", d)
 	}
-	if u.Show(older).Status != "running" || u.Show(ended).Status != "running" || len(containers(t)) != 2 {
+	if u.Show(older).Status != "RUNNING" || u.Show(ended).Status != "RUNNING" || len(containers(t)) != 2 {
 		t.Errorf("in recovery mode something has ended: %s, %s, %v", u.Show(older).Status, u.Show(ended).Status, containers(t))
 	}
 	if r := berth.Run("admin", "occupancy", "--repair"); !strings.Contains(r.Stderr, "recovery mode") {
@@ -85,8 +85,8 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 			t.Errorf("what will end is told without %q:\n%s", want, said)
 		}
 	}
-	cluster.Eventually(t, "what the backup remembers as running ends", func() bool { return u.Show(ended).Status != "running" })
-	if u.Show(older).Status != "running" || len(containers(t)) != 2 {
+	cluster.Eventually(t, "what the backup remembers as running ends", func() bool { return u.Show(ended).Status != "RUNNING" })
+	if u.Show(older).Status != "RUNNING" || len(containers(t)) != 2 {
 		t.Errorf("after recovery mode: %s, %v", u.Show(older).Status, containers(t))
 	}
 	cluster.Eventually(t, "what the database does not know ends", func() bool {

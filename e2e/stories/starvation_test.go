@@ -31,35 +31,35 @@ func TestNobodyStarves(t *testing.T) {
 		small = append(small, ask("2", time.Hour))
 	}
 	for _, s := range small {
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 	}
 	in := asks(lane, "mock.device", "2")
 	in.Kernels = new(3)
 	big := u.Run(in)
-	waits(t, u, big.ID, "room")
+	waits(t, u, big.ID, "ROOM")
 	for _, s := range small[:2] {
 		late = append(late, ask("2", 0))
 		u.End(s.ID)
 		heldBack(t, u, late[len(late)-1], big)
 	}
-	if why := waits(t, u, big.ID, "room"); why.EstimatedStart == nil || why.Holds != 3 {
+	if why := waits(t, u, big.ID, "ROOM"); why.EstimatedStart == nil || why.Holds != 3 {
 		t.Errorf("the big one starts at %v, and %d agents are held for it", why.EstimatedStart, why.Holds)
 	}
 	// One is over before the last of the small ones is, one takes what is left beside
 	// the big one.
 	passes, beside := ask("2", 10*time.Minute), ask("1", 0)
-	u.Until(passes.ID, "running")
-	u.Until(beside.ID, "running")
+	u.Until(passes.ID, "RUNNING")
+	u.Until(beside.ID, "RUNNING")
 	t.Logf("berth queue lane:\n%s", berth.Must("queue", "lane"))
 	t.Logf("berth session why %s:\n%s", late[0].Name, berth.Must("session", "why", late[0].Name))
 
 	u.End(passes.ID)
 	u.End(small[2].ID)
-	started := u.Until(big.ID, "running").StartedAt
+	started := u.Until(big.ID, "RUNNING").StartedAt
 	once(t, operator)
 	u.End(big.ID)
 	for _, s := range late {
-		if after := u.Until(s.ID, "running").StartedAt; !after.After(*started) {
+		if after := u.Until(s.ID, "RUNNING").StartedAt; !after.After(*started) {
 			t.Errorf("a session that came later started at %s, the big one at %s", after, started)
 		}
 	}
@@ -70,7 +70,7 @@ func TestNobodyStarves(t *testing.T) {
 func heldBack(t *testing.T, u *cluster.User, late, big *client.Session) {
 	t.Helper()
 	cluster.Eventually(t, "there is room, but it is not theirs", func() bool {
-		why := waits(t, u, late.ID, "order")
+		why := waits(t, u, late.ID, "ORDER")
 		return strings.Contains(why.Summary, "reserved for an earlier session") &&
 			len(why.Ahead) > 0 && why.Ahead[0].Session != nil && why.Ahead[0].Session.ID == big.ID && why.Ahead[0].Holds == 3
 	})

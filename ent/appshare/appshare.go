@@ -9,7 +9,6 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/google/uuid"
 )
@@ -179,10 +178,3 @@ func newCreatorStep() *sqlgraph.Step {
 		sqlgraph.Edge(sqlgraph.M2O, false, CreatorTable, CreatorColumn),
 	)
 }
-
-var (
-	// access.AppAudience must implement graphql.Marshaler.
-	_ graphql.Marshaler = (*access.AppAudience)(nil)
-	// access.AppAudience must implement graphql.Unmarshaler.
-	_ graphql.Unmarshaler = (*access.AppAudience)(nil)
-)

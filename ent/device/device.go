@@ -4,8 +4,6 @@ package device
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -265,22 +263,4 @@ func newAgentStep() *sqlgraph.Step {
 		sqlgraph.To(AgentInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, AgentTable, AgentColumn),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Health) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Health) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Health(str)
-	if err := HealthValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Health", str)
-	}
-	return nil
 }

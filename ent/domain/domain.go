@@ -4,8 +4,6 @@ package domain
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -294,22 +292,4 @@ func newRegistriesStep() *sqlgraph.Step {
 		sqlgraph.To(RegistriesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2M, false, RegistriesTable, RegistriesPrimaryKey...),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e SignUp) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *SignUp) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = SignUp(str)
-	if err := SignUpValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid SignUp", str)
-	}
-	return nil
 }

@@ -4,8 +4,6 @@ package idlechecker
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -245,40 +243,4 @@ func newBindingsStep() *sqlgraph.Step {
 		sqlgraph.To(BindingsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, BindingsTable, BindingsColumn),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Kind) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Kind) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Kind(str)
-	if err := KindValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Kind", str)
-	}
-	return nil
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Match) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Match) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Match(str)
-	if err := MatchValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Match", str)
-	}
-	return nil
 }

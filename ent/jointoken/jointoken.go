@@ -4,8 +4,6 @@ package jointoken
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -132,22 +130,4 @@ func ByUsedBy(opts ...sql.OrderTermOption) OrderOption {
 // ByRevokedAt orders the results by the revoked_at field.
 func ByRevokedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRevokedAt, opts...).ToFunc()
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Role) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Role) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Role(str)
-	if err := RoleValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Role", str)
-	}
-	return nil
 }

@@ -4,14 +4,11 @@ package kernel
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
 )
@@ -328,28 +325,3 @@ func newAllocationsStep() *sqlgraph.Step {
 		sqlgraph.Edge(sqlgraph.O2M, false, AllocationsTable, AllocationsColumn),
 	)
 }
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Role) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Role) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Role(str)
-	if err := RoleValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Role", str)
-	}
-	return nil
-}
-
-var (
-	// lifecycle.Status must implement graphql.Marshaler.
-	_ graphql.Marshaler = (*lifecycle.Status)(nil)
-	// lifecycle.Status must implement graphql.Unmarshaler.
-	_ graphql.Unmarshaler = (*lifecycle.Status)(nil)
-)

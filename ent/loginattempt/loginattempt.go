@@ -4,8 +4,6 @@ package loginattempt
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -193,40 +191,4 @@ func ByUserAgent(opts ...sql.OrderTermOption) OrderOption {
 // ByLoginID orders the results by the login_id field.
 func ByLoginID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLoginID, opts...).ToFunc()
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Method) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Method) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Method(str)
-	if err := MethodValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Method", str)
-	}
-	return nil
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Result) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Result) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Result(str)
-	if err := ResultValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Result", str)
-	}
-	return nil
 }

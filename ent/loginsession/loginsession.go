@@ -4,8 +4,6 @@ package loginsession
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -179,22 +177,4 @@ func newUserStep() *sqlgraph.Step {
 		sqlgraph.To(UserInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, UserTable, UserColumn),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Method) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Method) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Method(str)
-	if err := MethodValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Method", str)
-	}
-	return nil
 }

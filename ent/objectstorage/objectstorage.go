@@ -4,8 +4,6 @@ package objectstorage
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -242,22 +240,4 @@ func newOwnerStep() *sqlgraph.Step {
 		sqlgraph.To(OwnerInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, false, OwnerTable, OwnerColumn),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Addressing) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Addressing) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Addressing(str)
-	if err := AddressingValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Addressing", str)
-	}
-	return nil
 }

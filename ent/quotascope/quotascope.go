@@ -4,8 +4,6 @@ package quotascope
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -193,22 +191,4 @@ func newVolumeStep() *sqlgraph.Step {
 		sqlgraph.To(VolumeInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, false, VolumeTable, VolumeColumn),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Kind) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Kind) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Kind(str)
-	if err := KindValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Kind", str)
-	}
-	return nil
 }

@@ -4,8 +4,6 @@ package resourcepolicy
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -270,22 +268,4 @@ func newAttachmentsStep() *sqlgraph.Step {
 		sqlgraph.To(AttachmentsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, AttachmentsTable, AttachmentsColumn),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e UnlistedSlots) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *UnlistedSlots) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = UnlistedSlots(str)
-	if err := UnlistedSlotsValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid UnlistedSlots", str)
-	}
-	return nil
 }

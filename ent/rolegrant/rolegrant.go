@@ -4,8 +4,6 @@ package rolegrant
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -168,22 +166,4 @@ func newUserStep() *sqlgraph.Step {
 		sqlgraph.To(UserInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, UserTable, UserColumn),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Scope) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Scope) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Scope(str)
-	if err := ScopeValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Scope", str)
-	}
-	return nil
 }

@@ -4,14 +4,11 @@ package session
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
 )
@@ -968,65 +965,4 @@ func newDependentsStep() *sqlgraph.Step {
 		sqlgraph.To(DependentsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, DependentsTable, DependentsColumn),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Type) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Type) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Type(str)
-	if err := TypeValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Type", str)
-	}
-	return nil
-}
-
-var (
-	// lifecycle.Status must implement graphql.Marshaler.
-	_ graphql.Marshaler = (*lifecycle.Status)(nil)
-	// lifecycle.Status must implement graphql.Unmarshaler.
-	_ graphql.Unmarshaler = (*lifecycle.Status)(nil)
-)
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Result) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Result) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Result(str)
-	if err := ResultValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Result", str)
-	}
-	return nil
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e TerminationReason) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *TerminationReason) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = TerminationReason(str)
-	if err := TerminationReasonValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid TerminationReason", str)
-	}
-	return nil
 }

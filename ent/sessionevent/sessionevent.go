@@ -4,14 +4,11 @@ package sessionevent
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
@@ -212,36 +209,4 @@ func newSessionStep() *sqlgraph.Step {
 		sqlgraph.To(SessionInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, SessionTable, SessionColumn),
 	)
-}
-
-var (
-	// lifecycle.Status must implement graphql.Marshaler.
-	_ graphql.Marshaler = (*lifecycle.Status)(nil)
-	// lifecycle.Status must implement graphql.Unmarshaler.
-	_ graphql.Unmarshaler = (*lifecycle.Status)(nil)
-)
-
-var (
-	// lifecycle.Status must implement graphql.Marshaler.
-	_ graphql.Marshaler = (*lifecycle.Status)(nil)
-	// lifecycle.Status must implement graphql.Unmarshaler.
-	_ graphql.Unmarshaler = (*lifecycle.Status)(nil)
-)
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Result) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Result) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Result(str)
-	if err := ResultValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Result", str)
-	}
-	return nil
 }

@@ -4,8 +4,6 @@ package sessiongroup
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
@@ -239,22 +237,4 @@ func newSessionsStep() *sqlgraph.Step {
 		sqlgraph.To(SessionsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, SessionsTable, SessionsColumn),
 	)
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Placement) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Placement) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Placement(str)
-	if err := PlacementValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Placement", str)
-	}
-	return nil
 }

@@ -4,14 +4,11 @@ package vfolder
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/google/uuid"
 )
@@ -420,46 +417,3 @@ func newMountsStep() *sqlgraph.Step {
 		sqlgraph.Edge(sqlgraph.O2M, false, MountsTable, MountsColumn),
 	)
 }
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e Status) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *Status) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = Status(str)
-	if err := StatusValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid Status", str)
-	}
-	return nil
-}
-
-// MarshalGQL implements graphql.Marshaler interface.
-func (e UsageMode) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(e.String()))
-}
-
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (e *UsageMode) UnmarshalGQL(val interface{}) error {
-	str, ok := val.(string)
-	if !ok {
-		return fmt.Errorf("enum %T must be a string", val)
-	}
-	*e = UsageMode(str)
-	if err := UsageModeValidator(*e); err != nil {
-		return fmt.Errorf("%s is not a valid UsageMode", str)
-	}
-	return nil
-}
-
-var (
-	// access.FolderPermission must implement graphql.Marshaler.
-	_ graphql.Marshaler = (*access.FolderPermission)(nil)
-	// access.FolderPermission must implement graphql.Unmarshaler.
-	_ graphql.Unmarshaler = (*access.FolderPermission)(nil)
-)

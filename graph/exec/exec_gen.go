@@ -961,25 +961,25 @@ func newExecutionContext(
 var sources = []*ast.Source{
 	{Name: "../agent.graphql", Input: `enum DrainAction {
   "The agent's sessions return to the queue and start again on another agent. The contents of their containers are lost."
-  reschedule
+  RESCHEDULE
   "The agent's sessions end."
-  terminate
+  TERMINATE
 }
 
 enum LostPolicy {
   "Sessions wait until the agent is back or someone ends them."
-  wait
+  WAIT
   "Sessions end with an error."
-  fail
+  FAIL
   "Sessions start again on other agents. If the lost agent comes back, its remaining containers are stopped."
-  reschedule
+  RESCHEDULE
 }
 
 extend enum TerminationReason {
   "The session's agent was drained."
-  drained
+  DRAINED
   "The session waited for longer than its resource group allows."
-  pending_timeout
+  PENDING_TIMEOUT
 }
 
 extend type Agent {
@@ -1060,17 +1060,17 @@ input RemoveAgentInput {
 
 enum OccupancyDriftKind {
   "A container runs on an agent although nothing in the database refers to it."
-  orphan
+  ORPHAN
   "A container should run on an agent, and the agent does not have it."
-  missing
+  MISSING
   "A device is allocated to a session that has ended or is waiting."
-  leaked
+  LEAKED
   "A device is used by a running container although it is free according to the database."
-  freed
+  FREED
   "More of a device is allocated than it has."
-  exceeded
+  EXCEEDED
   "The allocated device no longer exists on the agent."
-  gone
+  GONE
 }
 
 "The result of comparing the containers that agents run with the database."
@@ -1116,24 +1116,24 @@ extend type Query {
 
 extend type Mutation {
   "Compares agents and database now, as the leader does every minute, and repairs what is safe to repair: it stops orphaned containers and frees orphaned allocations. Refused in recovery mode."
-  auditOccupancy: OccupancyAuditPayload! @allow(to: SUPERADMIN, scope: admin)
+  auditOccupancy: OccupancyAuditPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   """
   Stops placing sessions on an agent and notifies the owners of the sessions that run there of the deadline. At the
   deadline the remaining sessions are rescheduled or ended. A second call changes the deadline, the action and the
   reason.
   """
-  drainAgent(input: DrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+  drainAgent(input: DrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Ends a drain: sessions can start on the agent again."
-  undrainAgent(input: UndrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+  undrainAgent(input: UndrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   """
   Declares a lost agent permanently gone. Its sessions end with an error, or start again elsewhere if their resource
   group says reschedule. If the agent comes back, its remaining containers are stopped first. With expel, the call
   also works on an agent that is alive: its certificate is refused at once, and the machine needs a new join token to
   come back.
   """
-  removeAgent(input: RemoveAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+  removeAgent(input: RemoveAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Stops and restarts a plugin's process on an agent, for example because the plugin hangs. Sessions keep their devices. No new session gets the plugin's devices until the plugin runs again."
-  restartPlugin(input: RestartPluginInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
+  restartPlugin(input: RestartPluginInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../app.graphql", Input: `enum AppStatus {
@@ -1277,14 +1277,14 @@ type AppPayload @allow(to: USER) { app: App! }
 
 extend type Mutation {
   "Makes an address with a one-use ticket. The app is started when the address is opened."
-  openApp(input: OpenAppInput!): OpenAppPayload! @allow(to: USER, scope: sessions)
+  openApp(input: OpenAppInput!): OpenAppPayload! @allow(to: USER, scope: SESSIONS)
   "Starts an app, after ending it if it runs."
-  restartApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: sessions)
-  stopApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: sessions)
+  restartApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: SESSIONS)
+  stopApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: SESSIONS)
   "Lets other users open an app, or changes who can."
-  shareApp(input: ShareAppInput!): AppPayload! @allow(to: USER, scope: sessions)
+  shareApp(input: ShareAppInput!): AppPayload! @allow(to: USER, scope: SESSIONS)
   "Ends the sharing of an app. Open connections of other users are closed."
-  unshareApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: sessions)
+  unshareApp(input: AppActionInput!): AppPayload! @allow(to: USER, scope: SESSIONS)
 }
 
 "How to reach sessions over SSH."
@@ -1364,7 +1364,7 @@ input SetRetentionInput { category: String! days: Int! }
 type RetentionPayload @allow(to: USER) { retention: Retention! }
 
 extend type Mutation {
-  setRetention(input: SetRetentionInput!): RetentionPayload! @allow(to: SUPERADMIN, scope: admin)
+  setRetention(input: SetRetentionInput!): RetentionPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../base.graphql", Input: `"""
@@ -1376,15 +1376,15 @@ directive @allow(to: Audience!, scope: TokenScope) on OBJECT | FIELD_DEFINITION
 
 "What an access token can be used for. Every token can read what its user can see."
 enum TokenScope {
-  read
+  READ
   "Start, change, enter and end sessions."
-  sessions
+  SESSIONS
   "Change folders and their files."
-  folders
+  FOLDERS
   "Change the user's own profile and credentials."
-  account
+  ACCOUNT
   "Everything else. Without this scope, a token has the permissions of an ordinary user."
-  admin
+  ADMIN
 }
 
 "The lowest privilege that a request needs. Each audience includes those after it."
@@ -1401,32 +1401,32 @@ enum Audience {
 
 "An operation on an object. The first four exist on every kind of object, each of the others only on the kinds that it names."
 enum AccessOperation {
-  read
-  create
-  update
-  delete
+  READ
+  CREATE
+  UPDATE
+  DELETE
   "Sessions: open a terminal, run commands and connect to ports."
-  enter
+  ENTER
   "Folders: list, read and mount the files."
-  read_files
+  READ_FILES
   "Folders: create, change and delete files."
-  write_files
+  WRITE_FILES
   "Users: act as the user."
-  impersonate
+  IMPERSONATE
   "Projects: choose the members."
-  manage_members
+  MANAGE_MEMBERS
   "Roles: grant the role. Resource groups and volumes: choose who can use them; for volumes, also list and delete orphans."
-  grant
+  GRANT
   "Object storages: list the objects, and copy them from and to folders."
-  transfer
+  TRANSFER
 }
 "A kind of object that permissions are about."
 enum AccessEntity {
-  domain project user credential invitation identity_provider role resource_policy resource_group resource_preset
-  agent registry image volume object_storage session session_template vfolder task audit system
+  DOMAIN PROJECT USER CREDENTIAL INVITATION IDENTITY_PROVIDER ROLE RESOURCE_POLICY RESOURCE_GROUP RESOURCE_PRESET
+  AGENT REGISTRY IMAGE VOLUME OBJECT_STORAGE SESSION SESSION_TEMPLATE VFOLDER TASK AUDIT SYSTEM
 }
 "One operation on the folders of a volume."
-enum VolumePermission { create_folder modify_folder delete_folder mount upload download invite set_user_permission }
+enum VolumePermission { CREATE_FOLDER MODIFY_FOLDER DELETE_FOLDER MOUNT UPLOAD DOWNLOAD INVITE SET_USER_PERMISSION }
 
 "An instant, RFC 3339 with UTC offset."
 scalar Time
@@ -1478,7 +1478,7 @@ type Subscription
 type ResourceGroup implements Node @allow(to: USER) {
   id: ID!
   "Types of sessions that can start in the group."
-  sessionTypes: [String!]!
+  sessionTypes: [SessionType!]!
   "Private networks that containers can reach, such as 10.1.0.0/16 or 10.1.2.3:443, in addition to those that their agent allows."
   allowedNetworks: [String!]!
   "Who can use the group if it is not public."
@@ -1514,72 +1514,72 @@ type ResourceGroup implements Node @allow(to: USER) {
 
 enum PlacementStrategy {
   "The agent on which the placement leaves the fewest unusable fragments."
-  pack
+  PACK
   "The agent with the least free capacity."
-  concentrated
+  CONCENTRATED
   "The agent with the most free capacity."
-  dispersed
+  DISPERSED
   "Agents in turn."
-  roundrobin
+  ROUNDROBIN
 }
 
 enum DeviceSplit {
   "As many whole idle devices as the amount fills, and the rest from one more device."
-  fill
+  FILL
   "The same amount from each device, on as few devices as have room."
-  evenly
+  EVENLY
   "Whole idle devices only: an amount that leaves a rest is not placed."
-  none
+  NONE
 }
 
 enum DeviceTopology {
   "As close as possible."
-  prefer
+  PREFER
   "All within one NUMA node."
-  node
+  NODE
   "All below one PCIe root."
-  root
+  ROOT
   "All connected by direct links (NVLink, xGMI), or parts of one device."
-  linked
+  LINKED
 }
 
 enum Preemption {
   "Preemptible sessions keep running."
-  off
+  OFF
   "Preemptible sessions end."
-  terminate
+  TERMINATE
   "Preemptible sessions end and return to the queue."
-  reschedule
+  RESCHEDULE
 }
 
 enum PreemptionScope {
   "Sessions of the same user."
-  user
+  USER
   "Sessions of the same project."
-  project
+  PROJECT
   "Sessions of the same domain."
-  domain
+  DOMAIN
   "All sessions of the resource group."
-  group
+  GROUP
 }
 
 enum QueueOrder {
   "Oldest first."
-  fifo
+  FIFO
   "Newest first."
-  lifo
+  LIFO
   "First the user with the smallest dominant share: their largest share of any resource."
-  drf
+  DRF
   "First the user with the least recent usage, by the weights of domain, project and user."
-  fair_share
+  FAIR_SHARE
 }
 
 enum AgentStatus {
-  alive
+  ALIVE
   "No heartbeat for a while."
-  lost
+  LOST
   "Removed from the cluster."
-  terminated
+  TERMINATED
 }
 
 "One worker machine."
@@ -1615,13 +1615,21 @@ type Agent implements Node @allow(to: USER) {
 type AgentPlugin @allow(to: USER) {
   name: String!
   version: String!
-  "starting, running, backoff or disabled."
-  state: String!
+  state: PluginState!
   "Why the plugin does not run, or reports fewer devices than the machine has; empty if there is no problem."
   message: String!
   restarts: Int!
   "Results of the plugin's preflight: driver, device files and the vendor's programs."
   checks: [AgentPluginCheck!]!
+}
+
+enum PluginState {
+  STARTING
+  RUNNING
+  "The plugin has ended and will be started again."
+  BACKOFF
+  "The plugin is not started."
+  DISABLED
 }
 
 type AgentPluginCheck @allow(to: USER) {
@@ -1631,11 +1639,11 @@ type AgentPluginCheck @allow(to: USER) {
 }
 
 enum PluginCheckLevel {
-  ok
+  OK
   "Something is missing, but the devices work without it."
-  warning
+  WARNING
   "Something is missing or broken."
-  error
+  ERROR
 }
 
 type AgentProbe @allow(to: USER) {
@@ -1711,7 +1719,7 @@ input CreateResourceGroupInput {
   name: String!
   description: String
   public: Boolean
-  sessionTypes: [String!]
+  sessionTypes: [SessionType!]
   "IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none."
   allowedNetworks: [String!]
   "Default: pack."
@@ -1741,7 +1749,7 @@ input UpdateResourceGroupInput {
   description: String
   active: Boolean
   public: Boolean
-  sessionTypes: [String!]
+  sessionTypes: [SessionType!]
   "IPv4 networks or addresses, with :PORT for one port; at most 64. Applies to sessions that start from now on."
   allowedNetworks: [String!]
   strategy: PlacementStrategy
@@ -1772,7 +1780,7 @@ input UpdateAgentInput {
   "Move the agent although sessions run on it. The sessions continue and stay in their resource group."
   force: Boolean
 }
-enum NodeRole { agent storage }
+enum NodeRole { AGENT STORAGE }
 "A token that lets one machine join. It works once and expires after an hour."
 input CreateJoinTokenInput { role: NodeRole! }
 "The name that the proxy joined with."
@@ -1790,17 +1798,17 @@ type RemoveStorageProxyPayload @allow(to: SUPERADMIN) { name: String! }
 
 extend type Mutation {
   "Changes a group. Sessions that run in it continue."
-  updateResourceGroup(input: UpdateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
+  updateResourceGroup(input: UpdateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Deletes a group that has no agents and no sessions."
-  deleteResourceGroup(input: DeleteResourceGroupInput!): DeleteResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
-  grantResourceGroup(input: GrantResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
-  revokeResourceGroup(input: RevokeResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
-  createResourceGroup(input: CreateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: admin)
+  deleteResourceGroup(input: DeleteResourceGroupInput!): DeleteResourceGroupPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  grantResourceGroup(input: GrantResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  revokeResourceGroup(input: RevokeResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  createResourceGroup(input: CreateResourceGroupInput!): ResourceGroupPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Cordons or uncordons an agent, or moves it to another resource group. A move returns FAILED_PRECONDITION while sessions run on the agent: drain it first, or set force."
-  updateAgent(input: UpdateAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: admin)
-  createJoinToken(input: CreateJoinTokenInput!): JoinTokenPayload! @allow(to: SUPERADMIN, scope: admin)
+  updateAgent(input: UpdateAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  createJoinToken(input: CreateJoinTokenInput!): JoinTokenPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Disconnects a storage proxy. It needs a new join token to come back. Its volumes remain for another proxy to serve."
-  removeStorageProxy(input: RemoveStorageProxyInput!): RemoveStorageProxyPayload! @allow(to: SUPERADMIN, scope: admin)
+  removeStorageProxy(input: RemoveStorageProxyInput!): RemoveStorageProxyPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 
 extend type Subscription {
@@ -1858,13 +1866,13 @@ type AccessToken implements Node @allow(to: USER) {
 }
 
 enum CredentialStatus {
-  active
+  ACTIVE
   "The keypair was deactivated."
-  inactive
-  expired
-  revoked
+  INACTIVE
+  EXPIRED
+  REVOKED
   "The owner or their domain is not active. The keypair is refused until both are active."
-  owner_inactive
+  OWNER_INACTIVE
 }
 
 "An access key and a secret that sign requests, as docs/signing.md describes. The secret is shown once, when it is created."
@@ -1957,25 +1965,25 @@ type SSHKeyPayload @allow(to: USER) {
 type DeleteSSHKeyPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
-  createAccessToken(input: CreateAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
-  revokeAccessToken(input: RevokeAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: account)
-  createKeypair(input: CreateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
-  updateKeypair(input: UpdateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
+  createAccessToken(input: CreateAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: ACCOUNT)
+  revokeAccessToken(input: RevokeAccessTokenInput!): AccessTokenPayload! @allow(to: USER, scope: ACCOUNT)
+  createKeypair(input: CreateKeypairInput!): KeypairPayload! @allow(to: USER, scope: ACCOUNT)
+  updateKeypair(input: UpdateKeypairInput!): KeypairPayload! @allow(to: USER, scope: ACCOUNT)
   "Replaces the secret of a keypair. The old secret, and every credential that was created with it, is revoked at once."
-  rotateKeypair(input: RotateKeypairInput!): KeypairPayload! @allow(to: USER, scope: account)
-  deleteKeypair(input: DeleteKeypairInput!): DeleteKeypairPayload! @allow(to: USER, scope: account)
+  rotateKeypair(input: RotateKeypairInput!): KeypairPayload! @allow(to: USER, scope: ACCOUNT)
+  deleteKeypair(input: DeleteKeypairInput!): DeleteKeypairPayload! @allow(to: USER, scope: ACCOUNT)
   "Creates an SSH key and returns its private half once."
-  createSshKey(input: CreateSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: account)
-  addSshKey(input: AddSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: account)
-  deleteSshKey(input: DeleteSSHKeyInput!): DeleteSSHKeyPayload! @allow(to: USER, scope: account)
+  createSshKey(input: CreateSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: ACCOUNT)
+  addSshKey(input: AddSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: ACCOUNT)
+  deleteSshKey(input: DeleteSSHKeyInput!): DeleteSSHKeyPayload! @allow(to: USER, scope: ACCOUNT)
 }
 `, BuiltIn: false},
 	{Name: "../device.graphql", Input: `enum DeviceHealth {
-  healthy
-  degraded
-  unhealthy
-  lost
-  unknown
+  HEALTHY
+  DEGRADED
+  UNHEALTHY
+  LOST
+  UNKNOWN
 }
 
 "One schedulable unit on an agent."
@@ -2096,9 +2104,9 @@ type Domain implements Node @allow(to: USER) {
 }
 
 enum ProjectType {
-  general
+  GENERAL
   "A project for models: its folders have usageMode model, members can read them, and administrators of the project can write."
-  model_store
+  MODEL_STORE
 }
 
 "A unit of work, with users as its members."
@@ -2125,19 +2133,19 @@ type Membership implements Node @allow(to: USER) {
 }
 
 enum UserRole {
-  user
+  USER
   "Domain admin."
-  admin
-  superadmin
+  ADMIN
+  SUPERADMIN
   "Can read everything and change nothing."
-  monitor
+  MONITOR
 }
 
 enum UserStatus {
-  active
-  inactive
-  before_verification
-  deleted
+  ACTIVE
+  INACTIVE
+  BEFORE_VERIFICATION
+  DELETED
 }
 
 type User implements Node @allow(to: USER) {
@@ -2210,31 +2218,31 @@ type MembershipPayload @allow(to: USER) { project: Project! }
 type ViewerPayload @allow(to: USER) { viewer: Viewer! }
 
 extend type Mutation {
-  createDomain(input: CreateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: admin)
-  createProject(input: CreateProjectInput!): ProjectPayload! @allow(to: ADMIN, scope: admin)
-  createUser(input: CreateUserInput!): UserPayload! @allow(to: ADMIN, scope: admin)
-  updateUser(input: UpdateUserInput!): UserPayload! @allow(to: USER, scope: account)
+  createDomain(input: CreateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  createProject(input: CreateProjectInput!): ProjectPayload! @allow(to: ADMIN, scope: ADMIN)
+  createUser(input: CreateUserInput!): UserPayload! @allow(to: ADMIN, scope: ADMIN)
+  updateUser(input: UpdateUserInput!): UserPayload! @allow(to: USER, scope: ACCOUNT)
   "Adds a member, or changes whether a member administers the project."
-  setMembership(input: SetMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
-  removeMembership(input: RemoveMembershipInput!): MembershipPayload! @allow(to: USER, scope: admin)
+  setMembership(input: SetMembershipInput!): MembershipPayload! @allow(to: USER, scope: ADMIN)
+  removeMembership(input: RemoveMembershipInput!): MembershipPayload! @allow(to: USER, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../idle.graphql", Input: `enum IdleKind {
   "The time since the session started."
-  lifetime
+  LIFETIME
   "The time without an open terminal, a running command or traffic on the session's ports."
-  network
+  NETWORK
   "The average use of the session's slots over a window."
-  utilization
+  UTILIZATION
   "The highest use of accelerator memory over a window."
-  memory
+  MEMORY
 }
 
 enum IdleMatch {
   "All named slots that the session has are at or below their threshold."
-  all
+  ALL
   "At least one of them is."
-  any
+  ANY
 }
 
 "A rule that ends sessions that are not used. It applies where it is bound."
@@ -2255,7 +2263,7 @@ type IdleChecker implements Node @allow(to: USER) {
   match: IdleMatch!
   "For utilization and memory only."
   thresholds: [IdleThreshold!]!
-  sessionTypes: [String!]!
+  sessionTypes: [SessionType!]!
   "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for network only."
   ignoredApps: [String!]!
   "Where the checker is bound, as far as the viewer can see. A checker without bindings does nothing."
@@ -2288,8 +2296,7 @@ type IdleBinding implements Node @allow(to: USER) {
 type SessionIdle @allow(to: USER) {
   "Name of the checker, or of the policy that has an idle timeout."
   checker: String!
-  "lifetime, network, utilization or memory."
-  kind: String!
+  kind: IdleKind!
   "When the session would end. Use of the session before that time postpones it."
   endsAt: Time!
   "One sentence for people."
@@ -2307,7 +2314,7 @@ extend type Session {
 
 extend enum TerminationReason {
   "An idle check ended the session."
-  idle
+  IDLE
 }
 
 "What a checker would do now to the sessions that the viewer can see."
@@ -2369,7 +2376,7 @@ input CreateIdleCheckerInput {
   "At least one for utilization and memory; not allowed for the other kinds."
   thresholds: [IdleThresholdInput!]
   "Any of interactive and batch; default interactive."
-  sessionTypes: [String!]
+  sessionTypes: [SessionType!]
   "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only."
   ignoredApps: [String!]
 }
@@ -2390,7 +2397,7 @@ input UpdateIdleCheckerInput {
   match: IdleMatch
   "Replaces all thresholds."
   thresholds: [IdleThresholdInput!]
-  sessionTypes: [String!]
+  sessionTypes: [SessionType!]
   "Replaces all ignored apps."
   ignoredApps: [String!]
 }
@@ -2406,14 +2413,14 @@ type DeleteIdleCheckerPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
   "Creates a checker. It does nothing until it is bound."
-  createIdleChecker(input: CreateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
+  createIdleChecker(input: CreateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Changes a checker. The change applies at once."
-  updateIdleChecker(input: UpdateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
-  deleteIdleChecker(input: DeleteIdleCheckerInput!): DeleteIdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
-  bindIdleChecker(input: BindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
-  unbindIdleChecker(input: UnbindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: admin)
+  updateIdleChecker(input: UpdateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  deleteIdleChecker(input: DeleteIdleCheckerInput!): DeleteIdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  bindIdleChecker(input: BindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  unbindIdleChecker(input: UnbindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Excludes a session from all idle checks, or includes it again."
-  setSessionIdleExempt(input: SetSessionIdleExemptInput!): SessionPayload! @allow(to: ADMIN, scope: admin)
+  setSessionIdleExempt(input: SetSessionIdleExemptInput!): SessionPayload! @allow(to: ADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../image.graphql", Input: `"A container registry that images come from."
@@ -2429,9 +2436,9 @@ type Registry implements Node @allow(to: USER) {
 }
 
 enum ImageStatus {
-  alive
+  ALIVE
   "The image no longer exists in its registry."
-  gone
+  GONE
 }
 
 type Image implements Node @allow(to: USER) {
@@ -2505,15 +2512,15 @@ type ImagePayload @allow(to: USER) { image: Image! }
 type ForgetImagePayload @allow(to: SUPERADMIN) { id: ID! }
 
 extend type Mutation {
-  createRegistry(input: CreateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: admin)
+  createRegistry(input: CreateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Credentials are stored encrypted and never returned."
-  updateRegistry(input: UpdateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: admin)
+  updateRegistry(input: UpdateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status gone and without a registry."
-  deleteRegistry(input: DeleteRegistryInput!): DeleteRegistryPayload! @allow(to: SUPERADMIN, scope: admin)
+  deleteRegistry(input: DeleteRegistryInput!): DeleteRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Reads all tags of a registry and registers them."
-  scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: admin)
-  registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: admin)
-  forgetImage(input: ForgetImageInput!): ForgetImagePayload! @allow(to: SUPERADMIN, scope: admin)
+  scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  forgetImage(input: ForgetImageInput!): ForgetImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../leader.graphql", Input: `"The state of the whole cluster."
@@ -2599,7 +2606,7 @@ extend type Query {
 
 extend type Mutation {
   "Turns the recovery mode of the cluster on or off; the leader follows within a second. Before you turn it off, read occupancyAudit: the field next describes what happens to each difference."
-  setRecovery(input: SetRecoveryInput!): RecoveryPayload! @allow(to: SUPERADMIN, scope: admin)
+  setRecovery(input: SetRecoveryInput!): RecoveryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../login.graphql", Input: `"One signed-in browser."
@@ -2615,26 +2622,26 @@ type LoginSession implements Node @allow(to: USER) {
 }
 
 enum LoginMethod {
-  password
-  oidc
+  PASSWORD
+  OIDC
 }
 
 enum LoginResult {
-  success
-  wrong_credentials
-  wrong_code
-  code_needed
-  throttled
+  SUCCESS
+  WRONG_CREDENTIALS
+  WRONG_CODE
+  CODE_NEEDED
+  THROTTLED
   "The user or the domain is not active."
-  not_active
+  NOT_ACTIVE
   "The password was correct, but the client's address is not an allowed one."
-  address_refused
-  too_many_logins
-  logout
-  revoked
+  ADDRESS_REFUSED
+  TOO_MANY_LOGINS
+  LOGOUT
+  REVOKED
   "Ended because of a newer login."
-  evicted
-  expired
+  EVICTED
+  EXPIRED
 }
 
 "An entry of the login history: an attempt to log in, or the end of a login."
@@ -2701,24 +2708,24 @@ type ResetUserPasswordPayload @allow(to: USER) {
 
 extend type Mutation {
   "Also ends all other logins of the user."
-  changePassword(input: ChangePasswordInput!): ViewerPayload! @allow(to: USER, scope: account)
+  changePassword(input: ChangePasswordInput!): ViewerPayload! @allow(to: USER, scope: ACCOUNT)
   "Ends a login of the viewer, or of a user whose logins the viewer can end, at once and with its open connections."
-  revokeLoginSession(input: RevokeLoginSessionInput!): LoginSessionPayload! @allow(to: USER, scope: account)
+  revokeLoginSession(input: RevokeLoginSessionInput!): LoginSessionPayload! @allow(to: USER, scope: ACCOUNT)
   "Returns the secret of a second factor. The second factor is active after confirmTotp."
-  startTotp: StartTotpPayload! @allow(to: USER, scope: account)
-  confirmTotp(input: ConfirmTotpInput!): RecoveryCodesPayload! @allow(to: USER, scope: account)
-  disableTotp(input: DisableTotpInput!): ViewerPayload! @allow(to: USER, scope: account)
-  regenerateRecoveryCodes(input: RegenerateRecoveryCodesInput!): RecoveryCodesPayload! @allow(to: USER, scope: account)
+  startTotp: StartTotpPayload! @allow(to: USER, scope: ACCOUNT)
+  confirmTotp(input: ConfirmTotpInput!): RecoveryCodesPayload! @allow(to: USER, scope: ACCOUNT)
+  disableTotp(input: DisableTotpInput!): ViewerPayload! @allow(to: USER, scope: ACCOUNT)
+  regenerateRecoveryCodes(input: RegenerateRecoveryCodesInput!): RecoveryCodesPayload! @allow(to: USER, scope: ACCOUNT)
   "Turns off the second factor of a user who lost theirs."
-  resetTotp(input: ResetTotpInput!): ResetTotpPayload! @allow(to: ADMIN, scope: admin)
+  resetTotp(input: ResetTotpInput!): ResetTotpPayload! @allow(to: ADMIN, scope: ADMIN)
   "Gives another user a password that they must change at the next login, and ends all their logins and other credentials."
-  resetUserPassword(input: ResetUserPasswordInput!): ResetUserPasswordPayload! @allow(to: ADMIN, scope: admin)
+  resetUserPassword(input: ResetUserPasswordInput!): ResetUserPasswordPayload! @allow(to: ADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../objectstorage.graphql", Input: `"Where the bucket's name is in addresses. path: endpoint/bucket/key. virtual: bucket.endpoint/key."
 enum ObjectAddressing {
-  path
-  virtual
+  PATH
+  VIRTUAL
 }
 
 "A bucket that speaks S3, or a prefix in one. Folders can be imported from it and exported to it. Its secret is never shown."
@@ -2821,9 +2828,9 @@ input TestObjectStorageInput { id: ID! }
 
 "What happens if the file or object already exists. update: replaced unless size and time are equal. overwrite: always replaced. fail: kept and reported as a failure."
 enum ObjectExisting {
-  update
-  overwrite
-  fail
+  UPDATE
+  OVERWRITE
+  FAIL
 }
 input ImportFolderInput {
   vfolder: ID!
@@ -2859,22 +2866,22 @@ type FolderTransferPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
 
 extend type Mutation {
   "Does not connect to the storage; use testObjectStorage for that."
-  createObjectStorage(input: CreateObjectStorageInput!): ObjectStoragePayload! @allow(to: USER, scope: folders)
-  updateObjectStorage(input: UpdateObjectStorageInput!): ObjectStoragePayload! @allow(to: USER, scope: folders)
+  createObjectStorage(input: CreateObjectStorageInput!): ObjectStoragePayload! @allow(to: USER, scope: FOLDERS)
+  updateObjectStorage(input: UpdateObjectStorageInput!): ObjectStoragePayload! @allow(to: USER, scope: FOLDERS)
   "Removes the object storage from Berth; the bucket is not changed. Refused while a task uses it."
-  deleteObjectStorage(input: DeleteObjectStorageInput!): DeleteObjectStoragePayload! @allow(to: USER, scope: folders)
+  deleteObjectStorage(input: DeleteObjectStorageInput!): DeleteObjectStoragePayload! @allow(to: USER, scope: FOLDERS)
   "Lists one page of objects and returns the error, if there is one."
-  testObjectStorage(input: TestObjectStorageInput!): TestObjectStoragePayload! @allow(to: USER, scope: folders)
+  testObjectStorage(input: TestObjectStorageInput!): TestObjectStoragePayload! @allow(to: USER, scope: FOLDERS)
   "Copies objects into a folder, as a task."
-  importFolder(input: ImportFolderInput!): FolderTransferPayload! @allow(to: USER, scope: folders)
+  importFolder(input: ImportFolderInput!): FolderTransferPayload! @allow(to: USER, scope: FOLDERS)
   "Copies files of a folder to an object storage, as a task. Links are not followed."
-  exportFolder(input: ExportFolderInput!): FolderTransferPayload! @allow(to: USER, scope: folders)
+  exportFolder(input: ExportFolderInput!): FolderTransferPayload! @allow(to: USER, scope: FOLDERS)
 }
 `, BuiltIn: false},
 	{Name: "../people.graphql", Input: `enum DomainSignUp {
-  off
-  invitation
-  approval
+  OFF
+  INVITATION
+  APPROVAL
 }
 
 extend type Domain {
@@ -2918,15 +2925,15 @@ input PurgeUserInput { id: ID! foldersTo: ID deleteFolders: Boolean }
 input UpdateProfileInput { fullName: String allowedAddresses: [String!] }
 
 enum ImportPasswords {
-  given
-  generated
+  GIVEN
+  GENERATED
 }
 
 enum ImportStatus {
-  created
-  would_create
-  skipped
-  failed
+  CREATED
+  WOULD_CREATE
+  SKIPPED
+  FAILED
 }
 
 "A CSV file of up to 5000 users with the header row email, username, full_name, role, projects (names separated by ;), password and policy. Only email is required."
@@ -2954,23 +2961,23 @@ type ImportUsersPayload @allow(to: USER) {
 type PurgePayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
-  updateDomain(input: UpdateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: admin)
+  updateDomain(input: UpdateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Refused while the domain has users or projects."
-  purgeDomain(input: PurgeDomainInput!): PurgePayload! @allow(to: SUPERADMIN, scope: admin)
-  updateProject(input: UpdateProjectInput!): ProjectPayload! @allow(to: USER, scope: admin)
+  purgeDomain(input: PurgeDomainInput!): PurgePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  updateProject(input: UpdateProjectInput!): ProjectPayload! @allow(to: USER, scope: ADMIN)
   "Refused while the project has live sessions or folders. Also removes memberships and the history of its sessions."
-  purgeProject(input: PurgeProjectInput!): PurgePayload! @allow(to: ADMIN, scope: admin)
+  purgeProject(input: PurgeProjectInput!): PurgePayload! @allow(to: ADMIN, scope: ADMIN)
   "Removes a user who is not active, as a task: ends their sessions and credentials, hands over or deletes their folders, and removes their rows. The history keeps their name."
-  purgeUser(input: PurgeUserInput!): TaskPayload! @allow(to: USER, scope: admin)
+  purgeUser(input: PurgeUserInput!): TaskPayload! @allow(to: USER, scope: ADMIN)
   "Changes the viewer's own profile."
-  updateProfile(input: UpdateProfileInput!): UserPayload! @allow(to: USER, scope: account)
+  updateProfile(input: UpdateProfileInput!): UserPayload! @allow(to: USER, scope: ACCOUNT)
   "Creates users from a CSV file. An invalid row does not stop the others."
-  importUsers(input: ImportUsersInput!): ImportUsersPayload! @allow(to: ADMIN, scope: admin)
+  importUsers(input: ImportUsersInput!): ImportUsersPayload! @allow(to: ADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../policy.graphql", Input: `enum UnlistedSlots {
-  unlimited
-  zero
+  UNLIMITED
+  ZERO
 }
 
 "Limits that are attached to a domain, a project, a user or a keypair. A missing amount means no limit."
@@ -3031,8 +3038,7 @@ type EffectiveLimit @allow(to: USER) {
   used: String!
   "Never negative."
   assignable: String!
-  "domain, project, user or keypair."
-  scope: String!
+  scope: HolderScope!
   "Name of the domain, project or user, or the access key."
   holder: String!
   "Name of the policy."
@@ -3103,12 +3109,12 @@ type AttachResourcePolicyPayload @allow(to: USER) { policy: ResourcePolicy attac
 type DetachResourcePolicyPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
-  createResourcePolicy(input: CreateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
-  updateResourcePolicy(input: UpdateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
+  createResourcePolicy(input: CreateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  updateResourcePolicy(input: UpdateResourcePolicyInput!): ResourcePolicyPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Refused while the policy is attached."
-  deleteResourcePolicy(input: DeleteResourcePolicyInput!): DeleteResourcePolicyPayload! @allow(to: SUPERADMIN, scope: admin)
-  attachResourcePolicy(input: AttachResourcePolicyInput!): AttachResourcePolicyPayload! @allow(to: ADMIN, scope: admin)
-  detachResourcePolicy(input: DetachResourcePolicyInput!): DetachResourcePolicyPayload! @allow(to: ADMIN, scope: admin)
+  deleteResourcePolicy(input: DeleteResourcePolicyInput!): DeleteResourcePolicyPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  attachResourcePolicy(input: AttachResourcePolicyInput!): AttachResourcePolicyPayload! @allow(to: ADMIN, scope: ADMIN)
+  detachResourcePolicy(input: DetachResourcePolicyInput!): DetachResourcePolicyPayload! @allow(to: ADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../preset.graphql", Input: `"A named amount of slots to request, for every resource group or for one."
@@ -3125,7 +3131,7 @@ type ResourcePreset implements Node @allow(to: USER) {
   fit(project: ID, resourceGroup: ID): PresetFit!
 }
 
-enum PresetState { now when_free never }
+enum PresetState { NOW WHEN_FREE NEVER }
 
 type PresetFit @allow(to: USER) {
   state: PresetState!
@@ -3153,9 +3159,9 @@ extend type Query {
 }
 
 extend type Mutation {
-  createResourcePreset(input: CreateResourcePresetInput!): ResourcePresetPayload! @allow(to: SUPERADMIN, scope: admin)
-  updateResourcePreset(input: UpdateResourcePresetInput!): ResourcePresetPayload! @allow(to: SUPERADMIN, scope: admin)
-  deleteResourcePreset(input: DeleteResourcePresetInput!): DeleteResourcePresetPayload! @allow(to: SUPERADMIN, scope: admin)
+  createResourcePreset(input: CreateResourcePresetInput!): ResourcePresetPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  updateResourcePreset(input: UpdateResourcePresetInput!): ResourcePresetPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  deleteResourcePreset(input: DeleteResourcePresetInput!): DeleteResourcePresetPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../provider.graphql", Input: `"An OpenID Connect issuer whose users can log in. The API never returns its client secret."
@@ -3196,10 +3202,10 @@ input DeleteIdentityProviderInput { id: ID! }
 type IdentityProviderPayload @allow(to: USER) { identityProvider: IdentityProvider! }
 
 extend type Mutation {
-  createIdentityProvider(input: CreateIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: admin)
-  updateIdentityProvider(input: UpdateIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: admin)
+  createIdentityProvider(input: CreateIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  updateIdentityProvider(input: UpdateIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Removes the provider. Users who logged in with it stay."
-  deleteIdentityProvider(input: DeleteIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: admin)
+  deleteIdentityProvider(input: DeleteIdentityProviderInput!): IdentityProviderPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../role.graphql", Input: `"What a role allows on one kind of object."
@@ -3220,7 +3226,7 @@ type Role implements Node @allow(to: USER) {
 }
 
 "The scope in which a role is granted. object is a single object of any kind, by its ID."
-enum RoleScope { system domain project object }
+enum RoleScope { SYSTEM DOMAIN PROJECT OBJECT }
 
 type RoleGrant implements Node @allow(to: USER) {
   id: ID!
@@ -3270,13 +3276,13 @@ type RoleGrantPayload @allow(to: USER) { grant: RoleGrant! }
 type RevokeRolePayload @allow(to: USER) { role: Role! }
 
 extend type Mutation {
-  createRole(input: CreateRoleInput!): RolePayload! @allow(to: SUPERADMIN, scope: admin)
+  createRole(input: CreateRoleInput!): RolePayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Changes a role. The change applies at once to everyone who has it."
-  updateRole(input: UpdateRoleInput!): RolePayload! @allow(to: SUPERADMIN, scope: admin)
-  deleteRole(input: DeleteRoleInput!): DeleteRolePayload! @allow(to: SUPERADMIN, scope: admin)
+  updateRole(input: UpdateRoleInput!): RolePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  deleteRole(input: DeleteRoleInput!): DeleteRolePayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Grants a user a role in a scope, at once. The caller must have every permission of the role in that scope."
-  grantRole(input: GrantRoleInput!): RoleGrantPayload! @allow(to: SUPERADMIN, scope: admin)
-  revokeRole(input: RevokeRoleInput!): RevokeRolePayload! @allow(to: SUPERADMIN, scope: admin)
+  grantRole(input: GrantRoleInput!): RoleGrantPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  revokeRole(input: RevokeRoleInput!): RevokeRolePayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../scheduler.graphql", Input: `extend type ResourceGroup {
@@ -3303,8 +3309,8 @@ type QueueEntry @allow(to: USER) {
   mine: Boolean!
   priority: Int!
   waitingSince: Time!
-  "What the session waits for: group, held, limits, room or order, as in PendingReport. Empty if it starts in the next scheduling pass."
-  stage: String!
+  "What the session waits for, as in PendingReport; null if it starts in the next scheduling pass."
+  stage: PendingStage
   "One sentence for people."
   why: String!
   "Number of agents that are reserved for the session. Sessions behind it cannot use them."
@@ -3317,13 +3323,13 @@ type QueueEntry @allow(to: USER) {
 
 enum SuggestionKind {
   "A smaller amount of one or more slots."
-  slots
+  SLOTS
   "Another resource group."
-  resource_group
+  RESOURCE_GROUP
   "Any agent instead of the requested ones."
-  any_agent
+  ANY_AGENT
   "Ending one of the viewer's own sessions."
-  end_session
+  END_SESSION
 }
 
 """
@@ -3348,17 +3354,17 @@ type Suggestion @allow(to: USER) {
 
 enum DryRunVerdict {
   "The session would start at once."
-  now
+  NOW
   "The session would wait."
-  waits
+  WAITS
   """
   No agent of the resource group could run the session, even if the agent were idle. createSession refuses the
   request, except when only the volume of a folder is missing on every agent: then the session waits for an agent that
   mounts the volume.
   """
-  never
+  NEVER
   "createSession would refuse the request for another reason: an invalid input, or the limit of a policy."
-  refused
+  REFUSED
 }
 
 "What would happen to a session, without creating it."
@@ -3403,7 +3409,7 @@ input UpdatePendingSessionInput {
 
 extend type Mutation {
   "Changes the request of a pending session. It keeps its position in the queue."
-  updatePendingSession(input: UpdatePendingSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
+  updatePendingSession(input: UpdatePendingSessionInput!): SessionPayload! @allow(to: USER, scope: SESSIONS)
 }
 
 extend type Subscription {
@@ -3413,50 +3419,50 @@ extend type Subscription {
 `, BuiltIn: false},
 	{Name: "../session.graphql", Input: `enum SessionType {
   "Runs until it is ended, for terminals and apps."
-  interactive
+  INTERACTIVE
   "Runs one command and ends with it."
-  batch
+  BATCH
 }
 
 enum SessionStatus {
-  pending
-  scheduled
-  preparing
-  prepared
-  creating
-  running
-  terminating
-  terminated
-  cancelled
-  error
+  PENDING
+  SCHEDULED
+  PREPARING
+  PREPARED
+  CREATING
+  RUNNING
+  TERMINATING
+  TERMINATED
+  CANCELLED
+  ERROR
 }
 
 enum SessionResult {
-  undefined
-  success
-  failure
+  UNDEFINED
+  SUCCESS
+  FAILURE
 }
 
 enum TerminationReason {
-  user_requested
-  completed
-  failed
-  out_of_memory
+  USER_REQUESTED
+  COMPLETED
+  FAILED
+  OUT_OF_MEMORY
   "The session failed after its disk was full."
-  disk_exceeded
-  image_pull_failed
-  start_failed
+  DISK_EXCEEDED
+  IMAGE_PULL_FAILED
+  START_FAILED
   "A step of the start took too long in each of the attempts that the resource group allows."
-  deadline_exceeded
-  agent_lost
-  kernel_lost
-  shutdown
+  DEADLINE_EXCEEDED
+  AGENT_LOST
+  KERNEL_LOST
+  SHUTDOWN
   "A session that it depends on did not succeed."
-  dependency_failed
+  DEPENDENCY_FAILED
   "The session was ended for a session of a higher priority."
-  preempted
+  PREEMPTED
   "The session's own lifetime or the lifetime of a policy is over. The history says which."
-  lifetime
+  LIFETIME
 }
 
 "One or more kernels (containers) that a user starts and ends as one unit."
@@ -3606,8 +3612,8 @@ type SessionMount implements Node @allow(to: USER) {
 }
 
 enum KernelRole {
-  main
-  sub
+  MAIN
+  SUB
 }
 
 "One container of a session."
@@ -3665,12 +3671,12 @@ type KernelStats @allow(to: USER) {
 }
 
 enum EventResult {
-  success
+  SUCCESS
   "The step will be tried again."
-  retry
-  failure
-  expired
-  info
+  RETRY
+  FAILURE
+  EXPIRED
+  INFO
 }
 
 "One entry of a session's history."
@@ -3697,14 +3703,27 @@ type EventStep @allow(to: USER) {
   message: String!
 }
 
+"A condition that a session must meet to start. They are checked in this order."
+enum PendingStage {
+  "Its resource group is active and open to it."
+  GROUP
+  "Its start time is reached, and the sessions that it depends on have ended."
+  HELD
+  "The limits of policies."
+  LIMITS
+  "Room on agents."
+  ROOM
+  "No earlier session has reserved the room."
+  ORDER
+}
+
+"A kind of holder of limits and of standings."
+enum HolderScope { DOMAIN PROJECT USER KEYPAIR }
+
 "Why a session waits, as of the last scheduling decision."
 type PendingReport @allow(to: USER) {
-  """
-  The first stage that the session does not pass: group (its resource group is inactive or not open to it), held (it
-  waits for a time or for other sessions), limits (of policies), room (on agents), order (there is room, but it is
-  reserved for an earlier session).
-  """
-  stage: String!
+  "The first stage that the session does not pass."
+  stage: PendingStage!
   "Position in the queue of its resource group, from 1, at most a second old."
   position: Int!
   "The sessions before it, from the head of the queue."
@@ -3733,16 +3752,16 @@ type PendingReport @allow(to: USER) {
 }
 
 type PendingOrder @allow(to: USER) {
-  "lifo, drf or fair_share."
-  order: String!
+  "LIFO, DRF or FAIR_SHARE."
+  order: QueueOrder!
   "The domain, project and user that the session counts for, in this order; empty for lifo."
   levels: [PendingStanding!]!
 }
 
 "The standing of a domain, project or user among its siblings. The highest factor goes first."
 type PendingStanding @allow(to: USER) {
-  "domain, project or user."
-  scope: String!
+  "DOMAIN, PROJECT or USER."
+  scope: HolderScope!
   "1 is the whole capacity."
   usage: Float!
   weight: Float!
@@ -3764,8 +3783,7 @@ type DroppedAgents @allow(to: USER) {
 }
 
 type LimitReached @allow(to: USER) {
-  "keypair, user, project, domain."
-  scope: String!
+  scope: HolderScope!
   "Name of the domain, project or user, or the access key."
   holder: String!
   "Names of the resource group and the project that the limit is restricted to; empty if it is not."
@@ -3918,15 +3936,15 @@ input RestartSessionInput { id: ID! }
 type SessionPayload @allow(to: USER) { session: Session! }
 
 extend type Mutation {
-  createSession(input: CreateSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
-  terminateSession(input: TerminateSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
-  renameSession(input: RenameSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
-  setSessionTags(input: SetSessionTagsInput!): SessionPayload! @allow(to: USER, scope: sessions)
+  createSession(input: CreateSessionInput!): SessionPayload! @allow(to: USER, scope: SESSIONS)
+  terminateSession(input: TerminateSessionInput!): SessionPayload! @allow(to: USER, scope: SESSIONS)
+  renameSession(input: RenameSessionInput!): SessionPayload! @allow(to: USER, scope: SESSIONS)
+  setSessionTags(input: SetSessionTagsInput!): SessionPayload! @allow(to: USER, scope: SESSIONS)
   """
   Starts a session of the viewer again: a new session with the same request, name and place in its array. A session that
   has not ended is ended first; the new one waits for that.
   """
-  restartSession(input: RestartSessionInput!): SessionPayload! @allow(to: USER, scope: sessions)
+  restartSession(input: RestartSessionInput!): SessionPayload! @allow(to: USER, scope: SESSIONS)
 }
 
 "A piece of a log. It can begin or end within a line. Bytes that are not valid UTF-8 are replaced."
@@ -4028,11 +4046,11 @@ type SessionArrayPayload @allow(to: USER) {
 
 extend type Mutation {
   "Creates all members of an array, or none. They count for the limits of policies like as many requests."
-  createSessionArray(input: CreateSessionArrayInput!): SessionArrayPayload! @allow(to: USER, scope: sessions)
+  createSessionArray(input: CreateSessionArrayInput!): SessionArrayPayload! @allow(to: USER, scope: SESSIONS)
   "Ends all members that have not ended."
-  cancelSessionArray(input: CancelSessionArrayInput!): SessionArrayPayload! @allow(to: USER, scope: sessions)
+  cancelSessionArray(input: CancelSessionArrayInput!): SessionArrayPayload! @allow(to: USER, scope: SESSIONS)
   "Starts the members again that ended without success. Only the owner can do that."
-  retrySessionArray(input: RetrySessionArrayInput!): SessionArrayPayload! @allow(to: USER, scope: sessions)
+  retrySessionArray(input: RetrySessionArrayInput!): SessionArrayPayload! @allow(to: USER, scope: SESSIONS)
 }
 `, BuiltIn: false},
 	{Name: "../sessiongroup.graphql", Input: `"Sessions that the scheduler places with regard to each other."
@@ -4052,9 +4070,9 @@ type SessionGroup implements Node @allow(to: USER) {
 
 enum SessionGroupPlacement {
   "Each session on an agent without another session of the group."
-  spread
+  SPREAD
   "All sessions on as few agents as possible."
-  pack
+  PACK
 }
 
 type SessionGroupConnection @allow(to: USER) { edges: [SessionGroupEdge] pageInfo: PageInfo! totalCount: Int! }
@@ -4091,9 +4109,9 @@ type SessionGroupPayload @allow(to: USER) { sessionGroup: SessionGroup! }
 type DeleteSessionGroupPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
-  createSessionGroup(input: CreateSessionGroupInput!): SessionGroupPayload! @allow(to: USER, scope: sessions)
+  createSessionGroup(input: CreateSessionGroupInput!): SessionGroupPayload! @allow(to: USER, scope: SESSIONS)
   "The group's sessions continue, and those that wait are placed independently."
-  deleteSessionGroup(input: DeleteSessionGroupInput!): DeleteSessionGroupPayload! @allow(to: USER, scope: sessions)
+  deleteSessionGroup(input: DeleteSessionGroupInput!): DeleteSessionGroupPayload! @allow(to: USER, scope: SESSIONS)
 }
 `, BuiltIn: false},
 	{Name: "../sessiontemplate.graphql", Input: `"A saved request for sessions, of a user or of a project, whose members can use it."
@@ -4160,9 +4178,9 @@ type SessionTemplatePayload @allow(to: USER) { template: SessionTemplate! }
 type DeleteSessionTemplatePayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
-  createSessionTemplate(input: CreateSessionTemplateInput!): SessionTemplatePayload! @allow(to: USER, scope: sessions)
-  updateSessionTemplate(input: UpdateSessionTemplateInput!): SessionTemplatePayload! @allow(to: USER, scope: sessions)
-  deleteSessionTemplate(input: DeleteSessionTemplateInput!): DeleteSessionTemplatePayload! @allow(to: USER, scope: sessions)
+  createSessionTemplate(input: CreateSessionTemplateInput!): SessionTemplatePayload! @allow(to: USER, scope: SESSIONS)
+  updateSessionTemplate(input: UpdateSessionTemplateInput!): SessionTemplatePayload! @allow(to: USER, scope: SESSIONS)
+  deleteSessionTemplate(input: DeleteSessionTemplateInput!): DeleteSessionTemplatePayload! @allow(to: USER, scope: SESSIONS)
 }
 `, BuiltIn: false},
 	{Name: "../share.graphql", Input: `"""
@@ -4189,8 +4207,8 @@ group with the order drf, by current use). The domain and project around it are 
 cannot see are null.
 """
 type ShareHolder @allow(to: USER) {
-  "domain, project or user."
-  scope: String!
+  "DOMAIN, PROJECT or USER."
+  scope: HolderScope!
   domain: Domain
   project: Project
   user: User
@@ -4233,8 +4251,8 @@ type RemoveShareWeightPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
   "Sets the weight of a domain, project or user, and replaces an earlier one."
-  setShareWeight(input: SetShareWeightInput!): ShareWeightPayload! @allow(to: SUPERADMIN, scope: admin)
-  removeShareWeight(input: RemoveShareWeightInput!): RemoveShareWeightPayload! @allow(to: SUPERADMIN, scope: admin)
+  setShareWeight(input: SetShareWeightInput!): ShareWeightPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  removeShareWeight(input: RemoveShareWeightInput!): RemoveShareWeightPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../signup.graphql", Input: `"Lets one person sign up once with an e-mail address."
@@ -4276,16 +4294,16 @@ type InvitationPayload @allow(to: USER) {
 }
 
 extend type Mutation {
-  createInvitation(input: CreateInvitationInput!): InvitationPayload! @allow(to: ADMIN, scope: admin)
-  revokeInvitation(input: RevokeInvitationInput!): InvitationPayload! @allow(to: ADMIN, scope: admin)
+  createInvitation(input: CreateInvitationInput!): InvitationPayload! @allow(to: ADMIN, scope: ADMIN)
+  revokeInvitation(input: RevokeInvitationInput!): InvitationPayload! @allow(to: ADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../task.graphql", Input: `enum TaskStatus {
-  waiting
-  running
-  done
-  failed
-  cancelled
+  WAITING
+  RUNNING
+  DONE
+  FAILED
+  CANCELLED
 }
 
 "Work that continues after the request that started it, and after a restart of the manager."
@@ -4323,9 +4341,9 @@ type TaskPayload @allow(to: USER) { task: Task! }
 
 extend type Mutation {
   "Cancels a task that has not ended. Finished work stays, except for a clone, which is removed. Tasks about folders need a token of the scope folders or admin; all others need admin."
-  cancelTask(input: CancelTaskInput!): TaskPayload! @allow(to: USER, scope: read)
+  cancelTask(input: CancelTaskInput!): TaskPayload! @allow(to: USER, scope: READ)
   "Runs a failed or cancelled task again, from where it stopped."
-  retryTask(input: RetryTaskInput!): TaskPayload! @allow(to: USER, scope: read)
+  retryTask(input: RetryTaskInput!): TaskPayload! @allow(to: USER, scope: READ)
 }
 
 extend type Subscription {
@@ -4333,13 +4351,19 @@ extend type Subscription {
   taskChanged(id: ID, subject: ID): Task! @allow(to: USER)
 }
 `, BuiltIn: false},
-	{Name: "../vfolder.graphql", Input: `"Storage for folders, served by a storage proxy."
+	{Name: "../vfolder.graphql", Input: `enum VolumeHealth {
+  HEALTHY
+  "Folders can be used, but something is wrong: see healthMessage."
+  DEGRADED
+  UNAVAILABLE
+}
+
+"Storage for folders, served by a storage proxy."
 type Volume implements Node @allow(to: USER) {
   id: ID!
   name: String!
   backend: String!
-  "healthy, degraded or unavailable."
-  health: String!
+  health: VolumeHealth!
   healthMessage: String!
   capabilities: [String!]!
   totalBytes: Int64!
@@ -4353,8 +4377,8 @@ type Volume implements Node @allow(to: USER) {
 }
 
 enum ScopeKind {
-  user
-  project
+  USER
+  PROJECT
 }
 
 "All folders of one user or one project on a volume, with a common limit and usage."
@@ -4376,31 +4400,31 @@ type QuotaScope implements Node @allow(to: USER) {
 
 "Why the viewer can see a folder: they own it, it belongs to their project, another user shares it with them, or their role allows it."
 enum VfolderKind {
-  mine
-  project
-  shared
-  others
+  MINE
+  PROJECT
+  SHARED
+  OTHERS
 }
 
 enum VfolderStatus {
-  cloning
-  ready
-  trash
-  deleting
-  deleted
+  CLONING
+  READY
+  TRASH
+  DELETING
+  DELETED
 }
 
 enum VfolderUsageMode {
-  general
-  data
-  model
+  GENERAL
+  DATA
+  MODEL
 }
 
 "read_only: list and read files. read_write: also create, change and delete files. read_write_delete: also move the folder itself to the trash."
 enum FolderPermission {
-  read_only
-  read_write
-  read_write_delete
+  READ_ONLY
+  READ_WRITE
+  READ_WRITE_DELETE
 }
 
 "A virtual folder: data that outlives sessions and is mounted into them."
@@ -4444,10 +4468,10 @@ type Vfolder implements Node @allow(to: USER) {
 }
 
 enum FileType {
-  file
-  directory
-  symlink
-  other
+  FILE
+  DIRECTORY
+  SYMLINK
+  OTHER
 }
 
 type FileList @allow(to: USER) {
@@ -4566,25 +4590,25 @@ type VfolderTaskPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
 type EmptyTrashPayload @allow(to: USER) { "Folders that are being deleted." count: Int! }
 
 extend type Mutation {
-  createVfolder(input: CreateVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
-  updateVfolder(input: UpdateVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
+  createVfolder(input: CreateVfolderInput!): VfolderPayload! @allow(to: USER, scope: FOLDERS)
+  updateVfolder(input: UpdateVfolderInput!): VfolderPayload! @allow(to: USER, scope: FOLDERS)
   "Moves the folder to the trash. Refused while a live session mounts it. Its name can be used again at once."
-  trashVfolder(input: TrashVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
-  restoreVfolder(input: RestoreVfolderInput!): VfolderPayload! @allow(to: USER, scope: folders)
+  trashVfolder(input: TrashVfolderInput!): VfolderPayload! @allow(to: USER, scope: FOLDERS)
+  restoreVfolder(input: RestoreVfolderInput!): VfolderPayload! @allow(to: USER, scope: FOLDERS)
   "Permanently deletes a folder in the trash and its files, as a task."
-  deleteVfolder(input: DeleteVfolderInput!): VfolderTaskPayload! @allow(to: USER, scope: folders)
-  emptyTrash(input: EmptyTrashInput!): EmptyTrashPayload! @allow(to: USER, scope: folders)
+  deleteVfolder(input: DeleteVfolderInput!): VfolderTaskPayload! @allow(to: USER, scope: FOLDERS)
+  emptyTrash(input: EmptyTrashInput!): EmptyTrashPayload! @allow(to: USER, scope: FOLDERS)
   "Copies a folder, as a task. The copy exists at once with the status cloning; if the task is cancelled, the copy is removed."
-  cloneVfolder(input: CloneVfolderInput!): VfolderTaskPayload! @allow(to: USER, scope: folders)
+  cloneVfolder(input: CloneVfolderInput!): VfolderTaskPayload! @allow(to: USER, scope: FOLDERS)
   "Gives a user's folder to another user of the domain, as a task. If the new owner already has a folder of the same name, a number is appended."
-  handOverVfolder(input: HandOverVfolderInput!): VfolderTaskPayload! @allow(to: ADMIN, scope: admin)
-  createUpload(input: CreateUploadInput!): CreateUploadPayload! @allow(to: USER, scope: folders)
-  createDownload(input: CreateDownloadInput!): CreateDownloadPayload! @allow(to: USER, scope: folders)
-  makeDirectories(input: MakeDirectoriesInput!): FilesPayload! @allow(to: USER, scope: folders)
-  moveFiles(input: MoveFilesInput!): FilesPayload! @allow(to: USER, scope: folders)
+  handOverVfolder(input: HandOverVfolderInput!): VfolderTaskPayload! @allow(to: ADMIN, scope: ADMIN)
+  createUpload(input: CreateUploadInput!): CreateUploadPayload! @allow(to: USER, scope: FOLDERS)
+  createDownload(input: CreateDownloadInput!): CreateDownloadPayload! @allow(to: USER, scope: FOLDERS)
+  makeDirectories(input: MakeDirectoriesInput!): FilesPayload! @allow(to: USER, scope: FOLDERS)
+  moveFiles(input: MoveFilesInput!): FilesPayload! @allow(to: USER, scope: FOLDERS)
   "Copies files and directories, as a task. The task's message lists items that failed; all others were copied."
-  copyFiles(input: CopyFilesInput!): VfolderTaskPayload! @allow(to: USER, scope: folders)
-  deleteFiles(input: DeleteFilesInput!): FilesPayload! @allow(to: USER, scope: folders)
+  copyFiles(input: CopyFilesInput!): VfolderTaskPayload! @allow(to: USER, scope: FOLDERS)
+  deleteFiles(input: DeleteFilesInput!): FilesPayload! @allow(to: USER, scope: FOLDERS)
 }
 
 extend type Subscription {
@@ -4594,13 +4618,13 @@ extend type Subscription {
 `, BuiltIn: false},
 	{Name: "../vfoldershare.graphql", Input: `enum VfolderShareStatus {
   "Invited; not answered yet."
-  pending
-  accepted
-  declined
+  PENDING
+  ACCEPTED
+  DECLINED
   "Ended by the user who shared the folder."
-  withdrawn
+  WITHDRAWN
   "Ended by the user whom the folder was shared with."
-  left
+  LEFT
 }
 
 "What one person can do with a folder. For a project's folder, it replaces the project's permission for one member."
@@ -4660,12 +4684,12 @@ type VfolderSharePayload @allow(to: USER) { share: VfolderShare! }
 
 extend type Mutation {
   "Invites people to a folder. For a project's folder, sets the permission of these members at once."
-  shareVfolder(input: ShareVfolderInput!): ShareVfolderPayload! @allow(to: USER, scope: folders)
-  updateVfolderShare(input: UpdateVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
+  shareVfolder(input: ShareVfolderInput!): ShareVfolderPayload! @allow(to: USER, scope: FOLDERS)
+  updateVfolderShare(input: UpdateVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: FOLDERS)
   "Ends a share: the user who shares the folder withdraws it, or the user whom it is shared with leaves it. Tickets are revoked, and mounts in running sessions are removed."
-  removeVfolderShare(input: RemoveVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
-  acceptVfolderShare(input: AcceptVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
-  declineVfolderShare(input: DeclineVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: folders)
+  removeVfolderShare(input: RemoveVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: FOLDERS)
+  acceptVfolderShare(input: AcceptVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: FOLDERS)
+  declineVfolderShare(input: DeclineVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: FOLDERS)
 }
 
 extend type Subscription {
@@ -4722,9 +4746,18 @@ type VolumeOrphans @allow(to: SUPERADMIN) {
   complete: Boolean!
 }
 type OrphanScope @allow(to: SUPERADMIN) { scope: String! usedBytes: Int64 }
+enum OrphanFolderState {
+  "A complete folder."
+  PRESENT
+  "Partly created."
+  ARRIVING
+  "Partly deleted."
+  DELETING
+  "Not created by a storage proxy."
+  UNKNOWN
+}
 type OrphanFolder @allow(to: SUPERADMIN) {
-  "present: a complete folder. arriving or deleting: partly created or partly deleted. unknown: not created by a storage proxy."
-  state: String!
+  state: OrphanFolderState!
   scope: String!
   folder: String!
   "Relative to the volume's root."
@@ -4765,12 +4798,12 @@ type SetVolumeGrantPayload @allow(to: ADMIN) { grant: VolumeGrant! }
 type RemoveVolumeGrantPayload @allow(to: ADMIN) { volume: Volume! }
 
 extend type Mutation {
-  setQuotaScope(input: SetQuotaScopeInput!): QuotaScopePayload! @allow(to: ADMIN, scope: admin)
+  setQuotaScope(input: SetQuotaScopeInput!): QuotaScopePayload! @allow(to: ADMIN, scope: ADMIN)
   "Permanently deletes an orphan, as a task."
-  removeOrphan(input: RemoveOrphanInput!): RemoveOrphanPayload! @allow(to: SUPERADMIN, scope: admin)
+  removeOrphan(input: RemoveOrphanInput!): RemoveOrphanPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Replaces what one domain, project, user or everyone can do with the volume."
-  setVolumeGrant(input: SetVolumeGrantInput!): SetVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
-  removeVolumeGrant(input: RemoveVolumeGrantInput!): RemoveVolumeGrantPayload! @allow(to: SUPERADMIN, scope: admin)
+  setVolumeGrant(input: SetVolumeGrantInput!): SetVolumeGrantPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  removeVolumeGrant(input: RemoveVolumeGrantInput!): RemoveVolumeGrantPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 }
@@ -14107,7 +14140,7 @@ func (ec *executionContext) fieldContext_AgentPlugin_version(_ context.Context, 
 }
 
 func (ec *executionContext) _AgentPlugin_state(ctx context.Context, field graphql.CollectedField, obj *report.Plugin) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.State)
+	ret = ec.marshalNPluginState2string(answer.Quiet, field.Selections, obj.State)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -14124,14 +14157,14 @@ func (ec *executionContext) _AgentPlugin_state(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNPluginState2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_AgentPlugin_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("AgentPlugin", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("AgentPlugin", field, false, false, errors.New("field of type PluginState does not have child fields"))
 }
 
 func (ec *executionContext) _AgentPlugin_message(ctx context.Context, field graphql.CollectedField, obj *report.Plugin) (ret graphql.Marshaler) {
@@ -18616,7 +18649,7 @@ func (ec *executionContext) fieldContext_EffectiveLimit_assignable(_ context.Con
 }
 
 func (ec *executionContext) _EffectiveLimit_scope(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Scope)
+	ret = ec.marshalNHolderScope2string(answer.Quiet, field.Selections, obj.Scope)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -18633,14 +18666,14 @@ func (ec *executionContext) _EffectiveLimit_scope(ctx context.Context, field gra
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNHolderScope2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_EffectiveLimit_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("EffectiveLimit", field, false, false, errors.New("field of type HolderScope does not have child fields"))
 }
 
 func (ec *executionContext) _EffectiveLimit_holder(ctx context.Context, field graphql.CollectedField, obj *policy.EffectiveLimit) (ret graphql.Marshaler) {
@@ -20522,7 +20555,7 @@ func (ec *executionContext) fieldContext_IdleChecker_thresholds(_ context.Contex
 }
 
 func (ec *executionContext) _IdleChecker_sessionTypes(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.SessionTypes)
+	ret = ec.marshalNSessionType2ᚕstringᚄ(answer.Quiet, field.Selections, obj.SessionTypes)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -20539,14 +20572,14 @@ func (ec *executionContext) _IdleChecker_sessionTypes(ctx context.Context, field
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
-			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+			return ec.marshalNSessionType2ᚕstringᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_IdleChecker_sessionTypes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("IdleChecker", field, false, false, errors.New("field of type SessionType does not have child fields"))
 }
 
 func (ec *executionContext) _IdleChecker_ignoredApps(ctx context.Context, field graphql.CollectedField, obj *ent.IdleChecker) (ret graphql.Marshaler) {
@@ -23276,7 +23309,7 @@ func (ec *executionContext) fieldContext_Leader_epoch(_ context.Context, field g
 }
 
 func (ec *executionContext) _LimitReached_scope(ctx context.Context, field graphql.CollectedField, obj *report.LimitReached) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Scope)
+	ret = ec.marshalNHolderScope2string(answer.Quiet, field.Selections, obj.Scope)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -23293,14 +23326,14 @@ func (ec *executionContext) _LimitReached_scope(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNHolderScope2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_LimitReached_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("LimitReached", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("LimitReached", field, false, false, errors.New("field of type HolderScope does not have child fields"))
 }
 
 func (ec *executionContext) _LimitReached_holder(ctx context.Context, field graphql.CollectedField, obj *report.LimitReached) (ret graphql.Marshaler) {
@@ -31753,7 +31786,7 @@ func (ec *executionContext) fieldContext_OpenAppPayload_expiresAt(_ context.Cont
 }
 
 func (ec *executionContext) _OrphanFolder_state(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanFolder) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.State)
+	ret = ec.marshalNOrphanFolderState2string(answer.Quiet, field.Selections, obj.State)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -31770,14 +31803,14 @@ func (ec *executionContext) _OrphanFolder_state(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNOrphanFolderState2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_OrphanFolder_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("OrphanFolder", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("OrphanFolder", field, false, false, errors.New("field of type OrphanFolderState does not have child fields"))
 }
 
 func (ec *executionContext) _OrphanFolder_scope(ctx context.Context, field graphql.CollectedField, obj *vfolder.OrphanFolder) (ret graphql.Marshaler) {
@@ -31970,7 +32003,7 @@ func (ec *executionContext) fieldContext_PageInfo_endCursor(_ context.Context, f
 }
 
 func (ec *executionContext) _PendingOrder_order(ctx context.Context, field graphql.CollectedField, obj *report.Ordering) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Order)
+	ret = ec.marshalNQueueOrder2string(answer.Quiet, field.Selections, obj.Order)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -31987,14 +32020,14 @@ func (ec *executionContext) _PendingOrder_order(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNQueueOrder2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_PendingOrder_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("PendingOrder", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("PendingOrder", field, false, false, errors.New("field of type QueueOrder does not have child fields"))
 }
 
 func (ec *executionContext) _PendingOrder_levels(ctx context.Context, field graphql.CollectedField, obj *report.Ordering) (ret graphql.Marshaler) {
@@ -32022,7 +32055,7 @@ func (ec *executionContext) fieldContext_PendingOrder_levels(_ context.Context, 
 }
 
 func (ec *executionContext) _PendingReport_stage(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Stage)
+	ret = ec.marshalNPendingStage2string(answer.Quiet, field.Selections, obj.Stage)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -32039,14 +32072,14 @@ func (ec *executionContext) _PendingReport_stage(ctx context.Context, field grap
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNPendingStage2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_PendingReport_stage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("PendingReport", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("PendingReport", field, false, false, errors.New("field of type PendingStage does not have child fields"))
 }
 
 func (ec *executionContext) _PendingReport_position(ctx context.Context, field graphql.CollectedField, obj *model.PendingReport) (ret graphql.Marshaler) {
@@ -32374,7 +32407,7 @@ func (ec *executionContext) fieldContext_PendingReport_order(_ context.Context, 
 }
 
 func (ec *executionContext) _PendingStanding_scope(ctx context.Context, field graphql.CollectedField, obj *report.Standing) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Scope)
+	ret = ec.marshalNHolderScope2string(answer.Quiet, field.Selections, obj.Scope)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -32391,14 +32424,14 @@ func (ec *executionContext) _PendingStanding_scope(ctx context.Context, field gr
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNHolderScope2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_PendingStanding_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("PendingStanding", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("PendingStanding", field, false, false, errors.New("field of type HolderScope does not have child fields"))
 }
 
 func (ec *executionContext) _PendingStanding_usage(ctx context.Context, field graphql.CollectedField, obj *report.Standing) (ret graphql.Marshaler) {
@@ -35628,31 +35661,10 @@ func (ec *executionContext) fieldContext_QueueEntry_waitingSince(_ context.Conte
 }
 
 func (ec *executionContext) _QueueEntry_stage(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Stage)
-	if ret != graphql.Null {
-		return ret
-	}
-
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_QueueEntry_stage(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Stage, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
+	return ec.marshalOPendingStage2string(answer.Quiet, field.Selections, obj.Stage)
 }
 func (ec *executionContext) fieldContext_QueueEntry_stage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("QueueEntry", field, false, false, errors.New("field of type PendingStage does not have child fields"))
 }
 
 func (ec *executionContext) _QueueEntry_why(ctx context.Context, field graphql.CollectedField, obj *model.QueueEntry) (ret graphql.Marshaler) {
@@ -36771,7 +36783,7 @@ func (ec *executionContext) fieldContext_ResourceGroup_id(_ context.Context, fie
 }
 
 func (ec *executionContext) _ResourceGroup_sessionTypes(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.SessionTypes)
+	ret = ec.marshalNSessionType2ᚕstringᚄ(answer.Quiet, field.Selections, obj.SessionTypes)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -36788,14 +36800,14 @@ func (ec *executionContext) _ResourceGroup_sessionTypes(ctx context.Context, fie
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
-			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+			return ec.marshalNSessionType2ᚕstringᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ResourceGroup_sessionTypes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("ResourceGroup", field, false, false, errors.New("field of type SessionType does not have child fields"))
 }
 
 func (ec *executionContext) _ResourceGroup_allowedNetworks(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroup) (ret graphql.Marshaler) {
@@ -43145,7 +43157,7 @@ func (ec *executionContext) fieldContext_SessionIdle_checker(_ context.Context, 
 }
 
 func (ec *executionContext) _SessionIdle_kind(ctx context.Context, field graphql.CollectedField, obj *report.Idle) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Kind)
+	ret = ec.marshalNIdleKind2string(answer.Quiet, field.Selections, obj.Kind)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -43162,14 +43174,14 @@ func (ec *executionContext) _SessionIdle_kind(ctx context.Context, field graphql
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNIdleKind2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_SessionIdle_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SessionIdle", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SessionIdle", field, false, false, errors.New("field of type IdleKind does not have child fields"))
 }
 
 func (ec *executionContext) _SessionIdle_endsAt(ctx context.Context, field graphql.CollectedField, obj *report.Idle) (ret graphql.Marshaler) {
@@ -44140,7 +44152,7 @@ func (ec *executionContext) fieldContext_SetVolumeGrantPayload_grant(_ context.C
 }
 
 func (ec *executionContext) _ShareHolder_scope(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Scope)
+	ret = ec.marshalNHolderScope2string(answer.Quiet, field.Selections, obj.Scope)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -44157,14 +44169,14 @@ func (ec *executionContext) _ShareHolder_scope(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNHolderScope2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ShareHolder_scope(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("ShareHolder", field, false, false, errors.New("field of type HolderScope does not have child fields"))
 }
 
 func (ec *executionContext) _ShareHolder_domain(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
@@ -49253,7 +49265,7 @@ func (ec *executionContext) fieldContext_Volume_backend(_ context.Context, field
 }
 
 func (ec *executionContext) _Volume_health(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Health)
+	ret = ec.marshalNVolumeHealth2string(answer.Quiet, field.Selections, obj.Health)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -49270,14 +49282,14 @@ func (ec *executionContext) _Volume_health(ctx context.Context, field graphql.Co
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNVolumeHealth2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Volume_health(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type VolumeHealth does not have child fields"))
 }
 
 func (ec *executionContext) _Volume_healthMessage(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
@@ -52312,7 +52324,7 @@ func (ec *executionContext) unmarshalInputCreateIdleCheckerInput(ctx context.Con
 			it.Thresholds = data
 		case "sessionTypes":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sessionTypes"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOSessionType2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -52697,7 +52709,7 @@ func (ec *executionContext) unmarshalInputCreateResourceGroupInput(ctx context.C
 			it.Public = data
 		case "sessionTypes":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sessionTypes"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOSessionType2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -59074,7 +59086,7 @@ func (ec *executionContext) unmarshalInputUpdateIdleCheckerInput(ctx context.Con
 			it.Thresholds = data
 		case "sessionTypes":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sessionTypes"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOSessionType2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -59501,7 +59513,7 @@ func (ec *executionContext) unmarshalInputUpdateResourceGroupInput(ctx context.C
 			it.Public = data
 		case "sessionTypes":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sessionTypes"))
-			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOSessionType2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -66408,7 +66420,7 @@ func (ec *executionContext) _QueueEntry(ctx context.Context, sel ast.SelectionSe
 		case "waitingSince":
 			out.SetNonNull(i, ec._QueueEntry_waitingSince(ctx, field, obj))
 		case "stage":
-			out.SetNonNull(i, ec._QueueEntry_stage(ctx, field, obj))
+			out.Set(i, ec._QueueEntry_stage(ctx, field, obj))
 		case "why":
 			out.SetNonNull(i, ec._QueueEntry_why(ctx, field, obj))
 		case "holds":
@@ -69728,35 +69740,27 @@ func (ec *executionContext) unmarshalNAcceptVfolderShareInput2githubᚗcomᚋber
 }
 
 func (ec *executionContext) unmarshalNAccessEntity2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐEntity(ctx context.Context, v any) (access.Entity, error) {
-	res, err := scalar.UnmarshalEntity(v)
+
+	res, err := answer.ReadWord[access.Entity](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNAccessEntity2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐEntity(ctx context.Context, sel ast.SelectionSet, v access.Entity) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalEntity(v)
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNAccessOperation2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperation(ctx context.Context, v any) (access.Operation, error) {
-	res, err := scalar.UnmarshalOperation(v)
+
+	res, err := answer.ReadWord[access.Operation](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNAccessOperation2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperation(ctx context.Context, sel ast.SelectionSet, v access.Operation) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalOperation(v)
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx context.Context, v any) ([]access.Operation, error) {
@@ -70018,13 +70022,15 @@ func (ec *executionContext) marshalNAgentProbe2ᚕgithubᚗcomᚋberthhqᚋberth
 }
 
 func (ec *executionContext) unmarshalNAgentStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐStatus(ctx context.Context, v any) (agent.Status, error) {
-	var res agent.Status
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[agent.Status](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNAgentStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐStatus(ctx context.Context, sel ast.SelectionSet, v agent.Status) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNAgentWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgentWhereInput(ctx context.Context, v any) (*ent.AgentWhereInput, error) {
@@ -70090,13 +70096,15 @@ func (ec *executionContext) unmarshalNAppActionInput2githubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) unmarshalNAppAudience2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐAppAudience(ctx context.Context, v any) (access.AppAudience, error) {
-	var res access.AppAudience
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[access.AppAudience](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNAppAudience2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐAppAudience(ctx context.Context, sel ast.SelectionSet, v access.AppAudience) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐAppInput(ctx context.Context, v any) (session.AppInput, error) {
@@ -70119,37 +70127,27 @@ func (ec *executionContext) marshalNAppRequest2githubᚗcomᚋberthhqᚋberthᚋ
 }
 
 func (ec *executionContext) unmarshalNAppSource2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppSource(ctx context.Context, v any) (app.AppSource, error) {
-	tmp, err := scalar.UnmarshalString(v)
-	res := app.AppSource(tmp)
+
+	res, err := answer.ReadWord[app.AppSource](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNAppSource2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppSource(ctx context.Context, sel ast.SelectionSet, v app.AppSource) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalString(string(v))
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNAppStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppStatus(ctx context.Context, v any) (app.AppStatus, error) {
-	tmp, err := scalar.UnmarshalString(v)
-	res := app.AppStatus(tmp)
+
+	res, err := answer.ReadWord[app.AppStatus](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNAppStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppStatus(ctx context.Context, sel ast.SelectionSet, v app.AppStatus) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalString(string(v))
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNAttachResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐAttachResourcePolicyInput(ctx context.Context, v any) (policy.AttachResourcePolicyInput, error) {
@@ -70436,20 +70434,15 @@ func (ec *executionContext) unmarshalNCreateVfolderInput2githubᚗcomᚋberthhq�
 }
 
 func (ec *executionContext) unmarshalNCredentialStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCredentialStatus(ctx context.Context, v any) (auth.CredentialStatus, error) {
-	tmp, err := scalar.UnmarshalString(v)
-	res := auth.CredentialStatus(tmp)
+
+	res, err := answer.ReadWord[auth.CredentialStatus](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNCredentialStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCredentialStatus(ctx context.Context, sel ast.SelectionSet, v auth.CredentialStatus) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalString(string(v))
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx context.Context, v any) (entgql.Cursor[uuid.UUID], error) {
@@ -70725,13 +70718,15 @@ func (ec *executionContext) marshalNDeviceCounter2ᚖgithubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) unmarshalNDeviceHealth2githubᚗcomᚋberthhqᚋberthᚋentᚋdeviceᚐHealth(ctx context.Context, v any) (device.Health, error) {
-	var res device.Health
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[device.Health](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDeviceHealth2githubᚗcomᚋberthhqᚋberthᚋentᚋdeviceᚐHealth(ctx context.Context, sel ast.SelectionSet, v device.Health) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNDeviceHolder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeviceHolderᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.DeviceHolder) graphql.Marshaler {
@@ -70808,23 +70803,27 @@ func (ec *executionContext) marshalNDeviceOrderField2ᚖgithubᚗcomᚋberthhq�
 }
 
 func (ec *executionContext) unmarshalNDeviceSplit2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx context.Context, v any) (resourcegroup.Split, error) {
-	var res resourcegroup.Split
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[resourcegroup.Split](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDeviceSplit2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Split) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNDeviceTopology2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx context.Context, v any) (resourcegroup.Topology, error) {
-	var res resourcegroup.Topology
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[resourcegroup.Topology](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDeviceTopology2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Topology) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNDeviceWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceWhereInput(ctx context.Context, v any) (*ent.DeviceWhereInput, error) {
@@ -70889,13 +70888,15 @@ func (ec *executionContext) marshalNDomainPayload2ᚖgithubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) unmarshalNDomainSignUp2githubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx context.Context, v any) (domain.SignUp, error) {
-	var res domain.SignUp
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[domain.SignUp](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDomainSignUp2githubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx context.Context, sel ast.SelectionSet, v domain.SignUp) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNDomainWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomainWhereInput(ctx context.Context, v any) (*ent.DomainWhereInput, error) {
@@ -70904,13 +70905,15 @@ func (ec *executionContext) unmarshalNDomainWhereInput2ᚖgithubᚗcomᚋberthhq
 }
 
 func (ec *executionContext) unmarshalNDrainAction2githubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx context.Context, v any) (agent.DrainAction, error) {
-	var res agent.DrainAction
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[agent.DrainAction](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDrainAction2githubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx context.Context, sel ast.SelectionSet, v agent.DrainAction) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNDrainAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐDrainAgentInput(ctx context.Context, v any) (agents.DrainAgentInput, error) {
@@ -70949,20 +70952,15 @@ func (ec *executionContext) marshalNDryRun2ᚖgithubᚗcomᚋberthhqᚋberthᚋm
 }
 
 func (ec *executionContext) unmarshalNDryRunVerdict2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐVerdict(ctx context.Context, v any) (scheduler.Verdict, error) {
-	tmp, err := scalar.UnmarshalString(v)
-	res := scheduler.Verdict(tmp)
+
+	res, err := answer.ReadWord[scheduler.Verdict](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDryRunVerdict2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐVerdict(ctx context.Context, sel ast.SelectionSet, v scheduler.Verdict) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalString(string(v))
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNEffectiveLimit2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐEffectiveLimitᚄ(ctx context.Context, sel ast.SelectionSet, v []*policy.EffectiveLimit) graphql.Marshaler {
@@ -71007,13 +71005,15 @@ func (ec *executionContext) marshalNEmptyTrashPayload2ᚖgithubᚗcomᚋberthhq�
 }
 
 func (ec *executionContext) unmarshalNEventResult2githubᚗcomᚋberthhqᚋberthᚋentᚋsessioneventᚐResult(ctx context.Context, v any) (sessionevent.Result, error) {
-	var res sessionevent.Result
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[sessionevent.Result](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNEventResult2githubᚗcomᚋberthhqᚋberthᚋentᚋsessioneventᚐResult(ctx context.Context, sel ast.SelectionSet, v sessionevent.Result) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNEventStep2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐStep(ctx context.Context, sel ast.SelectionSet, v report.Step) graphql.Marshaler {
@@ -71192,13 +71192,15 @@ func (ec *executionContext) marshalNFloat2float64(ctx context.Context, sel ast.S
 }
 
 func (ec *executionContext) unmarshalNFolderPermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx context.Context, v any) (access.FolderPermission, error) {
-	var res access.FolderPermission
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[access.FolderPermission](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNFolderPermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx context.Context, sel ast.SelectionSet, v access.FolderPermission) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNFolderTransferPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐFolderTransferPayload(ctx context.Context, sel ast.SelectionSet, v *objectstorage.FolderTransferPayload) graphql.Marshaler {
@@ -71308,6 +71310,18 @@ func (ec *executionContext) marshalNGroupGrant2ᚖgithubᚗcomᚋberthhqᚋberth
 func (ec *executionContext) unmarshalNHandOverVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐHandOverVfolderInput(ctx context.Context, v any) (vfolder.HandOverVfolderInput, error) {
 	res, err := ec.unmarshalInputHandOverVfolderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNHolderScope2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNHolderScope2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx context.Context, v any) (uuid.UUID, error) {
@@ -71510,23 +71524,39 @@ func (ec *executionContext) marshalNIdleDryRunEnd2ᚖgithubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) unmarshalNIdleKind2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx context.Context, v any) (idlechecker.Kind, error) {
-	var res idlechecker.Kind
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[idlechecker.Kind](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNIdleKind2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx context.Context, sel ast.SelectionSet, v idlechecker.Kind) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNIdleKind2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNIdleKind2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNIdleMatch2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx context.Context, v any) (idlechecker.Match, error) {
-	var res idlechecker.Match
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[idlechecker.Match](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNIdleMatch2githubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx context.Context, sel ast.SelectionSet, v idlechecker.Match) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNIdleThreshold2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThresholdᚄ(ctx context.Context, sel ast.SelectionSet, v []*idle.Threshold) graphql.Marshaler {
@@ -71638,13 +71668,15 @@ func (ec *executionContext) marshalNImagePayload2ᚖgithubᚗcomᚋberthhqᚋber
 }
 
 func (ec *executionContext) unmarshalNImageStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐStatus(ctx context.Context, v any) (image1.Status, error) {
-	var res image1.Status
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[image1.Status](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNImageStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐStatus(ctx context.Context, sel ast.SelectionSet, v image1.Status) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNImageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageWhereInput(ctx context.Context, v any) (*ent.ImageWhereInput, error) {
@@ -71678,13 +71710,15 @@ func (ec *executionContext) marshalNImportResult2ᚕgithubᚗcomᚋberthhqᚋber
 }
 
 func (ec *executionContext) unmarshalNImportStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportStatus(ctx context.Context, v any) (identity.ImportStatus, error) {
-	var res identity.ImportStatus
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[identity.ImportStatus](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNImportStatus2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportStatus(ctx context.Context, sel ast.SelectionSet, v identity.ImportStatus) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNImportUsersInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportUsersInput(ctx context.Context, v any) (identity.ImportUsersInput, error) {
@@ -71836,13 +71870,15 @@ func (ec *executionContext) marshalNKernel2ᚖgithubᚗcomᚋberthhqᚋberthᚋe
 }
 
 func (ec *executionContext) unmarshalNKernelRole2githubᚗcomᚋberthhqᚋberthᚋentᚋkernelᚐRole(ctx context.Context, v any) (kernel.Role, error) {
-	var res kernel.Role
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[kernel.Role](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNKernelRole2githubᚗcomᚋberthhqᚋberthᚋentᚋkernelᚐRole(ctx context.Context, sel ast.SelectionSet, v kernel.Role) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNKernelStats2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐKernelStats(ctx context.Context, sel ast.SelectionSet, v *model.KernelStats) graphql.Marshaler {
@@ -71978,13 +72014,15 @@ func (ec *executionContext) unmarshalNLoginAttemptWhereInput2ᚖgithubᚗcomᚋb
 }
 
 func (ec *executionContext) unmarshalNLoginMethod2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐMethod(ctx context.Context, v any) (loginattempt.Method, error) {
-	var res loginattempt.Method
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[loginattempt.Method](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNLoginMethod2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐMethod(ctx context.Context, sel ast.SelectionSet, v loginattempt.Method) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNLoginProvider2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐLoginProviderᚄ(ctx context.Context, sel ast.SelectionSet, v []*oidc.LoginProvider) graphql.Marshaler {
@@ -72014,13 +72052,15 @@ func (ec *executionContext) marshalNLoginProvider2ᚖgithubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) unmarshalNLoginResult2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx context.Context, v any) (loginattempt.Result, error) {
-	var res loginattempt.Result
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[loginattempt.Result](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNLoginResult2githubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx context.Context, sel ast.SelectionSet, v loginattempt.Result) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNLoginSession2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.LoginSession) graphql.Marshaler {
@@ -72060,13 +72100,15 @@ func (ec *executionContext) marshalNLoginSessionPayload2ᚖgithubᚗcomᚋberthh
 }
 
 func (ec *executionContext) unmarshalNLostPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, v any) (resourcegroup.LostPolicy, error) {
-	var res resourcegroup.LostPolicy
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[resourcegroup.LostPolicy](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNLostPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, sel ast.SelectionSet, v resourcegroup.LostPolicy) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNMakeDirectoriesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMakeDirectoriesInput(ctx context.Context, v any) (vfolder.MakeDirectoriesInput, error) {
@@ -72200,23 +72242,27 @@ func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋberthhqᚋberthᚋent
 }
 
 func (ec *executionContext) unmarshalNNodeRole2githubᚗcomᚋberthhqᚋberthᚋentᚋjointokenᚐRole(ctx context.Context, v any) (jointoken.Role, error) {
-	var res jointoken.Role
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[jointoken.Role](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNNodeRole2githubᚗcomᚋberthhqᚋberthᚋentᚋjointokenᚐRole(ctx context.Context, sel ast.SelectionSet, v jointoken.Role) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNObjectAddressing2githubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx context.Context, v any) (objectstorage1.Addressing, error) {
-	var res objectstorage1.Addressing
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[objectstorage1.Addressing](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNObjectAddressing2githubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx context.Context, sel ast.SelectionSet, v objectstorage1.Addressing) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNObjectList2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐObjectList(ctx context.Context, sel ast.SelectionSet, v *objectstorage.ObjectList) graphql.Marshaler {
@@ -72326,13 +72372,15 @@ func (ec *executionContext) marshalNOccupancyDrift2ᚕgithubᚗcomᚋberthhqᚋb
 }
 
 func (ec *executionContext) unmarshalNOccupancyDriftKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐKind(ctx context.Context, v any) (occupancy.Kind, error) {
-	var res occupancy.Kind
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[occupancy.Kind](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNOccupancyDriftKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋoccupancyᚐKind(ctx context.Context, sel ast.SelectionSet, v occupancy.Kind) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNOpenAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐOpenAppInput(ctx context.Context, v any) (app.OpenAppInput, error) {
@@ -72380,6 +72428,18 @@ func (ec *executionContext) marshalNOrphanFolder2ᚕgithubᚗcomᚋberthhqᚋber
 	return ret
 }
 
+func (ec *executionContext) unmarshalNOrphanFolderState2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNOrphanFolderState2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) marshalNOrphanScope2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐOrphanScope(ctx context.Context, sel ast.SelectionSet, v vfolder.OrphanScope) graphql.Marshaler {
 	return ec._OrphanScope(ctx, sel, &v)
 }
@@ -72404,6 +72464,18 @@ func (ec *executionContext) marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPag
 	return ec._PageInfo(ctx, sel, &v)
 }
 
+func (ec *executionContext) unmarshalNPendingStage2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPendingStage2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) marshalNPendingStanding2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐStanding(ctx context.Context, sel ast.SelectionSet, v report.Standing) graphql.Marshaler {
 	return ec._PendingStanding(ctx, sel, &v)
 }
@@ -72425,30 +72497,39 @@ func (ec *executionContext) marshalNPendingStanding2ᚕgithubᚗcomᚋberthhqᚋ
 }
 
 func (ec *executionContext) unmarshalNPlacementStrategy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx context.Context, v any) (resourcegroup.Strategy, error) {
-	var res resourcegroup.Strategy
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[resourcegroup.Strategy](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNPlacementStrategy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Strategy) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNPluginCheckLevel2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPluginCheckLevel(ctx context.Context, v any) (report.PluginCheckLevel, error) {
-	tmp, err := scalar.UnmarshalString(v)
-	res := report.PluginCheckLevel(tmp)
+
+	res, err := answer.ReadWord[report.PluginCheckLevel](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNPluginCheckLevel2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPluginCheckLevel(ctx context.Context, sel ast.SelectionSet, v report.PluginCheckLevel) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalString(string(v))
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNPluginState2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPluginState2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNPolicyAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachmentᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.PolicyAttachment) graphql.Marshaler {
@@ -72478,23 +72559,27 @@ func (ec *executionContext) marshalNPolicyAttachment2ᚖgithubᚗcomᚋberthhq�
 }
 
 func (ec *executionContext) unmarshalNPreemption2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx context.Context, v any) (resourcegroup.Preemption, error) {
-	var res resourcegroup.Preemption
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[resourcegroup.Preemption](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNPreemption2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Preemption) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNPreemptionScope2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx context.Context, v any) (resourcegroup.PreemptionScope, error) {
-	var res resourcegroup.PreemptionScope
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[resourcegroup.PreemptionScope](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNPreemptionScope2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx context.Context, sel ast.SelectionSet, v resourcegroup.PreemptionScope) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNPresetFit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐPresetFit(ctx context.Context, sel ast.SelectionSet, v *preset.PresetFit) graphql.Marshaler {
@@ -72508,20 +72593,15 @@ func (ec *executionContext) marshalNPresetFit2ᚖgithubᚗcomᚋberthhqᚋberth�
 }
 
 func (ec *executionContext) unmarshalNPresetState2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐState(ctx context.Context, v any) (preset.State, error) {
-	tmp, err := scalar.UnmarshalString(v)
-	res := preset.State(tmp)
+
+	res, err := answer.ReadWord[preset.State](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNPresetState2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐState(ctx context.Context, sel ast.SelectionSet, v preset.State) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalString(string(v))
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNProject2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProjectᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Project) graphql.Marshaler {
@@ -72592,13 +72672,15 @@ func (ec *executionContext) marshalNProjectPayload2ᚖgithubᚗcomᚋberthhqᚋb
 }
 
 func (ec *executionContext) unmarshalNProjectType2githubᚗcomᚋberthhqᚋberthᚋentᚋprojectᚐType(ctx context.Context, v any) (project.Type, error) {
-	var res project.Type
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[project.Type](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNProjectType2githubᚗcomᚋberthhqᚋberthᚋentᚋprojectᚐType(ctx context.Context, sel ast.SelectionSet, v project.Type) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNProjectWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProjectWhereInput(ctx context.Context, v any) (*ent.ProjectWhereInput, error) {
@@ -72668,13 +72750,27 @@ func (ec *executionContext) marshalNQueueEntry2ᚖgithubᚗcomᚋberthhqᚋberth
 }
 
 func (ec *executionContext) unmarshalNQueueOrder2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx context.Context, v any) (resourcegroup.Order, error) {
-	var res resourcegroup.Order
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[resourcegroup.Order](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNQueueOrder2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx context.Context, sel ast.SelectionSet, v resourcegroup.Order) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNQueueOrder2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNQueueOrder2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNQuotaScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐQuotaScope(ctx context.Context, sel ast.SelectionSet, v *ent.QuotaScope) graphql.Marshaler {
@@ -73364,13 +73460,15 @@ func (ec *executionContext) unmarshalNRolePermissionInput2ᚕgithubᚗcomᚋbert
 }
 
 func (ec *executionContext) unmarshalNRoleScope2githubᚗcomᚋberthhqᚋberthᚋentᚋrolegrantᚐScope(ctx context.Context, v any) (rolegrant.Scope, error) {
-	var res rolegrant.Scope
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[rolegrant.Scope](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNRoleScope2githubᚗcomᚋberthhqᚋberthᚋentᚋrolegrantᚐScope(ctx context.Context, sel ast.SelectionSet, v rolegrant.Scope) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNRoleWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInput(ctx context.Context, v any) (*ent.RoleWhereInput, error) {
@@ -73461,13 +73559,15 @@ func (ec *executionContext) marshalNScanResult2ᚖgithubᚗcomᚋberthhqᚋberth
 }
 
 func (ec *executionContext) unmarshalNScopeKind2githubᚗcomᚋberthhqᚋberthᚋentᚋquotascopeᚐKind(ctx context.Context, v any) (quotascope.Kind, error) {
-	var res quotascope.Kind
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[quotascope.Kind](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNScopeKind2githubᚗcomᚋberthhqᚋberthᚋentᚋquotascopeᚐKind(ctx context.Context, sel ast.SelectionSet, v quotascope.Kind) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNServer2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐServer(ctx context.Context, sel ast.SelectionSet, v *model.Server) graphql.Marshaler {
@@ -73686,13 +73786,15 @@ func (ec *executionContext) marshalNSessionGroupPayload2ᚖgithubᚗcomᚋberthh
 }
 
 func (ec *executionContext) unmarshalNSessionGroupPlacement2githubᚗcomᚋberthhqᚋberthᚋentᚋsessiongroupᚐPlacement(ctx context.Context, v any) (sessiongroup.Placement, error) {
-	var res sessiongroup.Placement
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[sessiongroup.Placement](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNSessionGroupPlacement2githubᚗcomᚋberthhqᚋberthᚋentᚋsessiongroupᚐPlacement(ctx context.Context, sel ast.SelectionSet, v sessiongroup.Placement) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNSessionGroupWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionGroupWhereInput(ctx context.Context, v any) (*ent.SessionGroupWhereInput, error) {
@@ -73768,23 +73870,27 @@ func (ec *executionContext) marshalNSessionRequest2ᚖgithubᚗcomᚋberthhqᚋb
 }
 
 func (ec *executionContext) unmarshalNSessionResult2githubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐResult(ctx context.Context, v any) (session1.Result, error) {
-	var res session1.Result
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[session1.Result](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNSessionResult2githubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐResult(ctx context.Context, sel ast.SelectionSet, v session1.Result) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNSessionStatus2githubᚗcomᚋberthhqᚋberthᚋinternalᚋlifecycleᚐStatus(ctx context.Context, v any) (lifecycle.Status, error) {
-	var res lifecycle.Status
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[lifecycle.Status](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNSessionStatus2githubᚗcomᚋberthhqᚋberthᚋinternalᚋlifecycleᚐStatus(ctx context.Context, sel ast.SelectionSet, v lifecycle.Status) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNSessionTemplate2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplate(ctx context.Context, sel ast.SelectionSet, v *ent.SessionTemplate) graphql.Marshaler {
@@ -73844,13 +73950,57 @@ func (ec *executionContext) unmarshalNSessionTemplateWhereInput2ᚖgithubᚗcom�
 }
 
 func (ec *executionContext) unmarshalNSessionType2githubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐType(ctx context.Context, v any) (session1.Type, error) {
-	var res session1.Type
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[session1.Type](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNSessionType2githubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐType(ctx context.Context, sel ast.SelectionSet, v session1.Type) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNSessionType2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSessionType2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNSessionType2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]string, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSessionType2string(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNSessionType2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSessionType2string(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNSessionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionWhereInput(ctx context.Context, v any) (*ent.SessionWhereInput, error) {
@@ -74250,20 +74400,15 @@ func (ec *executionContext) marshalNSuggestion2ᚖgithubᚗcomᚋberthhqᚋberth
 }
 
 func (ec *executionContext) unmarshalNSuggestionKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐSuggestionKind(ctx context.Context, v any) (scheduler.SuggestionKind, error) {
-	tmp, err := scalar.UnmarshalString(v)
-	res := scheduler.SuggestionKind(tmp)
+
+	res, err := answer.ReadWord[scheduler.SuggestionKind](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNSuggestionKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋschedulerᚐSuggestionKind(ctx context.Context, sel ast.SelectionSet, v scheduler.SuggestionKind) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalString(string(v))
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNTask2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Task) graphql.Marshaler {
@@ -74334,13 +74479,15 @@ func (ec *executionContext) marshalNTaskPayload2ᚖgithubᚗcomᚋberthhqᚋbert
 }
 
 func (ec *executionContext) unmarshalNTaskStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx context.Context, v any) (task1.Status, error) {
-	var res task1.Status
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[task1.Status](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNTaskStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx context.Context, sel ast.SelectionSet, v task1.Status) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNTaskWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInput(ctx context.Context, v any) (*ent.TaskWhereInput, error) {
@@ -74407,19 +74554,15 @@ func (ec *executionContext) marshalNTime2ᚖtimeᚐTime(ctx context.Context, sel
 }
 
 func (ec *executionContext) unmarshalNTokenScope2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx context.Context, v any) (access.TokenScope, error) {
-	res, err := scalar.UnmarshalTokenScope(v)
+
+	res, err := answer.ReadWord[access.TokenScope](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNTokenScope2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScope(ctx context.Context, sel ast.SelectionSet, v access.TokenScope) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalTokenScope(v)
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNTokenScope2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐTokenScopeᚄ(ctx context.Context, v any) ([]access.TokenScope, error) {
@@ -74468,13 +74611,15 @@ func (ec *executionContext) unmarshalNUndrainAgentInput2githubᚗcomᚋberthhq�
 }
 
 func (ec *executionContext) unmarshalNUnlistedSlots2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, v any) (resourcepolicy.UnlistedSlots, error) {
-	var res resourcepolicy.UnlistedSlots
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[resourcepolicy.UnlistedSlots](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNUnlistedSlots2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, sel ast.SelectionSet, v resourcepolicy.UnlistedSlots) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNUpdateAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐUpdateAgentInput(ctx context.Context, v any) (agents.UpdateAgentInput, error) {
@@ -74684,23 +74829,27 @@ func (ec *executionContext) marshalNUserPayload2ᚖgithubᚗcomᚋberthhqᚋbert
 }
 
 func (ec *executionContext) unmarshalNUserRole2githubᚗcomᚋberthhqᚋberthᚋentᚋuserᚐRole(ctx context.Context, v any) (user.Role, error) {
-	var res user.Role
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[user.Role](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNUserRole2githubᚗcomᚋberthhqᚋberthᚋentᚋuserᚐRole(ctx context.Context, sel ast.SelectionSet, v user.Role) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNUserStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋuserᚐStatus(ctx context.Context, v any) (user.Status, error) {
-	var res user.Status
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[user.Status](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNUserStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋuserᚐStatus(ctx context.Context, sel ast.SelectionSet, v user.Status) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNUserWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUserWhereInput(ctx context.Context, v any) (*ent.UserWhereInput, error) {
@@ -74853,13 +75002,15 @@ func (ec *executionContext) marshalNVfolderSharePayload2ᚖgithubᚗcomᚋberthh
 }
 
 func (ec *executionContext) unmarshalNVfolderShareStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx context.Context, v any) (vfoldershare.Status, error) {
-	var res vfoldershare.Status
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[vfoldershare.Status](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNVfolderShareStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx context.Context, sel ast.SelectionSet, v vfoldershare.Status) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNVfolderShareWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInput(ctx context.Context, v any) (*ent.VfolderShareWhereInput, error) {
@@ -74868,13 +75019,15 @@ func (ec *executionContext) unmarshalNVfolderShareWhereInput2ᚖgithubᚗcomᚋb
 }
 
 func (ec *executionContext) unmarshalNVfolderStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐStatus(ctx context.Context, v any) (vfolder1.Status, error) {
-	var res vfolder1.Status
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[vfolder1.Status](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNVfolderStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐStatus(ctx context.Context, sel ast.SelectionSet, v vfolder1.Status) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNVfolderTaskPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVfolderTaskPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.VfolderTaskPayload) graphql.Marshaler {
@@ -74888,13 +75041,15 @@ func (ec *executionContext) marshalNVfolderTaskPayload2ᚖgithubᚗcomᚋberthhq
 }
 
 func (ec *executionContext) unmarshalNVfolderUsageMode2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx context.Context, v any) (vfolder1.UsageMode, error) {
-	var res vfolder1.UsageMode
-	err := res.UnmarshalGQL(v)
+
+	res, err := answer.ReadWord[vfolder1.UsageMode](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNVfolderUsageMode2githubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx context.Context, sel ast.SelectionSet, v vfolder1.UsageMode) graphql.Marshaler {
-	return v
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNVfolderWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderWhereInput(ctx context.Context, v any) (*ent.VfolderWhereInput, error) {
@@ -74974,6 +75129,18 @@ func (ec *executionContext) marshalNVolumeGrant2ᚖgithubᚗcomᚋberthhqᚋbert
 	return ec._VolumeGrant(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNVolumeHealth2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNVolumeHealth2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) marshalNVolumeOrphans2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVolumeOrphans(ctx context.Context, sel ast.SelectionSet, v *vfolder.VolumeOrphans) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -74985,19 +75152,15 @@ func (ec *executionContext) marshalNVolumeOrphans2ᚖgithubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) unmarshalNVolumePermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermission(ctx context.Context, v any) (access.VolumePermission, error) {
-	res, err := scalar.UnmarshalVolumePermission(v)
+
+	res, err := answer.ReadWord[access.VolumePermission](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNVolumePermission2githubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermission(ctx context.Context, sel ast.SelectionSet, v access.VolumePermission) graphql.Marshaler {
+
 	_ = sel
-	res := scalar.MarshalVolumePermission(v)
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNVolumePermission2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermissionᚄ(ctx context.Context, v any) ([]access.VolumePermission, error) {
@@ -75051,19 +75214,15 @@ func (ec *executionContext) marshalN__Directive2ᚕgithubᚗcomᚋ99designsᚋgq
 }
 
 func (ec *executionContext) unmarshalN__DirectiveLocation2string(ctx context.Context, v any) (string, error) {
-	res, err := graphql.UnmarshalString(v)
+
+	res, err := answer.ReadWord[string](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalN__DirectiveLocation2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
 	_ = sel
-	res := graphql.MarshalString(v)
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalN__DirectiveLocation2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
@@ -75155,19 +75314,15 @@ func (ec *executionContext) marshalN__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgen�
 }
 
 func (ec *executionContext) unmarshalN__TypeKind2string(ctx context.Context, v any) (string, error) {
-	res, err := graphql.UnmarshalString(v)
+
+	res, err := answer.ReadWord[string](v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalN__TypeKind2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
 	_ = sel
-	res := graphql.MarshalString(v)
-	if res == graphql.Null {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-	}
-	return res
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalOAccessToken2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAccessToken(ctx context.Context, sel ast.SelectionSet, v *ent.AccessToken) graphql.Marshaler {
@@ -75323,16 +75478,18 @@ func (ec *executionContext) unmarshalOAgentStatus2ᚖgithubᚗcomᚋberthhqᚋbe
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(agent.Status)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[agent.Status](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOAgentStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐStatus(ctx context.Context, sel ast.SelectionSet, v *agent.Status) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOAgentWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgentWhereInputᚄ(ctx context.Context, v any) ([]*ent.AgentWhereInput, error) {
@@ -75601,16 +75758,18 @@ func (ec *executionContext) unmarshalODeviceHealth2ᚖgithubᚗcomᚋberthhqᚋb
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(device.Health)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[device.Health](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalODeviceHealth2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeviceᚐHealth(ctx context.Context, sel ast.SelectionSet, v *device.Health) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalODeviceOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceOrderᚄ(ctx context.Context, v any) ([]*ent.DeviceOrder, error) {
@@ -75634,32 +75793,36 @@ func (ec *executionContext) unmarshalODeviceSplit2ᚖgithubᚗcomᚋberthhqᚋbe
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(resourcegroup.Split)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[resourcegroup.Split](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalODeviceSplit2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐSplit(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Split) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalODeviceTopology2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx context.Context, v any) (*resourcegroup.Topology, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(resourcegroup.Topology)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[resourcegroup.Topology](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalODeviceTopology2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐTopology(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Topology) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalODeviceWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeviceWhereInputᚄ(ctx context.Context, v any) ([]*ent.DeviceWhereInput, error) {
@@ -75735,16 +75898,18 @@ func (ec *executionContext) unmarshalODomainSignUp2ᚖgithubᚗcomᚋberthhqᚋb
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(domain.SignUp)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[domain.SignUp](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalODomainSignUp2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdomainᚐSignUp(ctx context.Context, sel ast.SelectionSet, v *domain.SignUp) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalODomainWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomainWhereInputᚄ(ctx context.Context, v any) ([]*ent.DomainWhereInput, error) {
@@ -75776,16 +75941,18 @@ func (ec *executionContext) unmarshalODrainAction2ᚖgithubᚗcomᚋberthhqᚋbe
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(agent.DrainAction)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[agent.DrainAction](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalODrainAction2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋagentᚐDrainAction(ctx context.Context, sel ast.SelectionSet, v *agent.DrainAction) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOFloat2ᚖfloat64(ctx context.Context, v any) (*float64, error) {
@@ -75809,16 +75976,18 @@ func (ec *executionContext) unmarshalOFolderPermission2ᚖgithubᚗcomᚋberthhq
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(access.FolderPermission)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[access.FolderPermission](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOFolderPermission2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐFolderPermission(ctx context.Context, sel ast.SelectionSet, v *access.FolderPermission) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx context.Context, v any) ([]uuid.UUID, error) {
@@ -75947,32 +76116,36 @@ func (ec *executionContext) unmarshalOIdleKind2ᚖgithubᚗcomᚋberthhqᚋberth
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(idlechecker.Kind)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[idlechecker.Kind](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOIdleKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐKind(ctx context.Context, sel ast.SelectionSet, v *idlechecker.Kind) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOIdleMatch2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx context.Context, v any) (*idlechecker.Match, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(idlechecker.Match)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[idlechecker.Match](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOIdleMatch2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋidlecheckerᚐMatch(ctx context.Context, sel ast.SelectionSet, v *idlechecker.Match) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOIdleThresholdInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐThresholdᚄ(ctx context.Context, v any) ([]*idle.Threshold, error) {
@@ -76040,16 +76213,18 @@ func (ec *executionContext) unmarshalOImageStatus2ᚖgithubᚗcomᚋberthhqᚋbe
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(image1.Status)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[image1.Status](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOImageStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐStatus(ctx context.Context, sel ast.SelectionSet, v *image1.Status) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOImageWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageWhereInputᚄ(ctx context.Context, v any) ([]*ent.ImageWhereInput, error) {
@@ -76081,16 +76256,18 @@ func (ec *executionContext) unmarshalOImportPasswords2ᚖgithubᚗcomᚋberthhq�
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(identity.ImportPasswords)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[identity.ImportPasswords](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOImportPasswords2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐImportPasswords(ctx context.Context, sel ast.SelectionSet, v *identity.ImportPasswords) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOInt2ᚕintᚄ(ctx context.Context, v any) ([]int, error) {
@@ -76349,32 +76526,36 @@ func (ec *executionContext) unmarshalOLoginResult2ᚖgithubᚗcomᚋberthhqᚋbe
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(loginattempt.Result)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[loginattempt.Result](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOLoginResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋloginattemptᚐResult(ctx context.Context, sel ast.SelectionSet, v *loginattempt.Result) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, v any) (*resourcegroup.LostPolicy, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(resourcegroup.LostPolicy)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[resourcegroup.LostPolicy](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.LostPolicy) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOMountInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐMountInputᚄ(ctx context.Context, v any) ([]session.MountInput, error) {
@@ -76431,32 +76612,36 @@ func (ec *executionContext) unmarshalOObjectAddressing2ᚖgithubᚗcomᚋberthhq
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(objectstorage1.Addressing)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[objectstorage1.Addressing](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOObjectAddressing2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋobjectstorageᚐAddressing(ctx context.Context, sel ast.SelectionSet, v *objectstorage1.Addressing) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOObjectExisting2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐExisting(ctx context.Context, v any) (*objectstorage.Existing, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(objectstorage.Existing)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[objectstorage.Existing](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOObjectExisting2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐExisting(ctx context.Context, sel ast.SelectionSet, v *objectstorage.Existing) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) marshalOObjectStorage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐObjectStorage(ctx context.Context, sel ast.SelectionSet, v *ent.ObjectStorage) graphql.Marshaler {
@@ -76549,20 +76734,34 @@ func (ec *executionContext) marshalOPendingReport2ᚖgithubᚗcomᚋberthhqᚋbe
 	return ec._PendingReport(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOPendingStage2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPendingStage2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) unmarshalOPlacementStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx context.Context, v any) (*resourcegroup.Strategy, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(resourcegroup.Strategy)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[resourcegroup.Strategy](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOPlacementStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐStrategy(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Strategy) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) marshalOPolicyAttachment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐPolicyAttachment(ctx context.Context, sel ast.SelectionSet, v *ent.PolicyAttachment) graphql.Marshaler {
@@ -76576,32 +76775,36 @@ func (ec *executionContext) unmarshalOPreemption2ᚖgithubᚗcomᚋberthhqᚋber
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(resourcegroup.Preemption)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[resourcegroup.Preemption](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOPreemption2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemption(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Preemption) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOPreemptionScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx context.Context, v any) (*resourcegroup.PreemptionScope, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(resourcegroup.PreemptionScope)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[resourcegroup.PreemptionScope](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOPreemptionScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐPreemptionScope(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.PreemptionScope) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx context.Context, sel ast.SelectionSet, v *ent.Project) graphql.Marshaler {
@@ -76652,16 +76855,18 @@ func (ec *executionContext) unmarshalOProjectType2ᚖgithubᚗcomᚋberthhqᚋbe
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(project.Type)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[project.Type](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOProjectType2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋprojectᚐType(ctx context.Context, sel ast.SelectionSet, v *project.Type) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOProjectWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProjectWhereInputᚄ(ctx context.Context, v any) ([]*ent.ProjectWhereInput, error) {
@@ -76693,16 +76898,18 @@ func (ec *executionContext) unmarshalOQueueOrder2ᚖgithubᚗcomᚋberthhqᚋber
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(resourcegroup.Order)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[resourcegroup.Order](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOQueueOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐOrder(ctx context.Context, sel ast.SelectionSet, v *resourcegroup.Order) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) marshalOQuotaScope2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐQuotaScope(ctx context.Context, sel ast.SelectionSet, v *ent.QuotaScope) graphql.Marshaler {
@@ -77023,16 +77230,18 @@ func (ec *executionContext) unmarshalOScopeKind2ᚖgithubᚗcomᚋberthhqᚋbert
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(quotascope.Kind)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[quotascope.Kind](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOScopeKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋquotascopeᚐKind(ctx context.Context, sel ast.SelectionSet, v *quotascope.Kind) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx context.Context, sel ast.SelectionSet, v *ent.Session) graphql.Marshaler {
@@ -77235,16 +77444,18 @@ func (ec *executionContext) unmarshalOSessionResult2ᚖgithubᚗcomᚋberthhqᚋ
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(session1.Result)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[session1.Result](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOSessionResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐResult(ctx context.Context, sel ast.SelectionSet, v *session1.Result) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOSessionStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋlifecycleᚐStatusᚄ(ctx context.Context, v any) ([]lifecycle.Status, error) {
@@ -77287,16 +77498,18 @@ func (ec *executionContext) unmarshalOSessionStatus2ᚖgithubᚗcomᚋberthhqᚋ
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(lifecycle.Status)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[lifecycle.Status](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOSessionStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋlifecycleᚐStatus(ctx context.Context, sel ast.SelectionSet, v *lifecycle.Status) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) marshalOSessionTemplate2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionTemplate(ctx context.Context, sel ast.SelectionSet, v *ent.SessionTemplate) graphql.Marshaler {
@@ -77368,20 +77581,58 @@ func (ec *executionContext) unmarshalOSessionTemplateWhereInput2ᚖgithubᚗcom�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalOSessionType2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]string, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSessionType2string(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOSessionType2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSessionType2string(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalOSessionType2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐType(ctx context.Context, v any) (*session1.Type, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(session1.Type)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[session1.Type](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOSessionType2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐType(ctx context.Context, sel ast.SelectionSet, v *session1.Type) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOSessionWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSessionWhereInputᚄ(ctx context.Context, v any) ([]*ent.SessionWhereInput, error) {
@@ -77594,16 +77845,18 @@ func (ec *executionContext) unmarshalOTaskStatus2ᚖgithubᚗcomᚋberthhqᚋber
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(task1.Status)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[task1.Status](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOTaskStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋtaskᚐStatus(ctx context.Context, sel ast.SelectionSet, v *task1.Status) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOTaskWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskWhereInputᚄ(ctx context.Context, v any) ([]*ent.TaskWhereInput, error) {
@@ -77635,16 +77888,18 @@ func (ec *executionContext) unmarshalOTerminationReason2ᚖgithubᚗcomᚋberthh
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(session1.TerminationReason)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[session1.TerminationReason](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOTerminationReason2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋsessionᚐTerminationReason(ctx context.Context, sel ast.SelectionSet, v *session1.TerminationReason) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
@@ -77717,7 +77972,8 @@ func (ec *executionContext) unmarshalOTokenScope2ᚖgithubᚗcomᚋberthhqᚋber
 	if v == nil {
 		return nil, nil
 	}
-	res, err := scalar.UnmarshalTokenScope(v)
+
+	res, err := answer.ReadWord[access.TokenScope](v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -77725,26 +77981,27 @@ func (ec *executionContext) marshalOTokenScope2ᚖgithubᚗcomᚋberthhqᚋberth
 	if v == nil {
 		return graphql.Null
 	}
+
 	_ = sel
-	_ = ctx
-	res := scalar.MarshalTokenScope(*v)
-	return res
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOUnlistedSlots2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, v any) (*resourcepolicy.UnlistedSlots, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(resourcepolicy.UnlistedSlots)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[resourcepolicy.UnlistedSlots](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOUnlistedSlots2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcepolicyᚐUnlistedSlots(ctx context.Context, sel ast.SelectionSet, v *resourcepolicy.UnlistedSlots) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOUsageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋstatsᚐUsageWhereInput(ctx context.Context, v any) (*stats.UsageWhereInput, error) {
@@ -77846,16 +78103,18 @@ func (ec *executionContext) unmarshalOUserRole2ᚖgithubᚗcomᚋberthhqᚋberth
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(user.Role)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[user.Role](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOUserRole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋuserᚐRole(ctx context.Context, sel ast.SelectionSet, v *user.Role) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOUserStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋuserᚐStatusᚄ(ctx context.Context, v any) ([]user.Status, error) {
@@ -77898,16 +78157,18 @@ func (ec *executionContext) unmarshalOUserStatus2ᚖgithubᚗcomᚋberthhqᚋber
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(user.Status)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[user.Status](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOUserStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋuserᚐStatus(ctx context.Context, sel ast.SelectionSet, v *user.Status) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOUserWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUserWhereInputᚄ(ctx context.Context, v any) ([]*ent.UserWhereInput, error) {
@@ -78079,16 +78340,18 @@ func (ec *executionContext) unmarshalOVfolderShareStatus2ᚖgithubᚗcomᚋberth
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(vfoldershare.Status)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[vfoldershare.Status](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOVfolderShareStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfoldershareᚐStatus(ctx context.Context, sel ast.SelectionSet, v *vfoldershare.Status) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOVfolderShareWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderShareWhereInputᚄ(ctx context.Context, v any) ([]*ent.VfolderShareWhereInput, error) {
@@ -78156,16 +78419,18 @@ func (ec *executionContext) unmarshalOVfolderStatus2ᚖgithubᚗcomᚋberthhqᚋ
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(vfolder1.Status)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[vfolder1.Status](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOVfolderStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐStatus(ctx context.Context, sel ast.SelectionSet, v *vfolder1.Status) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOVfolderUsageMode2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageModeᚄ(ctx context.Context, v any) ([]vfolder1.UsageMode, error) {
@@ -78208,16 +78473,18 @@ func (ec *executionContext) unmarshalOVfolderUsageMode2ᚖgithubᚗcomᚋberthhq
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(vfolder1.UsageMode)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+
+	res, err := answer.ReadWord[vfolder1.UsageMode](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOVfolderUsageMode2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋvfolderᚐUsageMode(ctx context.Context, sel ast.SelectionSet, v *vfolder1.UsageMode) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOVfolderWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderWhereInputᚄ(ctx context.Context, v any) ([]*ent.VfolderWhereInput, error) {

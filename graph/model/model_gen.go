@@ -112,10 +112,10 @@ func (e Audience) MarshalJSON() ([]byte, error) {
 type VfolderKind string
 
 const (
-	VfolderKindMine    VfolderKind = "mine"
-	VfolderKindProject VfolderKind = "project"
-	VfolderKindShared  VfolderKind = "shared"
-	VfolderKindOthers  VfolderKind = "others"
+	VfolderKindMine    VfolderKind = "MINE"
+	VfolderKindProject VfolderKind = "PROJECT"
+	VfolderKindShared  VfolderKind = "SHARED"
+	VfolderKindOthers  VfolderKind = "OTHERS"
 )
 
 var AllVfolderKind = []VfolderKind{

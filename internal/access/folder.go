@@ -1,12 +1,5 @@
 package access
 
-import (
-	"fmt"
-	"io"
-	"slices"
-	"strconv"
-)
-
 // FolderPermission is the permission of a share: for one user, or for the members of the
 // folder's project.
 type FolderPermission string
@@ -39,17 +32,4 @@ func (p FolderPermission) Relation() Relation {
 		return Keeper
 	}
 	return Anyone
-}
-
-// MarshalGQL implements graphql.Marshaler.
-func (p FolderPermission) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(p))) }
-
-// UnmarshalGQL implements graphql.Unmarshaler.
-func (p *FolderPermission) UnmarshalGQL(v any) error {
-	s, _ := v.(string)
-	if !slices.Contains(FolderPermissions(), FolderPermission(s)) {
-		return fmt.Errorf("%v is not a permission on a folder", v)
-	}
-	*p = FolderPermission(s)
-	return nil
 }

@@ -4,11 +4,7 @@
 package lifecycle
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -80,23 +76,4 @@ func (Status) Values() []string {
 		v = append(v, string(s))
 	}
 	return v
-}
-
-// MarshalGQL writes s as a GraphQL enum value.
-func (s Status) MarshalGQL(w io.Writer) {
-	if buf, ok := w.(*bytes.Buffer); ok { // in place: lists have many
-		buf.Write(strconv.AppendQuote(buf.AvailableBuffer(), string(s)))
-		return
-	}
-	io.WriteString(w, strconv.Quote(string(s)))
-}
-
-// UnmarshalGQL reads a GraphQL enum value.
-func (s *Status) UnmarshalGQL(v any) error {
-	text, ok := v.(string)
-	if !ok || !slices.Contains(All, Status(text)) {
-		return fmt.Errorf("%v is not a session status", v)
-	}
-	*s = Status(text)
-	return nil
 }

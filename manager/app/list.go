@@ -29,10 +29,10 @@ type AppSource string
 
 // The sources.
 const (
-	SourceSession   AppSource = "SESSION"
-	SourceImage     AppSource = "IMAGE"
-	SourceCatalogue AppSource = "CATALOGUE"
-	SourceFound     AppSource = "FOUND"
+	SourceSession   AppSource = "session"
+	SourceImage     AppSource = "image"
+	SourceCatalogue AppSource = "catalogue"
+	SourceFound     AppSource = "found"
 )
 
 // AppStatus is the state of an app.
@@ -40,10 +40,10 @@ type AppStatus string
 
 // The statuses.
 const (
-	StatusStopped  AppStatus = "STOPPED"
-	StatusStarting AppStatus = "STARTING"
-	StatusRunning  AppStatus = "RUNNING"
-	StatusFailed   AppStatus = "FAILED"
+	StatusStopped  AppStatus = "stopped"
+	StatusStarting AppStatus = "starting"
+	StatusRunning  AppStatus = "running"
+	StatusFailed   AppStatus = "failed"
 )
 
 // Definition is an app that a session can have.

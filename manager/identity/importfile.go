@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -24,16 +23,6 @@ const (
 	ImportFailed      ImportStatus = "failed"
 )
 
-// MarshalGQL implements graphql.Marshaler.
-func (s ImportStatus) MarshalGQL(w io.Writer) { io.WriteString(w, strconv.Quote(string(s))) }
-
-// UnmarshalGQL implements graphql.Unmarshaler.
-func (s *ImportStatus) UnmarshalGQL(v any) error {
-	text, _ := v.(string)
-	*s = ImportStatus(text)
-	return nil
-}
-
 // ImportPasswords is the source of passwords for rows without one.
 type ImportPasswords string
 
@@ -42,19 +31,6 @@ const (
 	PasswordsGiven     ImportPasswords = "given" // every row must have a password
 	PasswordsGenerated ImportPasswords = "generated"
 )
-
-// MarshalGQL implements graphql.Marshaler.
-func (p ImportPasswords) MarshalGQL(w io.Writer) { io.WriteString(w, strconv.Quote(string(p))) }
-
-// UnmarshalGQL implements graphql.Unmarshaler.
-func (p *ImportPasswords) UnmarshalGQL(v any) error {
-	text, _ := v.(string)
-	*p = ImportPasswords(text)
-	if *p != PasswordsGiven && *p != PasswordsGenerated {
-		return fmt.Errorf("%q is not a source of passwords", text)
-	}
-	return nil
-}
 
 const (
 	csvField = "csv"

@@ -3,10 +3,7 @@ package objectstorage
 import (
 	"context"
 	"fmt"
-	"io"
 	"path"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -34,19 +31,6 @@ const (
 	Overwrite Existing = "overwrite" // it is replaced
 	Fail      Existing = "fail"      // it stays, and the task reports a failure
 )
-
-// MarshalGQL implements graphql.Marshaler.
-func (e Existing) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(e))) }
-
-// UnmarshalGQL implements graphql.Unmarshaler.
-func (e *Existing) UnmarshalGQL(v any) error {
-	s, _ := v.(string)
-	if !slices.Contains([]Existing{Update, Overwrite, Fail}, Existing(s)) {
-		return fmt.Errorf("%v is none of update, overwrite and fail", v)
-	}
-	*e = Existing(s)
-	return nil
-}
 
 // ImportFolderInput imports the objects below a path of a storage into a directory of a
 // folder.

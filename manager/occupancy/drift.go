@@ -2,9 +2,6 @@ package occupancy
 
 import (
 	"context"
-	"errors"
-	"io"
-	"strconv"
 
 	"github.com/google/uuid"
 )
@@ -89,9 +86,3 @@ func (d *Drift) sight() sight {
 	}
 	return s
 }
-
-// MarshalGQL writes k as a GraphQL enum value.
-func (k Kind) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(k))) }
-
-// UnmarshalGQL returns an error, because the kind is never an input.
-func (k *Kind) UnmarshalGQL(any) error { return errors.New("a kind of drift is only an answer") }

@@ -137,7 +137,7 @@ func TestApproval(t *testing.T) {
 			t.Errorf("a password of less than %d characters: %d", least, code)
 		}
 	}
-	if code, _ := s.post("/auth/signup", map[string]string{"email": "x@example.org", "password": identitytest.Password, "role": "superadmin"}); code != http.StatusBadRequest {
+	if code, _ := s.post("/auth/signup", map[string]string{"email": "x@example.org", "password": identitytest.Password, "role": "SUPERADMIN"}); code != http.StatusBadRequest {
 		t.Errorf("with a role: %d", code)
 	}
 }

@@ -34,7 +34,7 @@ var (
 
 // prepare points cfg at copies of the schema and the operations, from which genqlient
 // generates less: node returns the one type that an operation asks for, in place of an
-// interface with every type. Enums are strings, and filters are maps.
+// interface with every type. Enums are of one type, and filters are maps.
 func prepare(cfg *generate.Config, schema *ast.Schema, dir string) (*document, error) {
 	text, err := os.ReadFile(cfg.Schema[0])
 	if err != nil {
@@ -51,7 +51,7 @@ func prepare(cfg *generate.Config, schema *ast.Schema, dir string) (*document, e
 	for name, t := range schema.Types {
 		switch {
 		case t.Kind == ast.Enum:
-			cfg.Bindings[name] = &generate.TypeBinding{Type: "string"}
+			cfg.Bindings[name] = &generate.TypeBinding{Type: clientPackage + "Enum"}
 		case t.Kind == ast.InputObject && strings.HasSuffix(name, "WhereInput"):
 			cfg.Bindings[name] = &generate.TypeBinding{Type: clientPackage + "Where"}
 		}

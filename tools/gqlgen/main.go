@@ -46,7 +46,7 @@ func run() error {
 		PackageName: cfg.Exec.Package, Filename: cfg.Exec.Filename, Data: p.data,
 		RegionTags: true, GeneratedHeader: true, Packages: cfg.Packages,
 		TemplateFS: changed, PruneOptions: cfg.GetPruneOptions(),
-		Funcs: template.FuncMap{"leaf": leaf, "held": held, "edge": edge, "waits": waits},
+		Funcs: template.FuncMap{"leaf": leaf, "held": held, "edge": edge, "waits": waits, "word": word},
 	})
 }
 
@@ -77,6 +77,18 @@ var field string
 //go:embed waiting.gotpl
 var waiting string
 
+// readWord and writeWord convert enum values, for types of which word is true.
+const (
+	readWord = `
+					res, err := answer.ReadWord[{{ if $type.IsNilable }}{{ $type.Elem.GO | ref }}{{ else }}{{ $type.GO | ref }}{{ end }}](v)
+					return {{ if $type.IsNilable }}&{{ end }}res, graphql.ErrorOnPath(ctx, err)
+				`
+	writeWord = `
+					_ = sel
+					return answer.Word({{ if $type.IsNilable }}*{{ end }}v)
+				`
+)
+
 // changes replace text in gqlgen's templates. Each must be there once.
 var changes = []struct{ file, old, new string }{
 	{"generated!.gotpl", `{{ reserveImport "math"  }}`, "{{ reserveImport \"math\"  }}\n{{ reserveImport \"github.com/berthhq/berth/graph/answer\" }}"},
@@ -84,6 +96,8 @@ var changes = []struct{ file, old, new string }{
 	{"object.gotpl", "{{- else }}\n\nfunc {{$.FuncReceiver}}_{{$object.Name}}(ctx", "{{- else if not $object.Root }}\n" + object + "\n{{- else }}\n\nfunc {{$.FuncReceiver}}_{{$object.Name}}(ctx"},
 	{"field.gotpl", "{{- else}}\n\t\treturn graphql.{{ $field.ResolveFieldFunc }}(", field + "\n\t\treturn graphql.{{ $field.ResolveFieldFunc }}("},
 	{"type.gotpl", "graphql.MarshalSliceConcurrently(ctx, len(v), {{ $.Config.Exec.WorkerLimit }}, {{ $.Config.OmitPanicHandler }}, func", "answer.List(ctx, len(v), sel, waiting, func"},
+	{"type.gotpl", "{{- if $type.Unmarshaler }}\n\t\t\t\t\t{{- if $type.HasEnumValues", "{{- if word $type }}\n" + readWord + "{{- else if $type.Unmarshaler }}\n\t\t\t\t\t{{- if $type.HasEnumValues"},
+	{"type.gotpl", "{{- if $type.IsMarshaler }}\n\t\t\t\t\t{{- if $type.IsContext }}\n\t\t\t\t\t\treturn", "{{- if word $type }}\n" + writeWord + "{{- else if $type.IsMarshaler }}\n\t\t\t\t\t{{- if $type.IsContext }}\n\t\t\t\t\t\treturn"},
 	{"internal!.gotpl", "var buf bytes.Buffer\n\t\t\tdata.MarshalGQL(&buf)\n\t\t\tresponse.Data = buf.Bytes()", "response.Data = answer.Text(data)"},
 	{"internal!.gotpl", "inputUnmarshalMap := graphql.BuildUnmarshalerMap(", "inputs := func() []any { return []any{"},
 	{"internal!.gotpl", "{{- end }}\n\t\t{{- end }}\n\t)\n\tfirst := true", "{{- end }}\n\t\t{{- end }}\n\t}}\n\tfirst := true"},

@@ -36,7 +36,7 @@ const same =
                 : key === "projectIDIn"
                   ? value.includes(x.project?.id)
                   : key === "kind"
-                    ? value === (x.project ? "project" : "mine")
+                    ? value === (x.project ? "PROJECT" : "MINE")
                     : key === "revokedAtIsNil"
                       ? !x.revokedAt
                       : key === "or"
@@ -118,7 +118,7 @@ const root = {
   ],
   vfolderShares: ({ first }) => w.list([], first),
   vfolders: ({ first, where }) =>
-    w.list(w.folders.map(withFiles).filter(same(where?.statusIn ? where : { status: "ready", ...where })), first),
+    w.list(w.folders.map(withFiles).filter(same(where?.statusIn ? where : { status: "READY", ...where })), first),
   volumes: [w.volume],
   agents: conn(w.agents),
   slotTypes: ["cpu", "mem", "cuda.shares"].map((name) => ({
@@ -148,17 +148,17 @@ const root = {
   },
   terminateSession: ({ input }) => {
     const s = find(w.sessions, input.id);
-    w.end(s, s.status === "pending" ? "cancelled" : "terminated");
+    w.end(s, s.status === "PENDING" ? "CANCELLED" : "TERMINATED");
     return { session: s };
   },
   renameSession: ({ input }) => {
     const s = find(w.sessions, input.id);
     s.name = input.name;
-    w.event(s, s.history.at(-1).phase, s.status, { result: "info", message: "renamed" });
+    w.event(s, s.history.at(-1).phase, s.status, { result: "INFO", message: "renamed" });
     return { session: s };
   },
   createVfolder: ({ input }) => {
-    if (w.folders.some((f) => f.name === input.name && f.status === "ready"))
+    if (w.folders.some((f) => f.name === input.name && f.status === "READY"))
       throw refuse("ALREADY_EXISTS", "a folder has this name", { field: "name" });
     return { vfolder: w.folder(input.name) };
   },
@@ -176,7 +176,7 @@ const root = {
   },
   restoreVfolder: ({ input }) => {
     const f = find(w.folders, input.id);
-    f.status = "ready";
+    f.status = "READY";
     w.bus.emit("folder", f);
     return { vfolder: f };
   },
@@ -191,7 +191,7 @@ const root = {
         id: `task-${f.id}`,
         kind: "vfolder.delete",
         title: f.name,
-        status: "done",
+        status: "DONE",
         done: 1,
         total: 1,
         message: "",

@@ -26,7 +26,7 @@ export const policy = named("ResourcePolicy", "research", {
 export const project = named("Project", "vision", {
   description: "Digits and more",
   active: true,
-  type: "general",
+  type: "GENERAL",
   createdAt: ago(9e5),
   domain,
   policy: null,
@@ -45,19 +45,19 @@ const person = (email, fullName, role) => ({
   username: email.split("@")[0],
   fullName,
   role,
-  status: "active",
+  status: "ACTIVE",
   createdAt: ago(9e5),
   lastLoginAt: ago(600),
   domain,
   policies: [],
   memberships: [],
   roleGrants: [],
-  permissions: ["read", "update"],
+  permissions: ["READ", "UPDATE"],
   account: null,
   occupied: {},
 });
-export const me = person("ada@berth.example", "Ada Kim", "superadmin");
-export const other = person("lee@berth.example", "Lee Park", "user");
+export const me = person("ada@berth.example", "Ada Kim", "SUPERADMIN");
+export const other = person("lee@berth.example", "Lee Park", "USER");
 export const users = [me, other, person("old@berth.example", "", "monitor")];
 project.memberships = users.slice(0, 2).map((user) => ({
   __typename: "Membership",
@@ -81,7 +81,7 @@ export const images = ["python:3.11", "minimal:12", "jupyter:2026"].map((name, i
     digest: `sha256:${"ab12".repeat(16)}`,
     sizeBytes: (i + 1) * 180e6,
     labels: {},
-    status: "alive",
+    status: "ALIVE",
     createdAt: ago(9e4),
     registry,
   }),
@@ -109,7 +109,7 @@ const device = (agent, deviceId, capacity, more = {}) => ({
   links: [],
   counters: [],
   metrics: [],
-  health: "healthy",
+  health: "HEALTHY",
   healthMessage: "",
   allocatable: true,
   rejectReasons: [],
@@ -122,7 +122,7 @@ function agent(name, gpus, more = {}) {
     __typename: "Agent",
     id: randomUUID(),
     name,
-    status: "alive",
+    status: "ALIVE",
     schedulable: true,
     version: "0.1.0",
     architecture: "x86_64",
@@ -132,7 +132,7 @@ function agent(name, gpus, more = {}) {
     resourceGroup: group,
     capacity: {},
     occupied: {},
-    plugins: [{ name: "mock", version: "1.0.0", state: "running", message: "", restarts: 0 }],
+    plugins: [{ name: "mock", version: "1.0.0", state: "RUNNING", message: "", restarts: 0 }],
     probes: [{ name: "overlayfs", ok: true, detail: "" }],
     stats: [],
     statsAt: null,
@@ -156,10 +156,10 @@ function agent(name, gpus, more = {}) {
 export const agents = [
   agent("dock-1", 4),
   agent("dock-2", 2),
-  agent("dock-3", 0, { status: "lost", lastSeenAt: ago(400) }),
+  agent("dock-3", 0, { status: "LOST", lastSeenAt: ago(400) }),
 ];
 Object.assign(agents[1].devices[3], {
-  health: "unhealthy",
+  health: "UNHEALTHY",
   allocatable: false,
   rejectReasons: ["uncorrectable memory errors"],
 });
@@ -195,7 +195,7 @@ export function event(s, phase, toStatus, more = {}) {
       phase,
       fromStatus: s.status,
       toStatus,
-      result: "success",
+      result: "SUCCESS",
       attempt: 1,
       code: "",
       message: "",
@@ -205,15 +205,15 @@ export function event(s, phase, toStatus, more = {}) {
   ];
   s.status = toStatus;
   s.version++;
-  if (toStatus === "scheduled") s.scheduledAt = at;
-  if (toStatus === "running") s.startedAt = at;
-  if (["terminated", "cancelled", "error"].includes(toStatus)) s.terminatedAt = at;
+  if (toStatus === "SCHEDULED") s.scheduledAt = at;
+  if (toStatus === "RUNNING") s.startedAt = at;
+  if (["TERMINATED", "CANCELLED", "ERROR"].includes(toStatus)) s.terminatedAt = at;
   s.kernels[0].status = toStatus;
   bus.emit("session", s);
 }
 
 function hold(s) {
-  for (const a of agents.filter((x) => x.status === "alive" && x.schedulable)) {
+  for (const a of agents.filter((x) => x.status === "ALIVE" && x.schedulable)) {
     const chosen = Object.entries(s.slots)
       .filter(([, n]) => Number(n) > 0)
       .map(([slot, n]) => [
@@ -243,8 +243,8 @@ function hold(s) {
   return null;
 }
 
-export function end(s, status = "terminated", more = {}) {
-  Object.assign(s, { terminationReason: "user_requested", ...more });
+export function end(s, status = "TERMINATED", more = {}) {
+  Object.assign(s, { terminationReason: "USER_REQUESTED", ...more });
   event(s, "terminate", status, { message: s.statusMessage });
   for (const a of agents) {
     for (const d of a.devices) d.holders = d.holders.filter((h) => h.session !== s);
@@ -255,9 +255,9 @@ export function end(s, status = "terminated", more = {}) {
 export function launch(input, owner = me, quick = false) {
   const s = named("Session", input.name ?? `${input.type ?? "session"}-${Math.random().toString(36).slice(2, 6)}`, {
     version: 1,
-    type: input.type ?? (input.command ? "batch" : "interactive"),
-    status: "pending",
-    result: "undefined",
+    type: input.type ?? (input.command ? "BATCH" : "INTERACTIVE"),
+    status: "PENDING",
+    result: "UNDEFINED",
     exitCode: null,
     priority: 10,
     slots: input.slots,
@@ -287,7 +287,7 @@ export function launch(input, owner = me, quick = false) {
       revokedAt: null,
     })),
     usage: [{ slot: "cpu", slotSeconds: "120" }],
-    permissions: ["read", "update", "delete", "enter"],
+    permissions: ["READ", "UPDATE", "DELETE", "ENTER"],
   });
   s.apps = () => appsOf(s);
   s.appLog = ({ app }) => appLog(app);
@@ -295,10 +295,10 @@ export function launch(input, owner = me, quick = false) {
     {
       __typename: "Kernel",
       id: randomUUID(),
-      role: "main",
+      role: "MAIN",
       index: 0,
       hostname: "main1",
-      status: "pending",
+      status: "PENDING",
       statusMessage: "",
       exitCode: null,
       slots: s.slots,
@@ -320,7 +320,7 @@ export function launch(input, owner = me, quick = false) {
     },
   ];
   sessions.unshift(s);
-  event(s, "schedule", "pending", { message: "accepted" });
+  event(s, "schedule", "PENDING", { message: "accepted" });
   const wait = quick ? 0 : 700;
   if (!hold(s)) {
     s.pending = {
@@ -336,15 +336,15 @@ export function launch(input, owner = me, quick = false) {
       limits: [],
       nearest: { agent: "dock-1", slot: "cuda.shares", requested: s.slots["cuda.shares"] ?? "0", free: "0.25" },
     };
-    event(s, "schedule", "pending", { result: "retry", code: "no_fit", message: "no agent fits" });
+    event(s, "schedule", "PENDING", { result: "RETRY", code: "no_fit", message: "no agent fits" });
     return s;
   }
   const steps = [
-    ["schedule", "scheduled"],
-    ["prepare", "preparing"],
-    ["prepare", "prepared"],
-    ["create", "creating"],
-    ["run", "running"],
+    ["schedule", "SCHEDULED"],
+    ["prepare", "PREPARING"],
+    ["prepare", "PREPARED"],
+    ["create", "CREATING"],
+    ["run", "RUNNING"],
   ];
   for (const [i, [phase, status]] of steps.entries()) {
     setTimeout(
@@ -356,11 +356,11 @@ export function launch(input, owner = me, quick = false) {
                 ? [{ name: "pull_image", startedAt: ago(1), endedAt: ago(0), ok: true, message: "already here" }]
                 : [],
           });
-        if (status === "running" && s.type === "batch" && !quick)
+        if (status === "RUNNING" && s.type === "BATCH" && !quick)
           setTimeout(
             () =>
               s.terminatedAt ||
-              end(s, "terminated", { result: "success", exitCode: 0, terminationReason: "completed" }),
+              end(s, "TERMINATED", { result: "SUCCESS", exitCode: 0, terminationReason: "COMPLETED" }),
             9000,
           );
       },
@@ -372,7 +372,7 @@ export function launch(input, owner = me, quick = false) {
 
 export const volume = named("Volume", "local", {
   backend: "vfs",
-  health: "healthy",
+  health: "HEALTHY",
   healthMessage: "",
   capabilities: [],
   totalBytes: 500 * gib,
@@ -381,7 +381,7 @@ export const volume = named("Volume", "local", {
 const scope = {
   __typename: "QuotaScope",
   id: randomUUID(),
-  kind: "user",
+  kind: "USER",
   limitBytes: 100 * gib,
   effectiveLimitBytes: 100 * gib,
   usedBytes: 3 * gib,
@@ -394,13 +394,13 @@ const scope = {
 export const folders = [];
 export function folder(name) {
   const f = named("Vfolder", name, {
-    status: "ready",
+    status: "READY",
     createdAt: new Date().toISOString(),
     deletedAt: null,
     quotaScope: scope,
-    usageMode: "general",
-    permission: "read_write",
-    permissions: ["read", "update", "delete", "read_files", "write_files"],
+    usageMode: "GENERAL",
+    permission: "READ_WRITE",
+    permissions: ["READ", "UPDATE", "DELETE", "READ_FILES", "WRITE_FILES"],
     usedBytes: null,
     fileCount: null,
     measuredAt: null,
@@ -431,7 +431,7 @@ launch({ name: "notebook", image: "jupyter:2026", slots: slots(2, 4, 0.5) }, me,
 launch(
   {
     name: "train-digits",
-    type: "batch",
+    type: "BATCH",
     image: "python:3.11",
     slots: slots(1, 1, 0.25),
     command: ["/bin/sh", "-c", "python3 train.py"],

@@ -109,7 +109,7 @@ async function prepare() {
     },
   });
   await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-    input: { id: made.domain, totpRequired: true, passwordMinLength: 14, signUp: "invitation" },
+    input: { id: made.domain, totpRequired: true, passwordMinLength: 14, signUp: "INVITATION" },
   });
   made.policy = await id(
     "mutation($input: CreateResourcePolicyInput!) { createResourcePolicy(input: $input) { policy { id } } }",
@@ -132,11 +132,11 @@ async function prepare() {
     input: {
       name: `watch-${run}`,
       description: "Watches over the lab",
-      allows: [{ entity: "session", operations: ["read", "enter"] }],
+      allows: [{ entity: "SESSION", operations: ["READ", "ENTER"] }],
     },
   });
   await admin.ask("mutation($input: GrantRoleInput!) { grantRole(input: $input) { grant { id } } }", {
-    input: { role: made.role, user: ada.id, scope: "project", scopeId: made.project },
+    input: { role: made.role, user: ada.id, scope: "PROJECT", scopeId: made.project },
   });
   const { resetUserPassword } = await admin.ask(
     "mutation($input: ResetUserPasswordInput!) { resetUserPassword(input: $input) { password } }",
@@ -184,7 +184,7 @@ async function invited() {
 /** Without one, an admin looks at it first. */
 async function approval() {
   await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-    input: { id: made.domain, signUp: "approval" },
+    input: { id: made.domain, signUp: "APPROVAL" },
   });
   await page.goto("about:blank");
   await page.goto("/signup");
@@ -202,14 +202,14 @@ async function approval() {
   );
   assert.equal(users.edges[0].node.status, "before_verification");
   await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
-    input: { id: users.edges[0].node.id, status: "active" },
+    input: { id: users.edges[0].node.id, status: "ACTIVE" },
   });
   await page.goto("/login");
   await enter(waiting);
   await heading("Home");
   await leave();
   await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-    input: { id: made.domain, signUp: "off", totpRequired: true },
+    input: { id: made.domain, signUp: "OFF", totpRequired: true },
   });
 }
 
@@ -609,7 +609,7 @@ async function activity() {
 /** Whom the admins shut out is out, and his page goes to the door by itself. */
 async function ends() {
   await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
-    input: { id: ada.id, status: "inactive" },
+    input: { id: ada.id, status: "INACTIVE" },
   });
   await heading("Log in");
   assert.equal(new URL(page.url()).searchParams.get("next"), "/account/activity");
@@ -668,7 +668,7 @@ async function sweep() {
     });
   if (made.domain)
     await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-      input: { id: made.domain, signUp: "off", active: false },
+      input: { id: made.domain, signUp: "OFF", active: false },
     });
 }
 

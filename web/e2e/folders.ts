@@ -267,7 +267,7 @@ async function sweep() {
   rmSync(source, { recursive: true, force: true });
   if (!made.user) return;
   await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
-    i: { id: made.user, status: "inactive" },
+    i: { id: made.user, status: "INACTIVE" },
   });
   await admin.ask("mutation($i: PurgeUserInput!) { purgeUser(input: $i) { task { id } } }", {
     i: { id: made.user, deleteFolders: true },

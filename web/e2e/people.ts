@@ -291,7 +291,7 @@ async function sweep() {
   if (!found) return;
   for (const { node } of found.users.edges) {
     await api.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
-      input: { id: node.id, status: "inactive" },
+      input: { id: node.id, status: "INACTIVE" },
     });
     await api.ask("mutation($input: PurgeUserInput!) { purgeUser(input: $input) { task { id } } }", {
       input: { id: node.id, deleteFolders: true },

@@ -49,7 +49,7 @@ async function people() {
     });
     who.id = createUser.user.id;
     await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
-      i: { id: who.id, passwordChangeRequired: false, ...(who === eve ? { role: "monitor" } : {}) },
+      i: { id: who.id, passwordChangeRequired: false, ...(who === eve ? { role: "MONITOR" } : {}) },
     });
   }
   for (const id of [ada.id, viewer.user.id])
@@ -519,7 +519,7 @@ async function sweep() {
   for (const who of [ada, eve])
     if (who.id)
       await quiet("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
-        i: { id: who.id, status: "inactive" },
+        i: { id: who.id, status: "INACTIVE" },
       });
   if (made.project)
     await quiet("mutation($i: PurgeProjectInput!) { purgeProject(input: $i) { id } }", {

@@ -46,7 +46,7 @@ async function pieces() {
   await admin.login(stage.email, stage.password);
   const { agents, images, viewer } = await admin.ask(`{
     agents(first: 50) { edges { node { id name resourceGroup { id name } devices { id capacity occupied } } } }
-    images(first: 50, where: { status: alive }) { edges { node { reference } } } viewer { projects { id name } } }`);
+    images(first: 50, where: { status: ALIVE }) { edges { node { reference } } } viewer { projects { id name } } }`);
   const cells = (agent: any) =>
     agent.devices.flatMap((d: any) =>
       Object.keys(d.capacity)
@@ -73,7 +73,7 @@ async function pieces() {
       "query($ids: [ID!]!) { sessions: nodes(ids: $ids) { ... on Session { status } } }",
       { ids: made.sessions },
     );
-    if (sessions.every((s: any) => s.status === "running")) break;
+    if (sessions.every((s: any) => s.status === "RUNNING")) break;
     assert(tries < 240, `the machine is not free: ${JSON.stringify(sessions)}`);
     await new Promise((done) => setTimeout(done, 500));
   }

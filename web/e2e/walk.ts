@@ -301,7 +301,7 @@ async function logs() {
   } = await call("mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }", {
     input: {
       name: `logs-${run}`,
-      type: "batch",
+      type: "BATCH",
       image: node.image.reference,
       slots: { cpu: "1", mem: "512m" },
       command: ["/bin/sh", "-c", script],

@@ -36,7 +36,7 @@ func TestLoginAndLogout(t *testing.T) {
 			w.WriteHeader(http.StatusNoContent)
 		}
 	}
-	f.Data("Viewer", `{"viewer":{"user":{"email":"a@b","role":"user","domain":{"name":"lab"}},"initialPassword":true,"projects":[{"id":"p","name":"vision"}]}}`)
+	f.Data("Viewer", `{"viewer":{"user":{"email":"a@b","role":"USER","domain":{"name":"lab"}},"initialPassword":true,"projects":[{"id":"p","name":"vision"}]}}`)
 	n := 0
 	f.Answer["CreateAccessToken"] = func(vars json.RawMessage) string {
 		if !strings.Contains(string(vars), `"expiresAt":"2026-06-02T12:00:00Z"`) {
@@ -78,11 +78,11 @@ func TestLoginAndLogout(t *testing.T) {
 		t.Errorf("context ls: %+v", r)
 	}
 	// A token with which others were made is not ended by a login.
-	made = `[{"node":{"id":"k","name":"robot","makerID":"token-2","status":"active"}}]`
+	made = `[{"node":{"id":"k","name":"robot","makerID":"token-2","status":"ACTIVE"}}]`
 	if r := f.RunWith(env, "", "login", "--email", "a@b"); r.Code != 0 || strings.Contains(revoked, "token-2") || !strings.Contains(r.Errors, "berth token revoke token-2") {
 		t.Errorf("third login: %+v, revoked %s", r, revoked)
 	}
-	made = `[{"node":{"id":"k","name":"robot","makerID":"token-3","status":"active"}}]`
+	made = `[{"node":{"id":"k","name":"robot","makerID":"token-3","status":"ACTIVE"}}]`
 	if r := f.RunWith(env, "", "logout"); r.Code != 0 || !strings.Contains(revoked, "token-3") || !strings.Contains(r.Errors, "end too: 1") {
 		t.Errorf("logout: %+v, revoked %s", r, revoked)
 	}

@@ -92,8 +92,8 @@ func loginsHistory(a *cli.App) *cobra.Command {
 		return a.Table(list, func() *output.Table {
 			t := output.NewTable("TIME", "E-MAIL", "RESULT", "BY", "FROM", "WITH").Spare("WITH", "BY")
 			for _, l := range list {
-				result := output.Cell{Text: cli.Sentence(l.Result)}
-				if l.Result != "success" && l.Result != "logout" && l.Result != "code_needed" {
+				result := output.Cell{Text: cli.Sentence(l.Result.String())}
+				if l.Result != "SUCCESS" && l.Result != "LOGOUT" && l.Result != "CODE_NEEDED" {
 					result.Color = output.Yellow
 				}
 				t.Row(cli.Clock(l.At), l.Email, result, l.Method, l.ClientAddress, l.UserAgent)
@@ -104,7 +104,7 @@ func loginsHistory(a *cli.App) *cobra.Command {
 	flags := cmd.Flags()
 	period.Register(cmd)
 	flags.StringVar(&user, "user", "", "only with this e-mail")
-	flags.StringVar(&f.Result, "result", "", "only this result, for example wrong_credentials or throttled")
+	cli.EnumFlag(cmd, &f.Result, "result", "only this `result`, for example wrong_credentials or throttled")
 	flags.IntVar(&f.Limit, "limit", 50, "how many at most; 0 = all")
 	return cmd
 }

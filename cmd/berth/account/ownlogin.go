@@ -48,8 +48,8 @@ func noteMaker(a *cli.App, maker *string, expires *time.Time) {
 
 // madeWith counts the credentials in use that end with a token.
 func madeWith(ctx context.Context, c *client.Client, token string) (n int, err error) {
-	count := func(maker *string, status string) {
-		if maker != nil && *maker == token && status == "active" {
+	count := func(maker *string, status client.Enum) {
+		if maker != nil && *maker == token && status == "ACTIVE" {
 			n++
 		}
 	}

@@ -51,7 +51,7 @@ func sshKeyShow(a *cli.App) *cobra.Command {
 			s.Fact("ID", k.ID)
 			s.Fact("Fingerprint", k.Fingerprint)
 			s.Fact("Created", a.Moment(&k.CreatedAt))
-			s.Fact("Status", cli.Sentence(k.Status))
+			s.Fact("Status", cli.Sentence(k.Status.String()))
 			s.Fact("Expires", expiry(a, k.ExpiresAt).Text)
 			s.Fact("Public key", k.PublicKey)
 			return nil

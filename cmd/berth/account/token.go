@@ -27,7 +27,7 @@ func tokenList(a *cli.App) *cobra.Command {
 		return a.Table(list, func() *output.Table {
 			t := output.NewTable("NAME", "TOKEN", "STATUS", "SCOPES", "PROJECT", "EXPIRES", "LAST USED", "ID").Spare("ID", "LAST USED", "TOKEN")
 			for _, one := range list {
-				t.Row(one.Name, one.Prefix+"…", credentialStatus(one.Status), strings.Join(one.Scopes, ", "), one.Project.Title(), expiry(a, one.ExpiresAt), a.Ago(one.LastUsedAt), one.ID)
+				t.Row(one.Name, one.Prefix+"…", credentialStatus(one.Status), strings.Join(cli.EnumTexts(one.Scopes), ", "), one.Project.Title(), expiry(a, one.ExpiresAt), a.Ago(one.LastUsedAt), one.ID)
 			}
 			return t
 		})
@@ -35,11 +35,11 @@ func tokenList(a *cli.App) *cobra.Command {
 }
 
 // credentialStatus shows whether a token or key is taken.
-func credentialStatus(status string) output.Cell {
-	if status == "active" {
-		return output.Cell{Text: status, Color: output.Green}
+func credentialStatus(status client.Enum) output.Cell {
+	if status == "ACTIVE" {
+		return output.Cell{Text: status.String(), Color: output.Green}
 	}
-	return output.Cell{Text: cli.Sentence(status), Color: output.Yellow}
+	return output.Cell{Text: cli.Sentence(status.String()), Color: output.Yellow}
 }
 
 // expiry tells when something ends; nil is never.

@@ -49,8 +49,8 @@ func listCommand(a *cli.App) *cobra.Command {
 }
 
 func agentStatus(a *cli.App, g client.Agent) output.Cell {
-	c := output.Cell{Text: g.Status, Color: output.Green}
-	if g.Status != "alive" {
+	c := output.Cell{Text: g.Status.String(), Color: output.Green}
+	if g.Status != "ALIVE" {
 		c.Color = output.Red
 	}
 	for _, k := range g.Conditions {
@@ -166,8 +166,8 @@ func describeAgent(a *cli.App, p output.Printer, g *client.AgentDetail) error {
 }
 
 func deviceHealth(d client.Device) output.Cell {
-	c := output.Cell{Text: d.Health, Color: output.Green}
-	if d.Health != "healthy" {
+	c := output.Cell{Text: d.Health.String(), Color: output.Green}
+	if d.Health != "HEALTHY" {
 		c.Color = output.Yellow
 	}
 	if !d.Allocatable {
@@ -228,7 +228,7 @@ stay in their resource group.`
 }
 
 func joinCommand(a *cli.App) *cobra.Command {
-	var role string
+	var role client.Enum
 	cmd := &cobra.Command{
 		Use:   "join",
 		Short: "Print the command that lets one more machine join",

@@ -82,13 +82,13 @@ func byPlace(a, b client.DeviceDetail) int {
 }
 
 func healthOf(d client.Device) output.Cell {
-	c := output.Cell{Text: d.Health}
+	c := output.Cell{Text: d.Health.String()}
 	switch {
-	case d.Health == "unhealthy" || d.Health == "lost":
+	case d.Health == "UNHEALTHY" || d.Health == "LOST":
 		c.Color = output.Red
 	case !d.Allocatable:
 		c.Color = output.Dim
-	case d.Health == "healthy":
+	case d.Health == "HEALTHY":
 		c.Color = output.Green
 	default:
 		c.Color = output.Yellow
@@ -99,7 +99,7 @@ func healthOf(d client.Device) output.Cell {
 // whyNot is what keeps a device from being well or being given away.
 func whyNot(d client.Device) string {
 	var said []string
-	if d.Health != "healthy" && d.HealthMessage != "" {
+	if d.Health != "HEALTHY" && d.HealthMessage != "" {
 		said = append(said, d.HealthMessage)
 	}
 	if !d.Allocatable {

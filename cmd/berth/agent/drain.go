@@ -41,7 +41,7 @@ func uncordonCommand(a *cli.App) *cobra.Command {
 }
 
 func drainCommand(a *cli.App) *cobra.Command {
-	in := client.DrainAgentInput{Action: "reschedule"}
+	in := client.DrainAgentInput{Action: "RESCHEDULE"}
 	var after *int
 	var wait bool
 	cmd := a.OnEach("drain AGENT", "Drain agents: nothing new starts, and at the deadline running sessions are moved or ended", findAgentID,
@@ -60,7 +60,7 @@ func drainCommand(a *cli.App) *cobra.Command {
   berth agent drain node-7 --deadline 0s --then terminate --wait`
 	cli.OptionalFlag(cmd, &after, "deadline", "the `while` that sessions may stay, such as 30m; 0s is at once", cli.ParseSeconds)
 	cli.SetsField(cmd, "deadline", "after", "deadline")
-	cmd.Flags().StringVar(&in.Action, "then", in.Action, "what happens to sessions that still run: `reschedule` starts them on another agent, terminate ends them")
+	cli.EnumFlag(cmd, &in.Action, "then", "what happens to sessions that still run: `reschedule` starts them on another agent, terminate ends them")
 	cli.SetsField(cmd, "then", "action")
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "reason, shown to the owners of running sessions")
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when nothing is left on the agents")
@@ -118,7 +118,7 @@ func restartPluginCommand(a *cli.App) *cobra.Command {
 }
 
 func removeCommand(a *cli.App) *cobra.Command {
-	var role string
+	var role client.Enum
 	var expel, yes bool
 	cmd := a.Verb("rm NAME...", "Remove lost agents or storage proxies permanently", cli.Args(1, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
@@ -155,15 +155,16 @@ volumes stay, so that another proxy can serve them.`
 	return cmd
 }
 
-const storageRole = "storage"
+const storageRole client.Enum = "STORAGE"
 
 // roleFlag is what a machine is in the cluster.
-func roleFlag(cmd *cobra.Command, role *string, what string) {
-	cmd.Flags().StringVar(role, "role", "agent", what+": agent or storage")
+func roleFlag(cmd *cobra.Command, role *client.Enum, what string) {
+	*role = "AGENT"
+	cli.EnumFlag(cmd, role, "role", what+": `agent` (default) or storage")
 }
 
-func checkRole(role string) error {
-	if role != "agent" && role != storageRole {
+func checkRole(role client.Enum) error {
+	if role != "AGENT" && role != storageRole {
 		return cli.Usagef("--role %s: choose agent or storage", role)
 	}
 	return nil

@@ -82,7 +82,7 @@ func listCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if s.Status != "running" {
+			if s.Status != "RUNNING" {
 				a.Note("session %s is %s; apps can be opened while it is running", s.Name, s.Status)
 			}
 			return a.Table(list, func() *output.Table { return table(a, list...) })
@@ -93,13 +93,13 @@ func listCommand(a *cli.App) *cobra.Command {
 func table(a *cli.App, list ...client.App) *output.Table {
 	t := output.NewTable("NAME", "TITLE", "PORT", "SOURCE", "STATUS", "REASON", "SHARED", "LAST USED").Spare("SOURCE", "TITLE", "PORT", "LAST USED")
 	for _, app := range list {
-		t.Row(app.Name, app.Title, strconv.Itoa(app.Port), strings.ToLower(app.Source), statusCell(app), app.Reason, sharing(a, app.Sharing), a.Moment(app.LastUsedAt))
+		t.Row(app.Name, app.Title, strconv.Itoa(app.Port), app.Source.String(), statusCell(app), app.Reason, sharing(a, app.Sharing), a.Moment(app.LastUsedAt))
 	}
 	return t
 }
 
 func statusCell(app client.App) output.Cell {
-	c := output.Cell{Text: strings.ToLower(app.Status)}
+	c := output.Cell{Text: app.Status.String()}
 	switch app.Status {
 	case "RUNNING":
 		c.Color = output.Green
@@ -116,7 +116,7 @@ func sharing(a *cli.App, s *client.AppShare) string {
 	if s == nil {
 		return ""
 	}
-	text := strings.ToLower(s.Audience)
+	text := s.Audience.String()
 	if len(s.Networks) > 0 {
 		text += " from " + strings.Join(s.Networks, ", ")
 	}

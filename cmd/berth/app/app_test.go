@@ -36,7 +36,7 @@ func TestList(t *testing.T) {
 	if r := f.Run("app", "ls", "train", "--kernel", "sub2"); r.Code != cli.ExitNotFound || !strings.Contains(r.Errors, "main, sub1") {
 		t.Errorf("%+v", r)
 	}
-	f.Data("Sessions", `{"sessions":`+clitest.Edges(`{"id":"s1","name":"train","status":"pending"}`)+`}`)
+	f.Data("Sessions", `{"sessions":`+clitest.Edges(`{"id":"s1","name":"train","status":"PENDING"}`)+`}`)
 	f.Data("Apps", `{"node":{"apps":[]}}`)
 	if r := f.Run("app", "ls", "train"); r.Code != 0 || !strings.Contains(r.Errors, "session train is pending") {
 		t.Errorf("%+v", r)

@@ -56,7 +56,7 @@ func onlyApp(ctx context.Context, c *client.Client, s *client.Session, kernel st
 		return "", err
 	case len(list) == 1:
 		return list[0].Name, nil
-	case len(list) == 0 && s.Status != "running":
+	case len(list) == 0 && s.Status != "RUNNING":
 		return "", fmt.Errorf("session %s is %s; apps can be opened while it is running: %w", s.Name, s.Status, errdefs.ErrFailedPrecondition)
 	case len(list) == 0:
 		return "", fmt.Errorf("no app is known in session %s; name the port of a program: %w", s.Name, errdefs.ErrNotFound)

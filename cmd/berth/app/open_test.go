@@ -37,7 +37,7 @@ func TestOpenPrintsTheAddress(t *testing.T) {
 	if r := f.Run("app", "open", "train"); r.Code != cli.ExitNotFound || !strings.Contains(r.Errors, "port") {
 		t.Errorf("%+v", r)
 	}
-	f.Data("Sessions", `{"sessions":`+clitest.Edges(`{"id":"s1","name":"train","status":"pending"}`)+`}`)
+	f.Data("Sessions", `{"sessions":`+clitest.Edges(`{"id":"s1","name":"train","status":"PENDING"}`)+`}`)
 	if r := f.Run("app", "open", "train"); r.Code != cli.ExitConflict || !strings.Contains(r.Errors, "is pending") {
 		t.Errorf("%+v", r)
 	}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,10 +32,7 @@ Sharing an app again replaces the networks and the end of its sharing.`
 	cmd.Example = `  berth app share train tensorboard --with project
   berth app share train 8501 --with everyone --expires 8h --network 10.1.0.0/16
   berth app share train demo --with public --expires 1h`
-	cli.ParsedFlag(cmd, &in.Audience, "with", "`users` who can open it: project (its members), everyone (who is logged in) or public (without a login)", func(text string) (string, error) {
-		word, err := cli.Choice("project", "everyone", "public")(text)
-		return strings.ToUpper(word), err
-	})
+	cli.ParsedFlag(cmd, &in.Audience, "with", "`users` who can open it: project (its members), everyone (who is logged in) or public (without a login)", cli.Choice("project", "everyone", "public"))
 	cmd.Flags().StringVar(&expires, "expires", "never", "when the sharing ends: a date, a time, a span such as 8h, or never (with the session; for public, at the latest time that the policy allows)")
 	cmd.Flags().StringArrayVar(&in.Networks, "network", nil, "`network` from which they can open it, such as 10.1.0.0/16 (repeatable; default: from everywhere)")
 	cli.SetsField(cmd, "with", "audience")

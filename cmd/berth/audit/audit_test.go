@@ -13,7 +13,7 @@ import (
 
 func TestAuditExport(t *testing.T) {
 	f := newServer(t)
-	f.Data("Users", `{"users":`+clitest.Edges(clitest.User(clitest.IDKim, "kim@b", "active"))+`}`)
+	f.Data("Users", `{"users":`+clitest.Edges(clitest.User(clitest.IDKim, "kim@b", "ACTIVE"))+`}`)
 	const csv = "at,action\n2026-03-04,createUser\n"
 	whole := true
 	f.Rest = func(w http.ResponseWriter, r *http.Request) {

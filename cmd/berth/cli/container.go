@@ -33,9 +33,9 @@ func RunningSession(ctx context.Context, c *client.Client, ref string) (*client.
 		return nil, err
 	case len(list) == 0:
 		return nil, NotFound("session", ref, "see: berth session ls")
-	case list[0].Status == "running":
+	case list[0].Status == "RUNNING":
 		return &list[0], nil
-	case list[0].Status == "pending":
+	case list[0].Status == "PENDING":
 		return nil, fmt.Errorf("session %s is pending and not running yet; to see why: berth session why %s: %w", found.Name, found.Name, errdefs.ErrFailedPrecondition)
 	}
 	return nil, fmt.Errorf("session %s is %s; only a running session can be reached: %w", found.Name, list[0].Status, errdefs.ErrFailedPrecondition)

@@ -59,6 +59,11 @@ func WordsFlag(cmd *cobra.Command, into *[]string, name, usage string) {
 	ListFlag(cmd, into, name, usage, func(text string) ([]string, error) { return Words(text), nil })
 }
 
+// EnumFlag is for a value of an enum that the server checks.
+func EnumFlag(cmd *cobra.Command, into *client.Enum, name, usage string) {
+	ParsedFlag(cmd, into, name, usage, func(text string) (client.Enum, error) { return Enum(text), nil })
+}
+
 // ListFlag is parsed for a list: every further use of the flag adds to it.
 func ListFlag[T any](cmd *cobra.Command, into *[]T, name, usage string, parse func(text string) ([]T, error)) {
 	ParsedFlag(cmd, into, name, usage, func(text string) ([]T, error) {

@@ -26,7 +26,7 @@ func overLimits(list []client.LimitReached) *output.Table {
 	t := output.NewTable("WHAT", "USED", "ASKED FOR", "LIMIT", "POLICY", "OF")
 	for _, l := range list {
 		t.Row(l.What, LimitAmount(l.What, l.Used), LimitAmount(l.What, l.Requested), LimitAmount(l.What, l.Limit), l.Policy,
-			LimitOf(l.Scope, l.Holder, l.WithinProject, l.ResourceGroup))
+			LimitOf(l.Scope.String(), l.Holder, l.WithinProject, l.ResourceGroup))
 	}
 	return t
 }

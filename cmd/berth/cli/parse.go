@@ -123,27 +123,50 @@ func ParseAmounts(text string) (client.Slots, error) {
 }
 
 // Choice reads one of few words, which may be written with dashes.
-func Choice(allowed ...string) func(string) (string, error) {
-	return func(text string) (string, error) {
-		word := strings.ReplaceAll(text, "-", "_")
-		if slices.Contains(allowed, word) {
-			return word, nil
+func Choice(allowed ...string) func(string) (client.Enum, error) {
+	return func(text string) (client.Enum, error) {
+		value := Enum(text)
+		if slices.Contains(allowed, value.String()) {
+			return value, nil
 		}
 		return "", fmt.Errorf("choose one of %s", strings.ReplaceAll(strings.Join(allowed, ", "), "_", "-"))
 	}
 }
 
+// Enum is the value of an enum that people write in either case and with hyphens.
+func Enum(text string) client.Enum {
+	return client.Enum(strings.ToUpper(strings.ReplaceAll(text, "-", "_")))
+}
+
+// Enums are several values with commas between.
+func Enums(text string) ([]client.Enum, error) {
+	var all []client.Enum
+	for _, w := range Words(text) {
+		all = append(all, Enum(w))
+	}
+	return all, nil
+}
+
+// EnumTexts are values as people read them.
+func EnumTexts(values []client.Enum) []string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = v.String()
+	}
+	return texts
+}
+
 // Choices reads several of few words with commas between.
-func Choices(allowed ...string) func(string) ([]string, error) {
+func Choices(allowed ...string) func(string) ([]client.Enum, error) {
 	one := Choice(allowed...)
-	return func(text string) ([]string, error) {
-		all := Words(text)
-		for i, w := range all {
-			word, err := one(w)
+	return func(text string) ([]client.Enum, error) {
+		var all []client.Enum
+		for _, w := range Words(text) {
+			value, err := one(w)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", w, err)
 			}
-			all[i] = word
+			all = append(all, value)
 		}
 		return all, nil
 	}

@@ -112,7 +112,7 @@ func (s *StatusLine) Session(name string, state client.SessionState) {
 	if state.Ended() || state.Started() {
 		return
 	}
-	text := name + ": " + state.Status
+	text := name + ": " + state.Status.String()
 	if p := state.Pending; p != nil {
 		if p.Position > 0 {
 			text += fmt.Sprintf(", position %d", p.Position)

@@ -51,7 +51,7 @@ func createCommand(a *cli.App) *cobra.Command {
 // newFolder are the flags of a folder to come.
 type newFolder struct {
 	project, volume  string
-	mode, permission *string
+	mode, permission *client.Enum
 }
 
 // add has the flags say what holds without them.

@@ -13,16 +13,16 @@ func TestFolderCreate(t *testing.T) {
 	said := clitest.Record(f, map[string]string{
 		"Vfolders": oneFolder, "Projects": oneProject,
 		"CreateVfolder": `{"payload":{"vfolder":{"id":"f-1","name":"new"}}}`,
-		"CloneVfolder":  `{"payload":{"vfolder":{"id":"f-1","name":"new"},"task":{"id":"t-1","status":"done"}}}`,
+		"CloneVfolder":  `{"payload":{"vfolder":{"id":"f-1","name":"new"},"task":{"id":"t-1","status":"DONE"}}}`,
 	})
 	for _, c := range []struct {
 		args, op, says string
 		code           int
 	}{
-		{"folder create new --usage-mode data", "CreateVfolder", `{"name":"new","usageMode":"data"}`, 0},
-		{"folder create new --project thesis --permission read-write-delete", "CreateVfolder", `{"name":"new","project":"p-1","permission":"read_write_delete"}`, 0},
+		{"folder create new --usage-mode data", "CreateVfolder", `{"name":"new","usageMode":"DATA"}`, 0},
+		{"folder create new --project thesis --permission read-write-delete", "CreateVfolder", `{"name":"new","project":"p-1","permission":"READ_WRITE_DELETE"}`, 0},
 		{"folder clone data new --project thesis --usage-mode model --permission read-only", "CloneVfolder",
-			`{"id":"f-1","name":"new","project":"p-1","usageMode":"model","permission":"read_only"}`, 0},
+			`{"id":"f-1","name":"new","project":"p-1","usageMode":"MODEL","permission":"READ_ONLY"}`, 0},
 		{"folder create new --permission all", "", "", cli.ExitUsage},
 	} {
 		r := f.Run(strings.Fields(c.args)...)

@@ -17,7 +17,7 @@ type listing struct {
 	mine, shared, others bool
 	search               string
 	project, owner       string
-	mode                 *string
+	mode                 *client.Enum
 }
 
 func listCommand(a *cli.App) *cobra.Command {
@@ -53,9 +53,9 @@ below PATH. The server searches.`,
 }
 
 // kind is what the flags say of whose folders are meant.
-func (l listing) kind() (kind string, err error) {
+func (l listing) kind() (kind client.Enum, err error) {
 	n := cli.CountSet(l.project, l.owner)
-	for name, on := range map[string]bool{"mine": l.mine, "shared": l.shared, "others": l.others} {
+	for name, on := range map[client.Enum]bool{"MINE": l.mine, "SHARED": l.shared, "OTHERS": l.others} {
 		if on {
 			kind = name
 			n++
@@ -123,7 +123,7 @@ func longFolderTable(a *cli.App, list []client.Folder) *output.Table {
 			used = output.Age(a.Now(), *f.LastUsedAt)
 		}
 		if f.Project != nil {
-			may = strings.ReplaceAll(f.Permission, "_", "-")
+			may = strings.ReplaceAll(f.Permission.String(), "_", "-")
 		}
 		t.Row(f.Name, f.Kind, ownerText(f), f.Status, f.UsageMode, may, f.QuotaScope.Volume.Name,
 			cli.Amount(f.UsedBytes, output.Bytes), cli.Amount(f.FileCount, cli.Decimal), used, cli.Names(f.MountedBy), output.Age(a.Now(), f.CreatedAt), f.ID)
@@ -177,7 +177,7 @@ func fileTable(list []client.File, long, paths bool) *output.Table {
 		if paths {
 			name = f.Path
 		}
-		if f.Type == "file" {
+		if f.Type == "FILE" {
 			size = show(f.Size)
 		}
 		t.Row(name, f.Type, size, f.ModifiedAt.Local().Format(layout))

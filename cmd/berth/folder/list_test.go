@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	oneFolder = `{"vfolders":{"edges":[{"node":{"id":"f-1","name":"data","kind":"project","status":"ready","usageMode":"model","permission":"read_only","fileCount":12,
+	oneFolder = `{"vfolders":{"edges":[{"node":{"id":"f-1","name":"data","kind":"PROJECT","status":"READY","usageMode":"MODEL","permission":"READ_ONLY","fileCount":12,
 		"project":{"id":"p-1","name":"thesis"},"quotaScope":{"id":"s-1","volume":{"id":"v-1","name":"fast"}}}}],"pageInfo":{}}}`
 	oneProject = `{"projects":{"edges":[{"node":{"id":"p-1","name":"thesis"}}],"pageInfo":{}}}`
 )
@@ -18,7 +18,7 @@ const (
 func TestFolderList(t *testing.T) {
 	f := newServer(t)
 	file := func(path string) string {
-		return `{"name":"` + path[strings.LastIndex(path, "/")+1:] + `","path":"` + path + `","type":"file","size":1234567,"modifiedAt":"2026-03-04T11:00:00.5Z"}`
+		return `{"name":"` + path[strings.LastIndex(path, "/")+1:] + `","path":"` + path + `","type":"FILE","size":1234567,"modifiedAt":"2026-03-04T11:00:00.5Z"}`
 	}
 	said := clitest.Record(f, map[string]string{
 		"Vfolders": oneFolder, "Projects": oneProject,
@@ -32,10 +32,10 @@ func TestFolderList(t *testing.T) {
 		says string // to the server
 		out  string
 	}{
-		{"folder ls", 0, "Vfolders", `"ready"`, "data"},
+		{"folder ls", 0, "Vfolders", `"READY"`, "data"},
 		{"folder ls -l", 0, "Vfolders", "", "read-only"},
-		{"folder ls --mine", 0, "Vfolders", `"kind":"mine"`, "data"},
-		{"folder ls --shared --usage-mode model", 0, "Vfolders", `"usageMode":"model"`, "data"},
+		{"folder ls --mine", 0, "Vfolders", `"kind":"MINE"`, "data"},
+		{"folder ls --shared --usage-mode model", 0, "Vfolders", `"usageMode":"MODEL"`, "data"},
 		{"folder ls --project thesis", 0, "Vfolders", `"projectID":"p-1"`, "data"},
 		{"folder ls --search dAt", 0, "Vfolders", `"nameContainsFold":"dAt"`, "data"},
 		{"folder ls --mine --shared", cli.ExitUsage, "", "", ""},

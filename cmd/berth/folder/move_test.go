@@ -14,7 +14,7 @@ func TestFolderMove(t *testing.T) {
 	said := clitest.Record(f, map[string]string{
 		"MoveFiles":       `{"payload":{"results":[{"path":"a","error":null},{"path":"b","error":"it exists"}]}}`,
 		"MakeDirectories": `{"payload":{"results":[{"path":"z","error":null}]}}`,
-		"CopyFiles":       `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"done"}}}`,
+		"CopyFiles":       `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"DONE"}}}`,
 		"DeleteFiles":     `{"payload":{"results":[{"path":"a","error":null}]}}`,
 	})
 	f.Answer["Vfolders"] = func(vars json.RawMessage) string {
@@ -57,7 +57,7 @@ func TestFolderMove(t *testing.T) {
 		t.Errorf("%+v, copied %s", r, said["CopyFiles"])
 	}
 	// What could not be copied stays.
-	f.Data("CopyFiles", `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"failed","message":"no room"}}}`)
+	f.Data("CopyFiles", `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"FAILED","message":"no room"}}}`)
 	delete(said, "DeleteFiles")
 	if r := f.Run("folder", "mv", "data:a", "far:z"); r.Code == 0 || !strings.Contains(r.Errors, "no room") || said["DeleteFiles"] != "" {
 		t.Errorf("%+v, deleted %s", r, said["DeleteFiles"])

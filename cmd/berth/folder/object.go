@@ -42,7 +42,7 @@ objects stay, and the same command continues with the rest.`
 }
 
 func transferCommand(a *cli.App, use, short string, begin func(ctx context.Context, c *client.Client, folder, storage string, in client.ImportFolderInput) (*client.Task, error)) *cobra.Command {
-	var existing string
+	var existing client.Enum
 	var detach bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cli.Args(2, 2), ValidArgsFunction: a.CompleteFolder,

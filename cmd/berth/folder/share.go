@@ -27,17 +27,17 @@ func shareCommands(a *cli.App) []*cobra.Command {
 func shareTable(a *cli.App, list ...client.FolderShare) *output.Table {
 	t := output.NewTable("E-MAIL", "MAY", "STATUS", "AGE", "ID").Spare("ID", "AGE")
 	for _, s := range list {
-		status := output.Cell{Text: s.Status, Color: output.Yellow}
-		if s.Status == "accepted" {
+		status := output.Cell{Text: s.Status.String(), Color: output.Yellow}
+		if s.Status == "ACCEPTED" {
 			status.Color = output.Green
 		}
-		t.Row(s.Email, cli.Sentence(s.Permission), status, output.Age(a.Now(), s.CreatedAt), s.ID)
+		t.Row(s.Email, cli.Sentence(s.Permission.String()), status, output.Age(a.Now(), s.CreatedAt), s.ID)
 	}
 	return t
 }
 
 func shareCommand(a *cli.App) *cobra.Command {
-	permission := "read_only"
+	permission := client.Enum("READ_ONLY")
 	cmd := a.Verb("share FOLDER EMAIL...", "Share a folder with people, or change their permission", cli.Args(2, -1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			f, err := cli.FindFolder(ctx, c, args[0])
@@ -78,10 +78,7 @@ a project, the members get this permission at once, in place of that of all
 members.`
 	cmd.Example = "  berth folder share data kim@example.org lee@example.org --permission read-write"
 	cmd.ValidArgsFunction = a.CompleteFolder
-	cmd.Flags().Func("permission", "`permission`: read-only, read-write or read-write-delete (default read-only)", func(text string) (err error) {
-		permission, err = cli.Choice(folderPermissions...)(text)
-		return err
-	})
+	cli.ParsedFlag(cmd, &permission, "permission", "`permission`: read-only, read-write or read-write-delete (default read-only)", cli.Choice(folderPermissions...))
 	return cmd
 }
 
@@ -171,7 +168,7 @@ func invitationsCommand(a *cli.App) *cobra.Command {
 					if s.InviterEmail != nil {
 						of = *s.InviterEmail
 					}
-					t.Row(s.VfolderName, of, cli.Sentence(s.Permission), output.Age(a.Now(), s.CreatedAt), s.ID)
+					t.Row(s.VfolderName, of, cli.Sentence(s.Permission.String()), output.Age(a.Now(), s.CreatedAt), s.ID)
 				}
 				return t
 			})

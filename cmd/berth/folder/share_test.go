@@ -11,22 +11,22 @@ import (
 func TestFolderShare(t *testing.T) {
 	f := newServer(t)
 	f.Data("Vfolders", `{"vfolders":{"edges":[{"node":{"id":"f-1","name":"data"}}],"pageInfo":{}}}`)
-	f.Data("VfolderShares", `{"node":{"shares":[{"id":"s-1","email":"kim@example.org","permission":"read_only","status":"accepted"}],"myShare":null}}`)
+	f.Data("VfolderShares", `{"node":{"shares":[{"id":"s-1","email":"kim@example.org","permission":"READ_ONLY","status":"ACCEPTED"}],"myShare":null}}`)
 	var changed, invited string
 	f.Answer["UpdateVfolderShare"] = func(vars json.RawMessage) string {
 		changed = string(vars)
-		return `{"payload":{"share":{"id":"s-1","email":"kim@example.org","permission":"read_write","status":"accepted"}}}`
+		return `{"payload":{"share":{"id":"s-1","email":"kim@example.org","permission":"READ_WRITE","status":"ACCEPTED"}}}`
 	}
 	f.Answer["ShareVfolder"] = func(vars json.RawMessage) string {
 		invited = string(vars)
-		return `{"payload":{"results":[{"email":"lee@example.org","share":{"id":"s-2","email":"lee@example.org","permission":"read_write","status":"pending"}},
+		return `{"payload":{"results":[{"email":"lee@example.org","share":{"id":"s-2","email":"lee@example.org","permission":"READ_WRITE","status":"PENDING"}},
 			{"email":"x","error":"not an e-mail address"}]}}`
 	}
 	r := f.Run("folder", "share", "data", "KIM@example.org", "lee@example.org", "x", "--permission", "read-write")
 	if r.Code != cli.ExitInvalid || !strings.Contains(r.Errors, "x: not an e-mail address") || !strings.Contains(r.Out, "lee@example.org") {
 		t.Errorf("%+v", r)
 	}
-	if !strings.Contains(changed, `"s-1"`) || strings.Contains(invited, "KIM") || !strings.Contains(invited, `"read_write"`) {
+	if !strings.Contains(changed, `"s-1"`) || strings.Contains(invited, "KIM") || !strings.Contains(invited, `"READ_WRITE"`) {
 		t.Errorf("changed %s, invited %s", changed, invited)
 	}
 	if r := f.Run("folder", "share", "data", "x", "--permission", "all"); r.Code != cli.ExitUsage {

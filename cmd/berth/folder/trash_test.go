@@ -11,8 +11,8 @@ import (
 func TestFolderTrash(t *testing.T) {
 	f := newServer(t)
 	f.Answer["Vfolders"] = func(vars json.RawMessage) string {
-		if strings.Contains(string(vars), `"trash"`) {
-			return `{"vfolders":{"edges":[{"node":{"id":"f-2","name":"old","status":"trash","deletedAt":"2026-03-04T11:00:00Z"}}],"pageInfo":{}}}`
+		if strings.Contains(string(vars), `"TRASH"`) {
+			return `{"vfolders":{"edges":[{"node":{"id":"f-2","name":"old","status":"TRASH","deletedAt":"2026-03-04T11:00:00Z"}}],"pageInfo":{}}}`
 		}
 		return `{"vfolders":{"edges":[{"node":{"id":"f-1","name":"data"}}],"pageInfo":{}}}`
 	}
@@ -23,8 +23,8 @@ func TestFolderTrash(t *testing.T) {
 	note("TrashVfolder", `{"payload":{"vfolder":{"id":"f-1"}}}`)
 	note("RestoreVfolder", `{"payload":{"vfolder":{"id":"f-2","name":"new"}}}`)
 	note("EmptyTrash", `{"payload":{"count":1}}`)
-	note("DeleteVfolder", `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"delete old","status":"done"}}}`)
-	note("CloneVfolder", `{"payload":{"vfolder":{"id":"f-3"},"task":{"id":"t-2","title":"clone data","status":"failed","message":"no room"}}}`)
+	note("DeleteVfolder", `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"delete old","status":"DONE"}}}`)
+	note("CloneVfolder", `{"payload":{"vfolder":{"id":"f-3"},"task":{"id":"t-2","title":"clone data","status":"FAILED","message":"no room"}}}`)
 	for _, c := range []struct {
 		args string
 		code int

@@ -24,7 +24,7 @@ func usageCommand(a *cli.App) *cobra.Command {
 			if u.Scopes, err = c.QuotaScopes(ctx, true); err != nil {
 				return err
 			}
-			for _, kind := range []string{"mine", "project"} {
+			for _, kind := range []client.Enum{"MINE", "PROJECT"} {
 				some, err := c.Folders(ctx, client.FolderFilter{Kind: kind})
 				if err != nil {
 					return err

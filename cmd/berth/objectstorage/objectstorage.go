@@ -178,7 +178,7 @@ func showCommand(a *cli.App) *cobra.Command {
 			t := output.NewTable("FIELD", "VALUE")
 			for _, row := range [][2]string{
 				{"name", s.Name}, {"id", s.ID}, {"endpoint", s.Endpoint}, {"region", s.Region}, {"bucket", s.Bucket}, {"prefix", s.Prefix},
-				{"addressing", s.Addressing}, {"access key", s.AccessKeyID}, {"read only", fmt.Sprint(s.ReadOnly)},
+				{"addressing", s.Addressing.String()}, {"access key", s.AccessKeyID}, {"read only", fmt.Sprint(s.ReadOnly)},
 				{"for", cli.HolderText(s.Domain, nil, s.Owner, "-")},
 			} {
 				t.Row(row[0], row[1])

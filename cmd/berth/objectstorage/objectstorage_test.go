@@ -49,7 +49,7 @@ func TestObjectStorage(t *testing.T) {
 		{"objectstorage browse lake:x/y/", "", 0, "Objects", `"path":"x/y"`, "deep/"},
 		{"objectstorage rm lake", "", 0, "DeleteObjectStorage", "o-1", ""},
 		{"folder import data:in/here lake:sets/2026 --detach", "", 0, "ImportFolder", `"path":"sets/2026"`, "t-1"},
-		{"folder import data lake --existing fail", "", cli.ExitConflict, "ImportFolder", `"existing":"fail"`, "the key has a part .."},
+		{"folder import data lake --existing fail", "", cli.ExitConflict, "ImportFolder", `"existing":"FAIL"`, "the key has a part .."},
 		{"folder export data:out lake:back", "", cli.ExitConflict, "ExportFolder", `"directory":"back"`, "; 1 were there already, 1 failed"},
 	} {
 		clear(said)

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -51,9 +52,14 @@ func (t *Table) Spare(heads ...string) *Table {
 func (t *Table) Row(cells ...any) {
 	row := make([]Cell, 0, len(cells))
 	for _, c := range cells {
-		cell, ok := c.(Cell)
-		if !ok {
-			cell.Text, _ = c.(string)
+		var cell Cell
+		switch c := c.(type) {
+		case Cell:
+			cell = c
+		case string:
+			cell.Text = c
+		case fmt.Stringer:
+			cell.Text = c.String()
 		}
 		cell.Text = Clean(cell.Text)
 		if cell.Text == "" {

@@ -26,7 +26,7 @@ func listCommand(a *cli.App) *cobra.Command {
 		return a.Table(list, func() *output.Table {
 			t := output.NewTable("NAME", "SLOTS", "SHM", "GROUP", "FITS", "WHY").Spare("SHM", "GROUP")
 			for _, p := range list {
-				t.Row(p.Name, output.Slots(p.Slots), shmText(p.Preset), presetGroup(p.Preset), fitText(p.Fit.State), p.Fit.Reason)
+				t.Row(p.Name, output.Slots(p.Slots), shmText(p.Preset), presetGroup(p.Preset), fitText(p.Fit.State.String()), p.Fit.Reason)
 			}
 			return t
 		})

@@ -8,10 +8,10 @@ import (
 )
 
 const queueEntries = `[
-  {"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"room","why":"It waits for free capacity.","holds":2,"session":null,"order":null,"estimatedStart":"2026-03-04T13:00:00Z"},
-  {"position":2,"mine":true,"priority":10,"waitingSince":"2026-03-04T11:56:48Z","stage":"order","why":"No machine can run the session: all 3 are reserved for an earlier session.","holds":0,
+  {"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"ROOM","why":"It waits for free capacity.","holds":2,"session":null,"order":null,"estimatedStart":"2026-03-04T13:00:00Z"},
+  {"position":2,"mine":true,"priority":10,"waitingSince":"2026-03-04T11:56:48Z","stage":"ORDER","why":"No machine can run the session: all 3 are reserved for an earlier session.","holds":0,
     "session":{"id":"s1","name":"train","slots":{"cpu":"1"},"owner":{"id":"u","email":"mina@example.org"}},
-    "order":{"order":"drf","levels":[{"scope":"user","usage":0.25,"weight":1,"factor":0.84}]},"estimatedStart":null}]`
+    "order":{"order":"DRF","levels":[{"scope":"USER","usage":0.25,"weight":1,"factor":0.84}]},"estimatedStart":null}]`
 
 func TestQueue(t *testing.T) {
 	f := newServer(t)

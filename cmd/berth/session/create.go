@@ -102,7 +102,7 @@ func (f *createFlags) image(cmd *cobra.Command, before []string) (string, error)
 }
 
 // input turns flags and arguments into what the API takes.
-func (f *createFlags) input(ctx context.Context, a *cli.App, cmd *cobra.Command, c *client.Client, kind, image string, command []string) (client.CreateSessionInput, error) {
+func (f *createFlags) input(ctx context.Context, a *cli.App, cmd *cobra.Command, c *client.Client, kind client.Enum, image string, command []string) (client.CreateSessionInput, error) {
 	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString(), Apps: f.apps, Tags: f.tags, From: f.from}
 	var err error
 	if f.template != "" {

@@ -14,7 +14,7 @@ import (
 // What a session waits for, and where it is to run, is said by name and asked by id.
 func TestCreateSaysWhenAndWhere(t *testing.T) {
 	f := newServer(t)
-	f.Data("Sessions", `{"sessions":{"edges":[{"node":{"id":"s1","name":"prepare","status":"running"}}],"pageInfo":{"hasNextPage":false}}}`)
+	f.Data("Sessions", `{"sessions":{"edges":[{"node":{"id":"s1","name":"prepare","status":"RUNNING"}}],"pageInfo":{"hasNextPage":false}}}`)
 	f.Data("Agents", `{"agents":{"edges":[{"node":{"id":"a1","name":"node-1"}}],"pageInfo":{"hasNextPage":false}}}`)
 	type input struct {
 		StartsAt     time.Time
@@ -29,7 +29,7 @@ func TestCreateSaysWhenAndWhere(t *testing.T) {
 			t.Error(err)
 		}
 		asked = vars.Input
-		return `{"payload":{"session":{"id":"s2","name":"train","status":"pending"}}}`
+		return `{"payload":{"session":{"id":"s2","name":"train","status":"PENDING"}}}`
 	}
 	r := f.Run("run", "python:3.11", "--detach", "--start", "2031-01-31T08:00:00Z", "--after", "prepare", "--agent", "node-1", "--only-agents", "--", "true")
 	want := input{time.Date(2031, 1, 31, 8, 0, 0, 0, time.UTC), []string{"s1"}, []string{"a1"}, true}
@@ -65,7 +65,7 @@ func TestCreateWithApps(t *testing.T) {
 			t.Error(err)
 		}
 		asked = string(vars.Input.Apps)
-		return `{"payload":{"session":{"id":"s2","name":"train","status":"pending"}}}`
+		return `{"payload":{"session":{"id":"s2","name":"train","status":"PENDING"}}}`
 	}
 	r := f.Run("session", "create", "python:3.11", "--app", "board=6006", "--app", "docs=8000:python3 -m http.server {port}, now: yes")
 	want := `[{"name":"board","port":6006},{"name":"docs","port":8000,"command":["/bin/sh","-c","python3 -m http.server {port}, now: yes"]}]`

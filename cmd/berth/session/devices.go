@@ -33,7 +33,7 @@ func ailing(s cli.Sheet, d *client.SessionDetail) {
 	told := map[string]bool{}
 	for i := range d.Kernels {
 		for _, al := range held(&d.Kernels[i]) {
-			if dev := al.Device; dev.Health != "" && dev.Health != "healthy" && !told[dev.ID] {
+			if dev := al.Device; dev.Health != "" && dev.Health != "HEALTHY" && !told[dev.ID] {
 				told[dev.ID] = true
 				s.Fact("Trouble", strings.TrimSuffix(fmt.Sprintf("its device %s is %s: %s", dev.DeviceID, dev.Health, dev.HealthMessage), ": "))
 			}

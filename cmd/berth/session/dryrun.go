@@ -21,7 +21,7 @@ func try(ctx context.Context, a *cli.App, c *client.Client, in client.CreateSess
 		verdict(a, d)
 		return nil
 	})
-	if err == nil && (d.Verdict == "refused" || d.Verdict == "never") {
+	if err == nil && (d.Verdict == "REFUSED" || d.Verdict == "NEVER") {
 		err = cli.StatusError(cli.ExitInvalid)
 	}
 	return err
@@ -30,7 +30,7 @@ func try(ctx context.Context, a *cli.App, c *client.Client, in client.CreateSess
 func verdict(a *cli.App, d *client.DryRun) {
 	s := a.Sheet()
 	switch d.Verdict {
-	case "now":
+	case "NOW":
 		var names []string
 		for _, agent := range d.Agents {
 			names = append(names, agent.Name)
@@ -40,12 +40,12 @@ func verdict(a *cli.App, d *client.DryRun) {
 			text += ", on " + strings.Join(names, ", ")
 		}
 		fmt.Fprintln(a.Out, output.Clean(text+"."))
-	case "waits":
+	case "WAITS":
 		fmt.Fprintln(a.Out, "It would wait.")
 		head(s, d.Pending, d.ResourceGroup.Title())
 		findings(s, &d.Pending.PendingReport)
 		suggestions(s, d.Pending.Suggestions, func(client.Suggestion) string { return "" })
-	case "never":
+	case "NEVER":
 		fmt.Fprintln(a.Out, "No machine could ever run it:")
 	default:
 		fmt.Fprintln(a.Out, "It would be refused:")

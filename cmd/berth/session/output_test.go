@@ -6,33 +6,33 @@ import (
 	"github.com/berthhq/berth/cmd/berth/clitest"
 )
 
-const sampleSession = `{"id":"01908a5e-0000-7000-8000-000000000001","version":7,"name":"train","type":"batch","status":"running",
-  "result":"undefined","exitCode":null,"priority":10,"slots":{"cpu":"1","mem":"1073741824","mock.shares":"0.5"},
+const sampleSession = `{"id":"01908a5e-0000-7000-8000-000000000001","version":7,"name":"train","type":"BATCH","status":"RUNNING",
+  "result":"UNDEFINED","exitCode":null,"priority":10,"slots":{"cpu":"1","mem":"1073741824","mock.shares":"0.5"},
   "command":["python3","train.py","--name=a b"],"terminationReason":null,"statusMessage":"",
   "createdAt":"2026-03-04T11:56:48Z","startedAt":"2026-03-04T11:57:00Z","terminatedAt":null,
   "owner":{"id":"u","email":"mina@example.org"},"project":{"id":"p","name":"vision"},
   "resourceGroup":{"id":"g","name":"default"},"image":{"id":"i","reference":"registry:5000/python:3.11","name":"python:3.11"}`
 
-const pendingReport = `"pending":{"stage":"room","position":2,"decidedAt":"2026-03-04T11:59:50Z","summary":"no agent has 0.50 mock.shares free on one device",
+const pendingReport = `"pending":{"stage":"ROOM","position":2,"decidedAt":"2026-03-04T11:59:50Z","summary":"no agent has 0.50 mock.shares free on one device",
   "agents":3,"dropped":[{"check":"cordoned","slot":"","count":1},{"check":"slot_contiguity","slot":"mock.shares","count":2}],
-  "limits":[{"scope":"user","holder":"kim","policy":"students","what":"mock.shares","used":"1","requested":"0.5","limit":"1"}],
+  "limits":[{"scope":"USER","holder":"kim","policy":"students","what":"mock.shares","used":"1","requested":"0.5","limit":"1"}],
   "nearest":{"agent":"node-2","slot":"mock.shares","requested":"0.5","free":"0.25"},
-  "ahead":[{"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"room","why":"It waits for free capacity.","holds":2,"session":null}],
-  "suggestions":[{"kind":"slots","text":"With 0.25 mock.shares instead of 0.5 mock.shares it would start now.","field":"slots.mock.shares","from":"0.5","to":"0.25","slots":{"cpu":"1","mock.shares":"0.25"}},
-    {"kind":"resource_group","text":"In the resource group spare it would start now.","field":"resourceGroup","from":"g","to":"g2","resourceGroup":"g2"},
-    {"kind":"end_session","text":"Once your session old has ended, it would start.","field":"","from":"","to":"s9","session":"s9"}]}`
+  "ahead":[{"position":1,"mine":false,"priority":50,"waitingSince":"2026-03-04T11:50:00Z","stage":"ROOM","why":"It waits for free capacity.","holds":2,"session":null}],
+  "suggestions":[{"kind":"SLOTS","text":"With 0.25 mock.shares instead of 0.5 mock.shares it would start now.","field":"slots.mock.shares","from":"0.5","to":"0.25","slots":{"cpu":"1","mock.shares":"0.25"}},
+    {"kind":"RESOURCE_GROUP","text":"In the resource group spare it would start now.","field":"resourceGroup","from":"g","to":"g2","resourceGroup":"g2"},
+    {"kind":"END_SESSION","text":"Once your session old has ended, it would start.","field":"","from":"","to":"s9","session":"s9"}]}`
 
 const sampleDetail = sampleSession + `,"environment":{"A":"1"},"scheduledAt":null,"deadlineAt":null,"domain":{"id":"d","name":"lab"},
-  "kernels":[{"id":"k","role":"main","index":0,"hostname":"main","status":"running","statusMessage":"","exitCode":null,
+  "kernels":[{"id":"k","role":"MAIN","index":0,"hostname":"main","status":"RUNNING","statusMessage":"","exitCode":null,
     "slots":{"cpu":"1"},"createdAt":"2026-03-04T11:56:48Z","startedAt":null,"terminatedAt":null,"agent":{"id":"a","name":"node-1"},
-    "allocations":[{"id":"x","slot":"mock.shares","amount":"0.5","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"d","deviceId":"mock-0","model":"M","health":"lost","healthMessage":"no longer reported by its plugin"}},
+    "allocations":[{"id":"x","slot":"mock.shares","amount":"0.5","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"d","deviceId":"mock-0","model":"M","health":"LOST","healthMessage":"no longer reported by its plugin"}},
       {"id":"y","slot":"cpu","amount":"1","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"c","deviceId":"cpu","model":""}}],
     "stats":{"at":null,"metrics":[{"name":"mem","deviceId":"","value":104857600,"capacity":0,"unit":"bytes","quality":"measured"}]}}],
   "mounts":[{"id":"m","vfolder":{"id":"f","name":"data"},"target":"/home/work/data","subpath":"","readOnly":true},
     {"id":"m2","vfolder":null,"target":"/home/work/theirs","subpath":"in","readOnly":false,"revokedAt":"2026-03-04T11:58:00Z"}],
-  "history":[{"id":"h","at":"2026-03-04T11:56:48.25Z","phase":"schedule","fromStatus":"pending","toStatus":"scheduled","result":"success","attempt":1,"code":"","message":"","steps":[]},
-    {"id":"h2","at":"2026-03-04T11:56:49Z","phase":"prepare","fromStatus":null,"toStatus":null,"result":"retry","attempt":1,"code":"pull_failed","message":"registry\u001b[31m is away","steps":[]},
-    {"id":"h3","at":"2026-03-04T11:58:00Z","phase":"run","fromStatus":null,"toStatus":null,"result":"info","attempt":1,"code":"folder_revoked","message":"folder theirs is in the trash: /home/work/theirs is empty","steps":[]}],
+  "history":[{"id":"h","at":"2026-03-04T11:56:48.25Z","phase":"schedule","fromStatus":"PENDING","toStatus":"SCHEDULED","result":"SUCCESS","attempt":1,"code":"","message":"","steps":[]},
+    {"id":"h2","at":"2026-03-04T11:56:49Z","phase":"prepare","fromStatus":null,"toStatus":null,"result":"RETRY","attempt":1,"code":"pull_failed","message":"registry\u001b[31m is away","steps":[]},
+    {"id":"h3","at":"2026-03-04T11:58:00Z","phase":"run","fromStatus":null,"toStatus":null,"result":"INFO","attempt":1,"code":"folder_revoked","message":"folder theirs is in the trash: /home/work/theirs is empty","steps":[]}],
   "usage":[{"slot":"cpu","slotSeconds":"180"},{"slot":"mem","slotSeconds":"193273528320"}],`
 
 func TestSessionOutput(t *testing.T) {

@@ -46,7 +46,7 @@ BERTH_ARRAY_INDEX. berth prints the name of the array and does not wait.`,
 			if err != nil {
 				return err
 			}
-			in, err := f.input(cmd.Context(), a, cmd, c, "batch", image, command)
+			in, err := f.input(cmd.Context(), a, cmd, c, "BATCH", image, command)
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func follow(ctx context.Context, a *cli.App, r *watcher) error {
 func (r *watcher) outcome(s client.SessionState) (int, error) {
 	reason := ""
 	if s.TerminationReason != nil {
-		reason = *s.TerminationReason
+		reason = s.TerminationReason.String()
 	}
 	if s.ExitCode != nil {
 		if reason != "" && reason != "completed" && reason != "failed" {
@@ -140,7 +140,7 @@ func (r *watcher) outcome(s client.SessionState) (int, error) {
 		return cli.ExitInterrupted, nil
 	}
 	if reason == "" {
-		reason = s.Status
+		reason = s.Status.String()
 	}
 	return 0, fmt.Errorf("session %s ended without an exit code: %s: %w", r.name, because(reason, s.StatusMessage), errdefs.ErrAborted)
 }

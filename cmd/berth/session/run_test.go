@@ -29,11 +29,11 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{Server: newServer(t), terminate: make(chan struct{}), reason: "completed"}
-	c.Data("CreateSession", `{"payload":{"session":{"id":"s1","name":"job","status":"pending"}}}`)
+	c := &cluster{Server: newServer(t), terminate: make(chan struct{}), reason: "COMPLETED"}
+	c.Data("CreateSession", `{"payload":{"session":{"id":"s1","name":"job","status":"PENDING"}}}`)
 	c.Answer["TerminateSession"] = func(json.RawMessage) string {
 		close(c.terminate)
-		return `{"payload":{"session":{"id":"s1","name":"job","status":"terminating"}}}`
+		return `{"payload":{"session":{"id":"s1","name":"job","status":"TERMINATING"}}}`
 	}
 	c.Stream["SessionChanged"] = c.changes
 	c.Stream["KernelLogs"] = c.logs
@@ -41,14 +41,14 @@ func newCluster(t *testing.T) *cluster {
 }
 
 func event(version int, status, more string) string {
-	return fmt.Sprintf(`{"sessionChanged":{"id":"s1","version":%d,"name":"job","status":%q,"result":"undefined",
-		"statusMessage":"","kernels":[{"id":"k1","role":"main"}]%s}}`, version, status, more)
+	return fmt.Sprintf(`{"sessionChanged":{"id":"s1","version":%d,"name":"job","status":%q,"result":"UNDEFINED",
+		"statusMessage":"","kernels":[{"id":"k1","role":"MAIN"}]%s}}`, version, status, more)
 }
 
 func (c *cluster) changes(ctx context.Context, _ json.RawMessage, send func(string)) bool {
-	send(event(1, "pending", `,"pending":{"position":2,"summary":"no agent has 0.50 mock.shares free"}`))
-	send(event(2, "creating", ""))
-	send(event(3, "running", `,"startedAt":"2026-03-04T12:00:00Z"`))
+	send(event(1, "PENDING", `,"pending":{"position":2,"summary":"no agent has 0.50 mock.shares free"}`))
+	send(event(2, "CREATING", ""))
+	send(event(3, "RUNNING", `,"startedAt":"2026-03-04T12:00:00Z"`))
 	if c.log == "forever" {
 		select {
 		case <-c.terminate:
@@ -56,7 +56,7 @@ func (c *cluster) changes(ctx context.Context, _ json.RawMessage, send func(stri
 			return false
 		}
 	}
-	send(event(4, "terminated", fmt.Sprintf(`,"startedAt":"2026-03-04T12:00:00Z","exitCode":%d,"terminationReason":%q`, c.exit, c.reason)))
+	send(event(4, "TERMINATED", fmt.Sprintf(`,"startedAt":"2026-03-04T12:00:00Z","exitCode":%d,"terminationReason":%q`, c.exit, c.reason)))
 	<-ctx.Done()
 	return false
 }
@@ -84,7 +84,7 @@ func (c *cluster) logs(ctx context.Context, raw json.RawMessage, send func(strin
 
 func TestRunPassesOutputAndCode(t *testing.T) {
 	c := newCluster(t)
-	c.log, c.exit, c.reason, c.cutEvery = strings.Repeat("some output\n", 100), 3, "failed", 500
+	c.log, c.exit, c.reason, c.cutEvery = strings.Repeat("some output\n", 100), 3, "FAILED", 500
 	var input struct{ Input map[string]any }
 	create := c.Answer["CreateSession"]
 	c.Answer["CreateSession"] = func(vars json.RawMessage) string {
@@ -105,7 +105,7 @@ func TestRunPassesOutputAndCode(t *testing.T) {
 	}
 	delete(input.Input, "idempotencyKey")
 	want := map[string]any{
-		"image": "python:3.11", "type": "batch", "command": []any{"python3", "-c", "x"}, "priority": 0.0,
+		"image": "python:3.11", "type": "BATCH", "command": []any{"python3", "-c", "x"}, "priority": 0.0,
 		"slots":       map[string]any{"cpu": "0.5", "mem": "536870912", "mock.shares": "0.25"},
 		"mounts":      []any{map[string]any{"vfolder": "data", "target": "/home/work/data", "readOnly": true}},
 		"environment": map[string]any{"A": "b=c", "FROM_HERE": "h"},
@@ -128,7 +128,7 @@ func TestRunInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := newCluster(t)
-			cl.log, cl.exit, cl.reason = "forever", 143, "user_requested"
+			cl.log, cl.exit, cl.reason = "forever", 143, "USER_REQUESTED"
 			ended := make(chan struct{})
 			terminate := cl.Answer["TerminateSession"]
 			cl.Answer["TerminateSession"] = func(v json.RawMessage) string {
@@ -183,7 +183,7 @@ func TestRunFailures(t *testing.T) {
 		"never started": {
 			prepare: func(c *cluster) {
 				c.Stream["SessionChanged"] = func(_ context.Context, _ json.RawMessage, send func(string)) bool {
-					send(event(2, "error", `,"terminationReason":"image_pull_failed"`))
+					send(event(2, "ERROR", `,"terminationReason":"IMAGE_PULL_FAILED"`))
 					return true
 				}
 			},
@@ -231,7 +231,7 @@ func TestRunOutlastsServerRestart(t *testing.T) {
 	var first atomic.Bool
 	c.Stream["SessionChanged"] = func(ctx context.Context, v json.RawMessage, send func(string)) bool {
 		if !first.Swap(true) {
-			send(event(3, "running", `,"startedAt":"2026-03-04T12:00:00Z"`))
+			send(event(3, "RUNNING", `,"startedAt":"2026-03-04T12:00:00Z"`))
 			<-restarted
 			return true
 		}

@@ -99,7 +99,7 @@ func listCommand(a *cli.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVarP(&all, "all", "a", false, "also sessions that have ended")
 	flags.BoolVar(&mine, "mine", false, "only your own")
-	flags.StringSliceVar(&f.Statuses, "status", nil, "only these states, for example running,pending")
+	cli.ListFlag(cmd, &f.Statuses, "status", "only these `states`, for example running,pending", cli.Enums)
 	flags.StringVar(&f.Tag, "tag", "", "only those with this tag")
 	flags.StringVar(&array, "array", "", "the members of this array, by `name` or id, ended ones included")
 	flags.BoolVar(&members, "members", false, "list the members of arrays one by one, instead of one line for each array")
@@ -132,18 +132,18 @@ func foldedTable(a *cli.App, list []client.Session, arrays []client.SessionArray
 }
 
 func statusCell(s client.Session) output.Cell {
-	c := output.Cell{Text: s.Status}
+	c := output.Cell{Text: s.Status.String()}
 	switch s.Status {
-	case "running":
+	case "RUNNING":
 		c.Color = output.Green
-	case "error":
+	case "ERROR":
 		c.Color = output.Red
-	case "terminated", "cancelled":
+	case "TERMINATED", "CANCELLED":
 		c.Color = output.Dim
 		if s.ExitCode != nil {
 			c.Text = fmt.Sprintf("%s (%d)", s.Status, *s.ExitCode)
 		}
-		if s.Result == "failure" {
+		if s.Result == "FAILURE" {
 			c.Color = output.Red
 		}
 	default:
@@ -171,7 +171,7 @@ func createCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			kind := "interactive"
+			kind := client.Enum("INTERACTIVE")
 			if f.template != "" {
 				kind = "" // as the template says
 			}
@@ -198,7 +198,7 @@ func (s *starter) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.dry, "dry-run", false, "create nothing; report whether it would start now, or why not")
 }
 
-func (s *starter) start(cmd *cobra.Command, c *client.Client, kind, image string, command []string) error {
+func (s *starter) start(cmd *cobra.Command, c *client.Client, kind client.Enum, image string, command []string) error {
 	in, err := s.flags.input(cmd.Context(), s.app, cmd, c, kind, image, command)
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func awaitRunning(ctx context.Context, a *cli.App, c *client.Client, s *client.S
 	defer status.Clear()
 	err := c.WatchSession(ctx, s.ID, func(err error) { status.Pause(cli.OneLine(err)) }, func(state client.SessionState) bool {
 		status.Session(s.Name, state)
-		return state.Status != "running" && !state.Ended()
+		return state.Status != "RUNNING" && !state.Ended()
 	})
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func awaitRunning(ctx context.Context, a *cli.App, c *client.Client, s *client.S
 		if s.TerminationReason != nil {
 			reason = *s.TerminationReason
 		}
-		return fmt.Errorf("session %s ended: %s", s.Name, because(reason, s.StatusMessage))
+		return fmt.Errorf("session %s ended: %s", s.Name, because(reason.String(), s.StatusMessage))
 	}
 	return nil
 }

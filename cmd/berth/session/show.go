@@ -39,15 +39,15 @@ func describeSession(a *cli.App, p output.Printer, d *client.SessionDetail) erro
 	s := a.Sheet()
 	s.Fact("Name", d.Name)
 	s.Fact("ID", d.ID)
-	s.Fact("Status", d.Status)
+	s.Fact("Status", d.Status.String())
 	if d.ExitCode != nil {
 		s.Fact("Exit code", strconv.Itoa(*d.ExitCode))
 	}
 	if d.TerminationReason != nil {
-		s.Fact("Ended by", *d.TerminationReason)
+		s.Fact("Ended by", d.TerminationReason.String())
 	}
 	s.Fact("Message", d.StatusMessage)
-	s.Fact("Type", d.Type)
+	s.Fact("Type", d.Type.String())
 	s.Fact("Image", d.Image.Reference)
 	s.Fact("Command", quote(d.Command))
 	s.Fact("Resources", output.Slots(d.Slots))
@@ -115,7 +115,7 @@ func gpuDirect(s cli.Sheet, kernels []client.Kernel) {
 	names := map[string][]string{}
 	for _, k := range kernels {
 		for _, g := range k.GpuDirect {
-			what := map[string]string{"RDMA": "RDMA", "STORAGE": "Storage"}[g.Feature]
+			what := map[client.Enum]string{"RDMA": "RDMA", "STORAGE": "Storage"}[g.Feature]
 			answer := "no"
 			if g.Available {
 				answer = "yes"
@@ -201,7 +201,7 @@ func dependencies(s cli.Sheet, d *client.SessionDetail) {
 	for _, on := range d.DependsOn {
 		how := "hidden or deleted"
 		if on.Needed != nil {
-			how = on.Needed.Status
+			how = on.Needed.Status.String()
 		}
 		if on.Satisfied {
 			how = "succeeded"
@@ -210,7 +210,7 @@ func dependencies(s cli.Sheet, d *client.SessionDetail) {
 	}
 	for _, by := range d.Dependents {
 		if by.Session != nil {
-			s.Fact("Before", by.Session.Name+" ("+by.Session.Status+")")
+			s.Fact("Before", by.Session.Name+" ("+by.Session.Status.String()+")")
 		}
 	}
 }
@@ -291,7 +291,7 @@ func historyTable(a *cli.App, history []client.SessionEvent) *output.Table {
 		}
 		status := ""
 		if e.ToStatus != nil {
-			status = *e.ToStatus
+			status = e.ToStatus.String()
 		}
 		t.Row(e.At.Local().Format("15:04:05.000"), e.Phase, e.Result, status, strings.TrimSuffix(message, ": "))
 	}

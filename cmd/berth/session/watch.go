@@ -40,7 +40,7 @@ type watcher struct {
 func (r *watcher) run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.changed = make(chan struct{})
-	r.state.Status = "pending"
+	r.state.Status = "PENDING"
 	r.status.Session(r.name, r.state)
 	var watching sync.WaitGroup
 	watching.Go(func() { r.watch(ctx) })

@@ -15,7 +15,7 @@ func TestFollowerSurvivesARestart(t *testing.T) {
 	f := newServer(t)
 	f.Data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
 	f.Stream["SessionChanged"] = func(_ context.Context, _ json.RawMessage, send func(string)) bool {
-		send(`{"sessionChanged":{"id":"s","version":1,"name":"train","status":"running","startedAt":"2026-03-04T11:58:00Z","kernels":[{"id":"k","role":"main"}]}}`)
+		send(`{"sessionChanged":{"id":"s","version":1,"name":"train","status":"RUNNING","startedAt":"2026-03-04T11:58:00Z","kernels":[{"id":"k","role":"MAIN"}]}}`)
 		return true
 	}
 	f.Stream["KernelLogs"] = func(_ context.Context, vars json.RawMessage, send func(string)) bool {
@@ -52,7 +52,7 @@ func TestFollowerPausesBetweenStreams(t *testing.T) {
 	f := newServer(t)
 	f.Data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
 	f.Stream["SessionChanged"] = func(_ context.Context, _ json.RawMessage, send func(string)) bool {
-		send(`{"sessionChanged":{"id":"s","version":1,"name":"train","status":"running","startedAt":"2026-03-04T11:58:00Z","kernels":[{"id":"k","role":"main"}]}}`)
+		send(`{"sessionChanged":{"id":"s","version":1,"name":"train","status":"RUNNING","startedAt":"2026-03-04T11:58:00Z","kernels":[{"id":"k","role":"MAIN"}]}}`)
 		return true
 	}
 	var at []time.Time

@@ -33,9 +33,9 @@ func whyCommand(a *cli.App) *cobra.Command {
 		type why struct {
 			ID                string              `json:"id"`
 			Name              string              `json:"name"`
-			Status            string              `json:"status"`
+			Status            client.Enum         `json:"status"`
 			StatusMessage     string              `json:"statusMessage"`
-			TerminationReason *string             `json:"terminationReason"`
+			TerminationReason *client.Enum        `json:"terminationReason"`
 			StartsAt          *time.Time          `json:"startsAt"`
 			DependsOn         []client.Dependency `json:"dependsOn"`
 			Pending           *client.Advice      `json:"pending"`
@@ -61,11 +61,11 @@ const recovering = "The cluster is in recovery mode: no session starts until an 
 func explain(a *cli.App, d *client.SessionDetail, r *client.Advice) error {
 	if r == nil {
 		text := fmt.Sprintf("%s does not wait: it is %s", d.Name, d.Status)
-		if d.Status == "pending" {
+		if d.Status == "PENDING" {
 			text = d.Name + " waits, and no manager has planned it yet"
 		}
 		if d.TerminationReason != nil {
-			text += " (" + *d.TerminationReason + ")"
+			text += " (" + d.TerminationReason.String() + ")"
 		}
 		if d.StatusMessage != "" {
 			text += ": " + d.StatusMessage
@@ -89,7 +89,7 @@ func explain(a *cli.App, d *client.SessionDetail, r *client.Advice) error {
 // head is what a session waits for, and its place in the queue.
 func head(s cli.Sheet, r *client.Advice, group string) {
 	fmt.Fprintf(s.W, "%s\n\n", output.Clean(r.Summary))
-	s.Fact("Waits for", stageWords[r.Stage])
+	s.Fact("Waits for", stageWords[r.Stage.String()])
 	if r.Position > 0 { // a member that its array holds back has none
 		s.Fact("Position", inQueue(r.Position, group))
 	}
@@ -100,7 +100,7 @@ func head(s cli.Sheet, r *client.Advice, group string) {
 		s.Fact("Held for it", strconv.Itoa(r.Holds)+" agents")
 	}
 	if r.Order != nil {
-		s.Fact("Order", orderWords[r.Order.Order])
+		s.Fact("Order", orderWords[r.Order.Order.String()])
 		for _, l := range r.Order.Levels {
 			s.Fact("Standing", fmt.Sprintf("the %s: factor %.3g, usage %.3g, weight %.3g", l.Scope, l.Factor, l.Usage, l.Weight))
 		}
@@ -135,7 +135,7 @@ func entryText(e client.QueueEntry) string {
 func findings(s cli.Sheet, r *client.PendingReport) {
 	for _, l := range r.Limits {
 		amount := func(text string) string { return cli.LimitAmount(l.What, text) }
-		s.Fact("Limit", fmt.Sprintf("%s of %s: %s used, %s more requested, %s allowed (policy %s)", l.What, cli.LimitOf(l.Scope, l.Holder, l.WithinProject, l.ResourceGroup),
+		s.Fact("Limit", fmt.Sprintf("%s of %s: %s used, %s more requested, %s allowed (policy %s)", l.What, cli.LimitOf(l.Scope.String(), l.Holder, l.WithinProject, l.ResourceGroup),
 			amount(l.Used), amount(l.Requested), amount(l.Limit), l.Policy))
 	}
 	s.Fact("Checked", strconv.Itoa(r.Agents)+" agents")
@@ -164,7 +164,7 @@ func suggestions(s cli.Sheet, list []client.Suggestion, how func(client.Suggesti
 // applies is the command that carries a suggestion out.
 func applies(session string, x client.Suggestion) string {
 	switch {
-	case x.Kind == "slots":
+	case x.Kind == "SLOTS":
 		text := "berth session change " + session
 		for _, name := range slices.Sorted(maps.Keys(x.Slots)) {
 			if x.Field == "slots" || x.Field == "slots."+name {
@@ -172,11 +172,11 @@ func applies(session string, x client.Suggestion) string {
 			}
 		}
 		return text
-	case x.Kind == "resource_group" && x.ResourceGroup != nil:
+	case x.Kind == "RESOURCE_GROUP" && x.ResourceGroup != nil:
 		return "berth session change " + session + " --group " + *x.ResourceGroup
-	case x.Kind == "any_agent":
+	case x.Kind == "ANY_AGENT":
 		return "berth session change " + session + " --any-agent"
-	case x.Kind == "end_session" && x.Session != nil:
+	case x.Kind == "END_SESSION" && x.Session != nil:
 		return "berth session rm " + *x.Session
 	}
 	return ""

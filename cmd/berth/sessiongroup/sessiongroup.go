@@ -68,7 +68,7 @@ func showCommand(a *cli.App) *cobra.Command {
 // placementText says how the sessions are placed.
 func placementText(g *client.SessionGroup) string {
 	text := "each on an agent of its own"
-	if g.Placement == "pack" {
+	if g.Placement == "PACK" {
 		text = "on as few agents as possible"
 	}
 	if g.Strict {
@@ -91,7 +91,8 @@ func createCommand(a *cli.App) *cobra.Command {
 		}
 		return a.Table(g, func() *output.Table { return sessionGroupTable(*g) })
 	})
-	cmd.Flags().StringVar(&in.Placement, "placement", "spread", "`spread`: each session on an agent of its own; pack: all on as few as possible")
+	in.Placement = "SPREAD"
+	cli.EnumFlag(cmd, &in.Placement, "placement", "`spread` (default): each session on an agent of its own; pack: all on as few as possible")
 	cmd.Flags().BoolVar(&in.Strict, "strict", false, "a session waits rather than be placed otherwise")
 	cmd.Flags().StringVar(&project, "project", "", "project (default: your only one)")
 	return cmd

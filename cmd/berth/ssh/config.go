@@ -69,7 +69,7 @@ func configured(ctx context.Context, c *client.Client, refs []string) ([]host, e
 		if err != nil {
 			return nil, err
 		}
-		sessions, err = c.SessionContainers(ctx, client.SessionFilter{Owner: who.User.ID, Statuses: []string{"running"}})
+		sessions, err = c.SessionContainers(ctx, client.SessionFilter{Owner: who.User.ID, Statuses: []client.Enum{"RUNNING"}})
 		if err != nil {
 			return nil, err
 		}

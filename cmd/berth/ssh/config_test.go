@@ -89,7 +89,7 @@ func TestConfigOfNamedSessions(t *testing.T) {
 	if err != nil || string(known) != "berth-gateway ssh-ed25519 AAAA\n" {
 		t.Errorf("%q %v", known, err)
 	}
-	have(f, `{"id":"`+idTrain+`","name":"train","status":"pending","kernels":[]}`)
+	have(f, `{"id":"`+idTrain+`","name":"train","status":"PENDING","kernels":[]}`)
 	if r := result(t, berth(t, f, home, "ssh-config", "train"), ""); r.Code != cli.ExitConflict || !strings.Contains(r.Errors, "is pending") {
 		t.Errorf("%+v", r)
 	}
@@ -103,7 +103,7 @@ func TestNamesOfHosts(t *testing.T) {
 	f := newServer(t)
 	f.Data("SSHEndpoint", `{"server":{"ssh":{"host":"gate.example.org","port":2222,"hostKey":"ssh-ed25519 AAAA"}}}`)
 	session := func(n int, name string) string {
-		return fmt.Sprintf(`{"id":"id%d","name":%q,"status":"running","kernels":[{"id":"k","hostname":"main","status":"running"}]}`, n, name)
+		return fmt.Sprintf(`{"id":"id%d","name":%q,"status":"RUNNING","kernels":[{"id":"k","hostname":"main","status":"RUNNING"}]}`, n, name)
 	}
 	have(f, session(1, "train"), session(2, "my work"), session(3, "same"), session(4, "same"))
 	r := result(t, berth(t, f, t.TempDir(), "ssh-config", "--token", "--write", filepath.Join(t.TempDir(), "new/file")), "")

@@ -96,7 +96,7 @@ func (g *gateway) findKey(ctx context.Context, a *cli.App, c *client.Client) (er
 	}
 	keys := map[string]bool{}
 	for _, k := range list {
-		if key, ok := publicKey(k.PublicKey); ok && k.Status == "active" {
+		if key, ok := publicKey(k.PublicKey); ok && k.Status == "ACTIVE" {
 			keys[key] = true
 		}
 	}

@@ -58,13 +58,13 @@ func result(t *testing.T, cmd *exec.Cmd, stdin string) clitest.Result {
 const (
 	idTrain = "01908a5e-0000-7000-8000-000000000001"
 	idOther = "01908a5e-0000-7000-8000-000000000002"
-	kernels = `"kernels":[{"id":"k0","hostname":"main","status":"running"},{"id":"k1","hostname":"sub1","status":"running"}]`
+	kernels = `"kernels":[{"id":"k0","hostname":"main","status":"RUNNING"},{"id":"k1","hostname":"sub1","status":"RUNNING"}]`
 )
 
 // newServer returns a server with one running session of two containers and no SSH gateway.
 func newServer(t *testing.T) *clitest.Server {
 	f := clitest.New(t, commands)
-	have(f, `{"id":"`+idTrain+`","name":"train","status":"running",`+kernels+`}`)
+	have(f, `{"id":"`+idTrain+`","name":"train","status":"RUNNING",`+kernels+`}`)
 	f.Data("Viewer", `{"viewer":{"user":{"id":"u1"}}}`)
 	f.Data("SSHEndpoint", `{"server":{"ssh":null}}`)
 	f.Data("SSHKeys", `{"sshKeys":[]}`)

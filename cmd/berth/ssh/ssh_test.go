@@ -120,7 +120,7 @@ func TestSSHGetsSignals(t *testing.T) {
 
 func TestErrorsBeforeSSH(t *testing.T) {
 	const endpoint = `{"server":{"ssh":{"host":%q,"port":2222,"hostKey":"ssh-ed25519 AAAA"}}}`
-	key := `{"id":"1","name":"laptop","status":"expired","publicKey":"ssh-ed25519 AAAA"}`
+	key := `{"id":"1","name":"laptop","status":"EXPIRED","publicKey":"ssh-ed25519 AAAA"}`
 	for name, c := range map[string]struct {
 		prepare func(f *clitest.Server)
 		args    []string
@@ -142,15 +142,15 @@ func TestErrorsBeforeSSH(t *testing.T) {
 			f.Data("SSHEndpoint", fmt.Sprintf(endpoint, "a\nProxyCommand x"))
 		}, []string{"ssh-config"}, cli.ExitGeneral, "not valid"},
 		"pending": {func(f *clitest.Server) {
-			have(f, `{"id":"`+idTrain+`","name":"train","status":"pending","kernels":[]}`)
+			have(f, `{"id":"`+idTrain+`","name":"train","status":"PENDING","kernels":[]}`)
 		}, []string{"ssh", "train"}, cli.ExitOwnFailure, "berth session why train"},
 		"ended": {func(f *clitest.Server) {
-			have(f, `{"id":"`+idTrain+`","name":"train","status":"terminated","kernels":[]}`)
+			have(f, `{"id":"`+idTrain+`","name":"train","status":"TERMINATED","kernels":[]}`)
 		}, []string{"ssh", "train"}, cli.ExitOwnFailure, "is terminated; only a running session"},
 		"unknown":   {func(f *clitest.Server) { have(f) }, []string{"ssh", "train"}, cli.ExitOwnFailure, `"train" does not exist`},
 		"container": {func(*clitest.Server) {}, []string{"ssh", "train.sub2"}, cli.ExitOwnFailure, "main, sub1"},
 		"ambiguous": {func(f *clitest.Server) {
-			have(f, `{"id":"`+idTrain+`","name":"train","status":"running"}`, `{"id":"`+idOther+`","name":"train","status":"running"}`)
+			have(f, `{"id":"`+idTrain+`","name":"train","status":"RUNNING"}`, `{"id":"`+idOther+`","name":"train","status":"RUNNING"}`)
 		}, []string{"ssh", "train"}, cli.ExitOwnFailure, idTrain + ", " + idOther},
 		"as another": {func(*clitest.Server) {}, []string{"ssh", "--as", "kim@example.org", "train"}, cli.ExitOwnFailure, "--as does not apply"},
 		"no file":    {func(f *clitest.Server) { f.Data("SSHEndpoint", fmt.Sprintf(endpoint, "gate")) }, []string{"ssh", "train", "-i", "/no/key"}, cli.ExitOwnFailure, "--identity"},

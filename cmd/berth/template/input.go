@@ -15,7 +15,7 @@ import (
 func (d *document) input(ctx context.Context, c *client.Client) (in client.CreateSessionInput, err error) {
 	r := &d.Request
 	in = client.CreateSessionInput{
-		Image: r.Image, Type: r.Type, Kernels: r.Kernels, Command: r.Command, BootstrapScript: r.BootstrapScript,
+		Image: r.Image, Type: client.Enum(r.Type), Kernels: r.Kernels, Command: r.Command, BootstrapScript: r.BootstrapScript,
 		Environment: texts(r.Environment), AutoMount: r.AutoMount, Priority: r.Priority, StartsAt: r.StartsAt,
 		StrictAgents: r.StrictAgents, Preemptible: r.Preemptible, Tags: r.Tags,
 	}
@@ -107,6 +107,14 @@ func texts(m map[string]scalar) map[string]string {
 	return out
 }
 
+// word returns a value of an enum in lower case, "" for nil.
+func word(e *client.Enum) string {
+	if e == nil {
+		return ""
+	}
+	return e.String()
+}
+
 func scalars(m map[string]string) map[string]scalar {
 	out := make(map[string]scalar, len(m))
 	for k, v := range m {
@@ -132,7 +140,7 @@ func exported(ctx context.Context, c *client.Client, t *client.SessionTemplate) 
 		Image: r.Image, Kernels: r.Kernels, Command: r.Command, Environment: scalars(r.Environment), AutoMount: r.AutoMount,
 		Priority: r.Priority, StartsAt: r.StartsAt, DependsOn: r.DependsOn, Agents: r.Agents, Tags: r.Tags, Slots: sizes(r.Slots),
 		Project: named(r.Project, who.Projects), ResourceGroup: named(r.ResourceGroup, who.ResourceGroups),
-		Type: text(r.Type), BootstrapScript: text(r.BootstrapScript), SessionGroup: text(r.SessionGroup),
+		Type: word(r.Type), BootstrapScript: text(r.BootstrapScript), SessionGroup: text(r.SessionGroup),
 		StrictAgents: r.StrictAgents != nil && *r.StrictAgents, Preemptible: r.Preemptible != nil && *r.Preemptible,
 	}
 	if r.Lifetime != nil {

@@ -59,7 +59,7 @@ func limitsTable(list []client.EffectiveLimit) *output.Table {
 			left.Color = output.Red
 		}
 		t.Row(l.What, cli.LimitAmount(l.What, l.Limit), cli.LimitAmount(l.What, l.Used), left, l.Policy,
-			cli.LimitOf(l.Scope, l.Holder, cli.OrNone(l.WithinProject), cli.OrNone(l.ResourceGroup)))
+			cli.LimitOf(l.Scope.String(), l.Holder, cli.OrNone(l.WithinProject), cli.OrNone(l.ResourceGroup)))
 	}
 	return t
 }

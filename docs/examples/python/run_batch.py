@@ -38,7 +38,7 @@ def main(image, *command):
     })["createSession"]["session"]["id"]
     while True:
         now = query(READ, id=session)["node"]
-        if now["status"] in ("terminated", "cancelled", "error"):
+        if now["status"] in ("TERMINATED", "CANCELLED", "ERROR"):
             break
         time.sleep(1)
     sys.stdout.buffer.write(request(f"/sessions/{session}/log"))

@@ -65,7 +65,7 @@ async function run(image, command) {
   const watch = `subscription Watch($id: ID!) { sessionChanged(id: $id) { status exitCode statusMessage } }`;
   for await (const event of subscribe(watch, { id })) {
     last = event.sessionChanged;
-    if (["terminated", "cancelled", "error"].includes(event.sessionChanged.status)) break;
+    if (["TERMINATED", "CANCELLED", "ERROR"].includes(event.sessionChanged.status)) break;
   }
 
   const log = await fetch(`${BERTH_URL}/sessions/${id}/log`, { headers: { Authorization: `Bearer ${BERTH_TOKEN}` } });

@@ -8,12 +8,12 @@ const chosen = (path: string, text = "data", lastModified = 7) => ({
 });
 const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
   name,
-  type: "file",
+  type: "FILE",
   size: 99,
   modifiedAt: "2026-11-22T10:00:00Z",
   ...more,
 });
-const directory = (name: string) => entry(name, { type: "directory", size: 0 });
+const directory = (name: string) => entry(name, { type: "DIRECTORY", size: 0 });
 
 /** A folder with these directories; nothing of what is added is sent, so that one sees where it would go. */
 function rig(tree: Record<string, Entry[]> = {}, kept: Kept[] = []) {

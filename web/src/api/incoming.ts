@@ -9,7 +9,7 @@ export interface Found {
 /** What stands in a directory of the folder. */
 export interface Entry {
   name: string;
-  type: "file" | "directory" | "symlink" | "other";
+  type: "FILE" | "DIRECTORY" | "SYMLINK" | "OTHER";
   size: number;
   modifiedAt: string;
 }
@@ -75,7 +75,7 @@ async function standing(
           for (const entry of await look(directory)) {
             const path = join(directory, entry.name);
             there.set(path, entry);
-            if (entry.type === "directory" && wanted.has(path)) below.push(path);
+            if (entry.type === "DIRECTORY" && wanted.has(path)) below.push(path);
           }
         }),
       );
@@ -87,7 +87,7 @@ async function standing(
 
 /** The same file, as rsync takes it: an upload keeps the time of change. */
 const same = (file: File, there: Entry) =>
-  there.type === "file" && there.size === file.size && Date.parse(there.modifiedAt) === file.lastModified;
+  there.type === "FILE" && there.size === file.size && Date.parse(there.modifiedAt) === file.lastModified;
 
 /** Files on their way to the uploads: before one replaces another a person is asked, once for all that were chosen together. */
 export class Incoming {

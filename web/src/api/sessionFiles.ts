@@ -28,7 +28,7 @@ const relative = (path: string) => path.replace(/^\//, "");
 interface Listed {
   name: string;
   path: string;
-  type: string;
+  type: FileEntry["type"];
   size: number;
   mode: string;
   modifiedAt: string;
@@ -43,16 +43,10 @@ interface ListPage {
   next: string;
 }
 
-const types: Record<string, FileEntry["type"]> = {
-  FILE: "file",
-  DIRECTORY: "directory",
-  SYMLINK: "symlink",
-};
-
 export const entryOf = (f: Listed): FileEntry => ({
   name: f.name,
   path: relative(f.path),
-  type: types[f.type] ?? "other",
+  type: f.type,
   size: f.size,
   modifiedAt: f.modifiedAt,
   mode: f.mode,

@@ -3,6 +3,7 @@ import { stateWord } from "../words";
 
 export type Tone = "wait" | "busy" | "ok" | "bad" | "done";
 
+/** By the value of an enum in lower case. */
 const tones: Record<string, Tone> = {
   pending: "wait",
   scheduled: "busy",
@@ -21,6 +22,7 @@ const tones: Record<string, Tone> = {
   unhealthy: "bad",
   rejected: "done",
   cut: "done",
+  disabled: "done",
   backoff: "wait",
   starting: "busy",
   active: "ok",
@@ -64,7 +66,7 @@ interface Props {
 
 interface TonedProps {
   tone: Tone;
-  /** The value of the enum, for programs. */
+  /** The value of the enum; programs read it in lower case. */
   status: string;
   pill?: boolean;
   children: React.ReactNode;
@@ -73,7 +75,7 @@ interface TonedProps {
 /** The text of a status with the color and the shape of its tone. */
 export function Toned({ tone, status, pill, children }: TonedProps) {
   return (
-    <span className={`status tone-${tone}${pill ? " pill" : ""}`} data-status={status}>
+    <span className={`status tone-${tone}${pill ? " pill" : ""}`} data-status={status.toLowerCase()}>
       <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
         {shapes[tone]}
       </svg>
@@ -83,10 +85,10 @@ export function Toned({ tone, status, pill, children }: TonedProps) {
 }
 
 export function Status({ status, exitCode, result, pill }: Props) {
-  const failed = status === "terminated" && result === "failure";
-  const tone = failed ? "bad" : (tones[status] ?? "done");
+  const failed = status === "TERMINATED" && result === "FAILURE";
+  const tone = failed ? "bad" : (tones[status.toLowerCase()] ?? "done");
   const code =
-    exitCode !== null && exitCode !== undefined && status === "terminated" ? ` · ${t("exit code")} ${exitCode}` : "";
+    exitCode !== null && exitCode !== undefined && status === "TERMINATED" ? ` · ${t("exit code")} ${exitCode}` : "";
   return (
     <Toned tone={tone} status={status} pill={pill}>
       {stateWord(status)}

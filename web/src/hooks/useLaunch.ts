@@ -3,7 +3,7 @@ import { createContext, useContext } from "react";
 /** A saved request, or that of a session, without the fields that it leaves open. */
 export interface SavedRequest {
   image: string;
-  type: "interactive" | "batch" | null;
+  type: "INTERACTIVE" | "BATCH" | null;
   slots: Record<string, string>;
   command: string[] | null;
   mounts: { vfolder: string; readOnly: boolean | null }[] | null;

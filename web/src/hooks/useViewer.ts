@@ -29,4 +29,4 @@ export function useViewer(): Viewer {
   return viewer;
 }
 
-export const administers = (viewer: Viewer) => viewer.user.role === "admin" || viewer.user.role === "superadmin";
+export const administers = (viewer: Viewer) => viewer.user.role === "ADMIN" || viewer.user.role === "SUPERADMIN";

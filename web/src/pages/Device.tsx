@@ -128,7 +128,7 @@ function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof
         {device.plugin ? <Glyph icon={iconOf(device.plugin, Object.keys(device.capacity), types)} size={30} /> : null}
         <h1>{device.model || slotName(mainSlot(device.capacity))}</h1>
         <Status status={how} pill />
-        {agent.status === "alive" ? null : <Status status={agent.status} pill />}
+        {agent.status === "ALIVE" ? null : <Status status={agent.status} pill />}
         <code className="push dim clip">{device.deviceId}</code>
       </div>
       <FailureNote failure={failure} what={t("The device could not be loaded")} />

@@ -66,8 +66,8 @@ export function Folder() {
   }
   const send = (files: Found[]) => sendFiles({ id, name: folder.name }, path, files);
   const { quotaScope: scope } = folder;
-  const ready = folder.status === "ready";
-  const writes = ready && folder.permissions.includes("write_files");
+  const ready = folder.status === "READY";
+  const writes = ready && folder.permissions.includes("WRITE_FILES");
   const of = whose(folder, me);
   const facts = [
     folder.project ? t("project {{name}}", { name: folder.project.name }) : ownerOf(folder),
@@ -110,7 +110,7 @@ export function Folder() {
         </div>
       </div>
       {connecting ? <Connect folder={folder} path={path} writes={writes} onClose={connect.close} /> : null}
-      <FolderTasks tasks={folder.tasks} may={folder.permissions.includes("update")} />
+      <FolderTasks tasks={folder.tasks} may={folder.permissions.includes("UPDATE")} />
       <Standing folder={folder} writes={writes} />
       {folder.mountedBy.length > 0 ? (
         <p className="dim prose">

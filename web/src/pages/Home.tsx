@@ -48,8 +48,8 @@ export function Home() {
   useSessionChanges(again);
   const nodes = (data?.open.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
   const past = (data?.past.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
-  const waiting = nodes.filter((n) => n.status === "pending");
-  const running = nodes.filter((n) => n.status !== "pending");
+  const waiting = nodes.filter((n) => n.status === "PENDING");
+  const running = nodes.filter((n) => n.status !== "PENDING");
   const now = useNow(running.length > 0);
 
   return (

@@ -71,7 +71,7 @@ export function Login() {
 /** The way to the sign-up, where there is one. */
 function SignUpLink() {
   const [{ data }] = useQuery({ query: SignUpOfferQuery });
-  if (!data || data.signUpOffer.mode === "off") return null;
+  if (!data || data.signUpOffer.mode === "OFF") return null;
   return (
     <p className="dim">
       {t("No account yet?")} <Link to="/signup">{t("Sign up")}</Link>

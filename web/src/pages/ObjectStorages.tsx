@@ -81,7 +81,7 @@ export function ObjectStorages() {
       num: true,
       cell: (s) => (
         <span className="nowrap">
-          {s.permissions.includes("transfer") ? (
+          {s.permissions.includes("TRANSFER") ? (
             <>
               <Button
                 variant="subtle"
@@ -105,7 +105,7 @@ export function ObjectStorages() {
               </Button>
             </>
           ) : null}
-          {s.permissions.includes("update") ? (
+          {s.permissions.includes("UPDATE") ? (
             <Button
               variant="subtle"
               size="compact-xs"
@@ -115,7 +115,7 @@ export function ObjectStorages() {
               {t("Edit")}
             </Button>
           ) : null}
-          {s.permissions.includes("delete") ? (
+          {s.permissions.includes("DELETE") ? (
             <Button
               variant="subtle"
               color="red"

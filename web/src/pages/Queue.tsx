@@ -6,7 +6,7 @@ import { fromGraphQL } from "../api/errors";
 import { graphql, type ResultOf } from "../api/graphql";
 import { duration, slotsLine, when } from "../components/format";
 import { Empty, FailureNote } from "../components/Note";
-import { stageWords } from "../components/session/pending/report";
+import { stageWord } from "../components/session/pending/report";
 import { useNow } from "../hooks/useNow";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
@@ -134,7 +134,7 @@ function Entries({ entries, now }: { entries: readonly Queued[]; now: number }) 
                 {duration(now - Date.parse(e.waitingSince))}
               </td>
               <td className="prosy">
-                {e.why || t(stageWords[e.stage] ?? e.stage)}
+                {e.why || t(stageWord(e.stage))}
                 {e.holds > 0 ? (
                   <span className="tone-wait">
                     {" "}

@@ -59,12 +59,12 @@ function Detail({ session }: { session: SessionDetail }) {
   const [ending, ask] = useDisclosure(false);
   const [connecting, connect] = useDisclosure(false);
   const over = ended(session.status);
-  const running = session.status === "running";
-  const enters = session.permissions.includes("enter");
+  const running = session.status === "RUNNING";
+  const enters = session.permissions.includes("ENTER");
   const now = useNow(!over);
-  const batch = session.type === "batch";
+  const batch = session.type === "BATCH";
   const tab = search.tab ?? (batch || over ? "logs" : "terminal");
-  const kernel = session.kernels.find((k) => k.role === "main") ?? session.kernels[0];
+  const kernel = session.kernels.find((k) => k.role === "MAIN") ?? session.kernels[0];
   const since = session.startedAt ?? session.createdAt;
   const until = session.terminatedAt ? Date.parse(session.terminatedAt) : now;
 
@@ -87,15 +87,15 @@ function Detail({ session }: { session: SessionDetail }) {
           ) : null}
           {enters ? <Again session={session} over={over} own={session.owner?.id === viewer.user.id} /> : null}
           {over ? null : (
-            <Button variant="outline" color="red" onClick={ask.open} disabled={session.status === "terminating"}>
+            <Button variant="outline" color="red" onClick={ask.open} disabled={session.status === "TERMINATING"}>
               {t("Stop")}
             </Button>
           )}
         </div>
       </div>
-      <Tags session={session} may={session.permissions.includes("update")} />
+      <Tags session={session} may={session.permissions.includes("UPDATE")} />
       {session.statusMessage && over ? (
-        <p className={session.status === "error" ? "bad" : "dim"}>
+        <p className={session.status === "ERROR" ? "bad" : "dim"}>
           {session.statusMessage}
           {session.terminationReason ? ` (${word("TerminationReason", session.terminationReason)})` : ""}
         </p>
@@ -103,9 +103,9 @@ function Detail({ session }: { session: SessionDetail }) {
       <section className="panel pad scroll-x" aria-label={t("Timeline")} tabIndex={0}>
         <Timeline session={session} now={now} />
       </section>
-      {session.status === "pending" ? <Leaderless /> : null}
-      {session.pending && session.status === "pending" ? (
-        <Pending session={session.id} report={session.pending} may={session.permissions.includes("update")} now={now} />
+      {session.status === "PENDING" ? <Leaderless /> : null}
+      {session.pending && session.status === "PENDING" ? (
+        <Pending session={session.id} report={session.pending} may={session.permissions.includes("UPDATE")} now={now} />
       ) : null}
       {over ? null : <DrainNote session={session} now={now} />}
       {over ? null : <MountsNote session={session} />}

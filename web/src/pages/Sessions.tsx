@@ -38,13 +38,13 @@ const SessionsQuery = graphql(
 
 type Where = NonNullable<VariablesOf<typeof SessionsQuery>["where"]>;
 
-const over = ["terminated", "cancelled", "error"] as const;
+const over = ["TERMINATED", "CANCELLED", "ERROR"] as const;
 
 const shows: { key: string; label: string; where: Where }[] = [
   { key: "all", label: "All", where: {} },
   { key: "active", label: "Active", where: { statusNotIn: [...over] } },
-  { key: "queued", label: "Pending", where: { status: "pending" } },
-  { key: "running", label: "Running", where: { status: "running" } },
+  { key: "queued", label: "Pending", where: { status: "PENDING" } },
+  { key: "RUNNING", label: "Running", where: { status: "RUNNING" } },
   { key: "ended", label: "Ended", where: { statusIn: [...over] } },
 ];
 
@@ -92,7 +92,7 @@ export function Sessions() {
   const { data, failure, refetch } = useLiveQuery({ query: SessionsQuery, variables: { first, where } });
   const rows = (data?.sessions.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
 
-  const apps = useSessionApps(rows.filter((r) => r.status === "running").map((r) => r.id));
+  const apps = useSessionApps(rows.filter((r) => r.status === "RUNNING").map((r) => r.id));
 
   // Pushes change the rows shown; only a session that comes or goes asks for the list again.
   const again = useDebouncedCallback(

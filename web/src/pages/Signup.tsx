@@ -49,13 +49,13 @@ function Uninvited({ onDone }: { onDone: (how: Done) => void }) {
   switch (data?.signUpOffer.mode) {
     case undefined:
       return <p className="dim">{t("Loading…")}</p>;
-    case "off":
+    case "OFF":
       return (
         <Said title={t("Sign-up is disabled")}>
           {t("The administrators of this platform create all accounts. Ask one of them.")}
         </Said>
       );
-    case "invitation":
+    case "INVITATION":
       return (
         <Said title={t("You need an invitation")}>
           {t("Ask an administrator for an invitation, or open the link in your invitation again.")}

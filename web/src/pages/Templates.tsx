@@ -95,7 +95,7 @@ function Row({ template: x, onChange }: { template: Template; onChange: () => vo
   const [project, setProject] = useState<string | null>(null);
   const share = useAction(ShareTemplate);
   const remove = useAction(DeleteTemplate);
-  const may = (what: "update" | "delete") => x.permissions.includes(what);
+  const may = (what: "UPDATE" | "DELETE") => x.permissions.includes(what);
   const usable = x.project ? viewer.projects.some((p) => p.id === x.project?.id) : x.owner?.id === viewer.user.id;
   return (
     <tr>
@@ -119,22 +119,22 @@ function Row({ template: x, onChange }: { template: Template; onChange: () => vo
                   kind: "template",
                   id: x.id,
                   name: x.name,
-                  mine: may("update"),
+                  mine: may("UPDATE"),
                   shared: x.project?.id ?? null,
                   request: x.request,
                 },
               })
             }
           >
-            {may("update") ? t("Start or edit") : t("Start")}
+            {may("UPDATE") ? t("Start or edit") : t("Start")}
           </Button>
         ) : null}{" "}
-        {may("update") && !x.project ? (
+        {may("UPDATE") && !x.project ? (
           <Button variant="subtle" size="compact-sm" onClick={() => setAsking("share")}>
             {t("Share")}
           </Button>
         ) : null}{" "}
-        {may("delete") ? (
+        {may("DELETE") ? (
           <Button variant="subtle" color="red" size="compact-sm" onClick={() => setAsking("delete")}>
             {t("Delete")}
           </Button>

@@ -23,14 +23,14 @@ const ada: Viewer = {
     email: "ada@berth.example",
     username: "ada",
     fullName: "Ada Kim",
-    role: "user",
+    role: "USER",
     occupied: {},
     policies: [],
     domain: { id: "d1", name: "default" },
     memberships: [],
     roleGrants: [],
   },
-  projects: [{ id: "p1", name: "vision", type: "general" }],
+  projects: [{ id: "p1", name: "vision", type: "GENERAL" }],
   resourceGroups: [{ id: "g1", name: "default" }],
 };
 

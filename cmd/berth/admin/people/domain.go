@@ -65,7 +65,7 @@ func showDomain(a *cli.App, d *client.Domain) error {
 		s.Fact("Registries", registriesText(d))
 		s.Fact("Passwords", passwordsText(d))
 		s.Fact("2nd factor", map[bool]string{true: "required", false: "optional"}[d.TOTPRequired])
-		s.Fact("Sign-up", d.SignUp)
+		s.Fact("Sign-up", d.SignUp.String())
 		s.Fact("Created", a.Moment(&d.CreatedAt))
 		return nil
 	})

@@ -27,7 +27,7 @@ func (f *scopeFlags) register(cmd *cobra.Command) {
 }
 
 // scope is where the flags point, "" when there are none.
-func (f *scopeFlags) scope(ctx context.Context, c *client.Client) (scope, id string, err error) {
+func (f *scopeFlags) scope(ctx context.Context, c *client.Client) (scope client.Enum, id string, err error) {
 	n := cli.CountSet(f.domain, f.project, f.object)
 	if f.system {
 		n++
@@ -36,15 +36,15 @@ func (f *scopeFlags) scope(ctx context.Context, c *client.Client) (scope, id str
 	case n > 1:
 		return "", "", cli.Usagef("choose one of --system, --domain, --project and --object")
 	case f.system:
-		return "system", "", nil
+		return "SYSTEM", "", nil
 	case f.domain != "":
 		id, err = cli.FindDomainID(ctx, c, f.domain)
-		return "domain", id, err
+		return "DOMAIN", id, err
 	case f.project != "":
 		id, err = cli.FindProjectID(ctx, c, f.project)
-		return "project", id, err
+		return "PROJECT", id, err
 	case f.object != "":
-		return "object", f.object, nil
+		return "OBJECT", f.object, nil
 	}
 	return "", "", nil
 }
@@ -74,7 +74,7 @@ func roleGrant(a *cli.App) *cobra.Command {
 		}
 		return a.Table(g, func() *output.Table {
 			t := output.NewTable("ROLE", "HELD BY", "ON", "GRANT")
-			t.Row(g.Role.Name, g.User.Email, scopeText(g.Scope, g.ScopeID), g.ID)
+			t.Row(g.Role.Name, g.User.Email, scopeText(g.Scope.String(), g.ScopeID), g.ID)
 			return t
 		})
 	})
@@ -111,7 +111,7 @@ func roleRevoke(a *cli.App) *cobra.Command {
 			}
 			for _, g := range held {
 				_, err := c.RevokeRole(ctx, g.ID)
-				if err := a.Removed(r.Name+" on "+scopeText(g.Scope, g.ScopeID), err); err != nil {
+				if err := a.Removed(r.Name+" on "+scopeText(g.Scope.String(), g.ScopeID), err); err != nil {
 					return err
 				}
 			}

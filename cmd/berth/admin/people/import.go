@@ -17,7 +17,7 @@ func userImport(a *cli.App) *cobra.Command {
 	var in client.ImportUsersInput
 	var domain string
 	var projects []string
-	var passwords *string
+	var passwords *client.Enum
 	cmd := a.Verb("import FILE.csv", "Create users from a CSV file, or from standard input (-)", cli.Args(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
 			if in.CSV, err = a.ReadFile(args[0]); err != nil {
@@ -80,11 +80,11 @@ func importTable(got *client.Import) *output.Table {
 	}
 	t := output.NewTable(head...)
 	for _, r := range got.Results {
-		result := output.Cell{Text: cli.Sentence(r.Status), Color: output.Green}
+		result := output.Cell{Text: cli.Sentence(r.Status.String()), Color: output.Green}
 		switch r.Status {
-		case "failed":
+		case "FAILED":
 			result.Color = output.Red
-		case "skipped":
+		case "SKIPPED":
 			result.Color = output.Yellow
 		}
 		row := []any{strconv.Itoa(r.Row), r.Email, result, client.Clause(r.Field, r.Error)}

@@ -143,9 +143,9 @@ func invitationApprove(a *cli.App) *cobra.Command {
 				return err
 			}
 			if u.Status != waits {
-				return fmt.Errorf("waits for nothing: the user is %s: %w", cli.Sentence(u.Status), errdefs.ErrFailedPrecondition)
+				return fmt.Errorf("waits for nothing: the user is %s: %w", cli.Sentence(u.Status.String()), errdefs.ErrFailedPrecondition)
 			}
-			_, err = c.UpdateUser(ctx, client.UpdateUserInput{ID: u.ID, Status: "active"})
+			_, err = c.UpdateUser(ctx, client.UpdateUserInput{ID: u.ID, Status: "ACTIVE"})
 			return err
 		})
 	})

@@ -60,7 +60,7 @@ func inDomain[T any](ctx context.Context, c *client.Client, ref string, list []T
 func projectTable(list ...client.Project) *output.Table {
 	t := output.NewTable("NAME", "DOMAIN", "TYPE", "STATE", "MEMBERS", "POLICIES", "HELD", "DESCRIPTION").Spare("DESCRIPTION", "HELD", "TYPE")
 	for _, p := range list {
-		t.Row(p.Name, p.Domain.Name, cli.Sentence(p.Type), cli.ActiveCell(p.Active), members(p), cli.PoliciesText(p.Policies),
+		t.Row(p.Name, p.Domain.Name, cli.Sentence(p.Type.String()), cli.ActiveCell(p.Active), members(p), cli.PoliciesText(p.Policies),
 			output.Slots(p.Occupied), p.Description)
 	}
 	return t
@@ -90,7 +90,7 @@ func projectShow(a *cli.App) *cobra.Command {
 			s.Fact("Name", project.Name)
 			s.Fact("ID", project.ID)
 			s.Fact("Domain", project.Domain.Name)
-			s.Fact("Type", cli.Sentence(project.Type))
+			s.Fact("Type", cli.Sentence(project.Type.String()))
 			s.Fact("State", cli.ActiveCell(project.Active).Text)
 			s.Fact("Description", project.Description)
 			s.Fact("Policies", cli.PoliciesText(project.Policies))
@@ -109,7 +109,7 @@ func projectShow(a *cli.App) *cobra.Command {
 func projectCreate(a *cli.App) *cobra.Command {
 	var in client.CreateProjectInput
 	var domain, policy string
-	var kind *string
+	var kind *client.Enum
 	cmd := a.Verb("create NAME", "Create a project", cli.Args(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
 		in.Name = args[0]
 		if kind != nil {

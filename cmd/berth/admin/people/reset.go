@@ -65,7 +65,7 @@ func userPurge(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if u.Status == "active" {
+		if u.Status == "ACTIVE" {
 			return fmt.Errorf("%s is active; first: berth admin user deactivate %s: %w", u.Email, u.Email, errdefs.ErrFailedPrecondition)
 		}
 		if in.FoldersTo, err = cli.FindUserID(ctx, c, to); err != nil {

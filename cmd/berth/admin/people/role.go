@@ -68,7 +68,7 @@ func roleTable(list ...client.Role) *output.Table {
 func allowsText(list []client.RolePermission) string {
 	var all []string
 	for _, p := range list {
-		all = append(all, p.Entity+"="+strings.Join(p.Operations, ","))
+		all = append(all, p.Entity.String()+"="+strings.Join(cli.EnumTexts(p.Operations), ","))
 	}
 	return strings.Join(all, " ")
 }
@@ -105,13 +105,13 @@ func roleShow(a *cli.App) *cobra.Command {
 			s.Fact("ID", r.ID)
 			s.Fact("Description", r.Description)
 			for _, one := range r.Allows {
-				s.Fact("Allows", one.Entity+": "+strings.Join(one.Operations, ", "))
+				s.Fact("Allows", one.Entity.String()+": "+strings.Join(cli.EnumTexts(one.Operations), ", "))
 			}
 			s.Fact("Created", a.Moment(&r.CreatedAt))
 			s.Gap()
 			t := output.NewTable("HELD BY", "ON", "GRANT")
 			for _, g := range r.Grants {
-				t.Row(g.User.Email, scopeText(g.Scope, g.ScopeID), g.ID)
+				t.Row(g.User.Email, scopeText(g.Scope.String(), g.ScopeID), g.ID)
 			}
 			return p.Write(t)
 		})
@@ -132,21 +132,23 @@ func parsePermission(text string) (p client.RolePermissionInput, err error) {
 	if !ok {
 		return p, fmt.Errorf("write entity=operation,operation, for example session=read,update")
 	}
-	p.Entity = strings.ReplaceAll(entity, "-", "_")
-	if !slices.Contains(access.Entities(), access.Entity(p.Entity)) {
+	p.Entity = cli.Enum(entity)
+	kind := access.Entity(p.Entity.String())
+	if !slices.Contains(access.Entities(), kind) {
 		return p, fmt.Errorf("there are no objects of the kind %q", entity)
 	}
 	if operations == "all" {
-		for _, op := range access.OperationsOn(access.Entity(p.Entity)) {
-			p.Operations = append(p.Operations, string(op))
+		for _, op := range access.OperationsOn(kind) {
+			p.Operations = append(p.Operations, cli.Enum(string(op)))
 		}
 		return p, nil
 	}
 	for _, w := range cli.Words(operations) {
-		if on := access.OperationsOn(access.Entity(p.Entity)); !slices.Contains(on, access.Operation(w)) {
+		value := cli.Enum(w)
+		if on := access.OperationsOn(kind); !slices.Contains(on, access.Operation(value.String())) {
 			return p, fmt.Errorf("%q is not an operation on %s; choose from %s, or all", w, p.Entity, operationNames(on))
 		}
-		p.Operations = append(p.Operations, w)
+		p.Operations = append(p.Operations, value)
 	}
 	if len(p.Operations) == 0 {
 		return p, fmt.Errorf("name at least one operation of %s", entity)

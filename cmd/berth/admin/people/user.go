@@ -24,8 +24,8 @@ var (
 func UserCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Group("user", "Manage users",
 		userList(a), userShow(a), userCreate(a), userImport(a), userUpdate(a),
-		userStatus(a, "activate", "Activate users: they can log in", "active"),
-		userStatus(a, "deactivate", "Deactivate users: logins and credentials end, and running sessions continue", "inactive"),
+		userStatus(a, "activate", "Activate users: they can log in", "ACTIVE"),
+		userStatus(a, "deactivate", "Deactivate users: logins and credentials end, and running sessions continue", "INACTIVE"),
 		userResetPassword(a), userResetTOTP(a), userPurge(a))
 	cmd.Long = "Manage users. USER is an e-mail address, a username or an ID."
 	return cli.Alias(cmd, "users")
@@ -33,7 +33,7 @@ func UserCommand(a *cli.App) *cobra.Command {
 
 func userList(a *cli.App) *cobra.Command {
 	var f client.UserFilter
-	var role, status *string
+	var role, status *client.Enum
 	var domain string
 	cmd := a.List("List users", func(ctx context.Context, c *client.Client, _ []string) error {
 		if role != nil {
@@ -60,8 +60,8 @@ func userList(a *cli.App) *cobra.Command {
 func userTable(a *cli.App, list ...client.User) *output.Table {
 	t := output.NewTable("EMAIL", "NAME", "ROLE", "STATUS", "DOMAIN", "POLICIES", "HELD", "LAST LOGIN").Spare("HELD", "POLICIES", "LAST LOGIN", "NAME")
 	for _, u := range list {
-		status := output.Cell{Text: cli.Sentence(u.Status), Color: output.Green}
-		if u.Status != "active" {
+		status := output.Cell{Text: cli.Sentence(u.Status.String()), Color: output.Green}
+		if u.Status != "ACTIVE" {
 			status.Color = output.Yellow
 		}
 		t.Row(u.Email, u.FullName, u.Role, status, u.Domain.Name, cli.PoliciesText(u.Policies), output.Slots(u.Occupied), a.Ago(u.LastLoginAt))
@@ -94,8 +94,8 @@ func describeUser(a *cli.App, u *client.UserDetail) error {
 	s.Fact("ID", u.ID)
 	s.Fact("Name", u.FullName)
 	s.Fact("Username", u.Username)
-	s.Fact("Role", u.Role)
-	s.Fact("Status", cli.Sentence(u.Status))
+	s.Fact("Role", u.Role.String())
+	s.Fact("Status", cli.Sentence(u.Status.String()))
 	s.Fact("Domain", u.Domain.Name)
 	for _, m := range u.Memberships {
 		text := m.Project.Name
@@ -105,7 +105,7 @@ func describeUser(a *cli.App, u *client.UserDetail) error {
 		s.Fact("Project", text)
 	}
 	for _, g := range u.RoleGrants {
-		s.Fact("Custom role", g.Role.Name+" on "+scopeText(g.Scope, g.ScopeID))
+		s.Fact("Custom role", g.Role.Name+" on "+scopeText(g.Scope.String(), g.ScopeID))
 	}
 	for _, at := range u.Policies {
 		s.Fact("Policy", at.Policy.Name+cli.Narrowing(at.ResourceGroup, at.WithinProject))
@@ -141,7 +141,7 @@ func containerText(uid, gid *int, gids []int) string {
 
 func userCreate(a *cli.App) *cobra.Command {
 	var in client.CreateUserInput
-	var role *string
+	var role *client.Enum
 	var domain, policy string
 	var projects []string
 	var passwordStdin bool
@@ -194,7 +194,8 @@ func passwordOfOther(ctx context.Context, a *cli.App, stdin bool) (string, error
 
 func userUpdate(a *cli.App) *cobra.Command {
 	var in client.UpdateUserInput
-	var role, status, policy *string
+	var role, status *client.Enum
+	var policy *string
 	cmd := a.Verb("update USER", "Change a user", cli.Args(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
 		if role != nil {
 			in.Role = *role
@@ -244,13 +245,13 @@ func userUpdate(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func userStatus(a *cli.App, name, short, status string) *cobra.Command {
+func userStatus(a *cli.App, name, short string, status client.Enum) *cobra.Command {
 	keep := false
 	cmd := a.OnEach(name+" USER", short, cli.FindUserID, func(ctx context.Context, c *client.Client, id string) error {
 		_, err := c.UpdateUser(ctx, client.UpdateUserInput{ID: id, Status: status, KeepCredentials: &keep})
 		return err
 	})
-	if status != "active" {
+	if status != "ACTIVE" {
 		cmd.Flags().BoolVar(&keep, "keep-credentials", false, "leave access tokens, keypairs and SSH keys for when the user is active again")
 	}
 	return cmd

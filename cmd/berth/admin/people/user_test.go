@@ -21,17 +21,17 @@ func TestImportShowsEveryLine(t *testing.T) {
 			}
 		}
 		_ = json.Unmarshal(vars, &v)
-		if v.Input.CSV != "email\nkim@b\n" || v.Input.Domain != "01900000-0000-7000-8000-000000000001" || v.Input.Passwords != "generated" {
+		if v.Input.CSV != "email\nkim@b\n" || v.Input.Domain != "01900000-0000-7000-8000-000000000001" || v.Input.Passwords != "GENERATED" {
 			t.Errorf("asked for %s", vars)
 		}
 		if v.Input.DryRun {
 			return `{"payload":{"created":1,"skipped":1,"failed":2,"results":[
-				{"row":2,"email":"kim@b","status":"would_create"},
-				{"row":3,"email":"lee@b","status":"skipped","error":"there is a user with this e-mail"},
-				{"row":4,"email":"mo","status":"failed","field":"email","error":"is not an e-mail address"},
-				{"row":6,"email":"ni@b","status":"failed","error":"policy not found"}]}}`
+				{"row":2,"email":"kim@b","status":"WOULD_CREATE"},
+				{"row":3,"email":"lee@b","status":"SKIPPED","error":"there is a user with this e-mail"},
+				{"row":4,"email":"mo","status":"FAILED","field":"email","error":"is not an e-mail address"},
+				{"row":6,"email":"ni@b","status":"FAILED","error":"policy not found"}]}}`
 		}
-		return `{"payload":{"created":1,"skipped":0,"failed":0,"results":[{"row":2,"email":"kim@b","status":"created","password":"pw-1"}]}}`
+		return `{"payload":{"created":1,"skipped":0,"failed":0,"results":[{"row":2,"email":"kim@b","status":"CREATED","password":"pw-1"}]}}`
 	}
 	run := func(more ...string) clitest.Result {
 		args := append([]string{"admin", "user", "import", "-", "--domain", "vision", "--passwords", "generated"}, more...)
@@ -53,14 +53,14 @@ func TestPurgeUser(t *testing.T) {
 	f := newServer(t)
 	f.Answer["Users"] = func(vars json.RawMessage) string {
 		list := []string{}
-		for _, u := range []string{clitest.User(clitest.IDKim, "kim@b", "inactive"), clitest.User(clitest.IDLee, "lee@b", "active")} {
+		for _, u := range []string{clitest.User(clitest.IDKim, "kim@b", "INACTIVE"), clitest.User(clitest.IDLee, "lee@b", "ACTIVE")} {
 			if email := strings.SplitN(u, `"`, 9)[7]; strings.Contains(string(vars), email) {
 				list = append(list, u)
 			}
 		}
 		return `{"users":` + clitest.Edges(list...) + `}`
 	}
-	ends := "done"
+	ends := "DONE"
 	task := func(status string) string {
 		return fmt.Sprintf(`{"id":%q,"title":"Purge kim@b","status":%q,"done":5,"total":5,"message":"disk away","createdAt":"2026-03-04T11:00:00Z"}`, clitest.IDTask, status)
 	}
@@ -68,7 +68,7 @@ func TestPurgeUser(t *testing.T) {
 		if want := fmt.Sprintf(`{"input":{"id":%q,"foldersTo":%q}}`, clitest.IDKim, clitest.IDLee); string(vars) != want {
 			t.Errorf("asked for %s, want %s", vars, want)
 		}
-		return `{"payload":{"task":` + task("running") + `}}`
+		return `{"payload":{"task":` + task("RUNNING") + `}}`
 	}
 	f.Answer["Tasks"] = func(json.RawMessage) string { return `{"tasks":` + clitest.Edges(task(ends)) + `}` }
 	purge := func(more ...string) clitest.Result {
@@ -96,7 +96,7 @@ func TestPurgeUser(t *testing.T) {
 	if r := purge("kim@b", "--folders-to", "lee@b", "--yes"); r.Code != 0 || !strings.Contains(r.Out, "5 of 5") {
 		t.Errorf("%+v", r)
 	}
-	ends = "failed"
+	ends = "FAILED"
 	if r := purge("kim@b", "--folders-to", "lee@b", "--yes"); r.Code != cli.ExitConflict || !strings.Contains(r.Errors, "disk away") {
 		t.Errorf("a purge that fails: %+v", r)
 	}

@@ -35,7 +35,7 @@ func groupList(a *cli.App) *cobra.Command {
 func groupTable(list ...client.Group) *output.Table {
 	t := output.NewTable("NAME", "STATE", "OPEN TO", "SESSIONS", "AGENTS", "DESCRIPTION").Spare("DESCRIPTION")
 	for _, g := range list {
-		t.Row(g.Name, cli.ActiveCell(g.Active), openTo(g), strings.Join(g.SessionTypes, ", "), strconv.Itoa(g.Agents.TotalCount), g.Description)
+		t.Row(g.Name, cli.ActiveCell(g.Active), openTo(g), strings.Join(cli.EnumTexts(g.SessionTypes), ", "), strconv.Itoa(g.Agents.TotalCount), g.Description)
 	}
 	return t
 }
@@ -66,19 +66,19 @@ func groupShow(a *cli.App) *cobra.Command {
 			s.Fact("ID", g.ID)
 			s.Fact("State", cli.ActiveCell(g.Active).Text)
 			s.Fact("Description", g.Description)
-			s.Fact("Sessions", strings.Join(g.SessionTypes, ", "))
+			s.Fact("Sessions", strings.Join(cli.EnumTexts(g.SessionTypes), ", "))
 			s.Fact("Networks", strings.Join(g.AllowedNetworks, ", "))
-			s.Fact("Placement", g.Strategy)
-			s.Fact("Order", g.Order)
+			s.Fact("Placement", g.Strategy.String())
+			s.Fact("Order", g.Order.String())
 			s.Fact("Hold after", holdText(g.HoldAfter))
-			s.Fact("Split", g.Split)
-			s.Fact("Topology", g.Topology)
+			s.Fact("Split", g.Split.String())
+			s.Fact("Topology", g.Topology.String())
 			s.Fact("Half-life", output.Duration(time.Duration(g.HalfLife)*time.Second))
 			s.Fact("Lookback", output.Duration(time.Duration(g.Lookback)*time.Second))
 			s.Fact("Attempts", strconv.Itoa(g.MaxAttempts))
 			s.Fact("Waiting", waitingText(g.PendingTimeout))
 			s.Fact("Preemption", preemptionText(g))
-			s.Fact("Lost agents", lostText(g.LostPolicy, g.LostAfter))
+			s.Fact("Lost agents", lostText(g.LostPolicy.String(), g.LostAfter))
 			s.Fact("Agents", strconv.Itoa(g.Agents.TotalCount))
 			if g.Public {
 				s.Fact("Open to", "everybody")
@@ -108,7 +108,7 @@ func groupCreate(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&description, "description", "", "its purpose")
 	cmd.Flags().BoolVar(&public, "public", false, "open to all users, without grants")
 	groupOptions(cmd, &options)
-	cli.WordsFlag(cmd, &options.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch (default: all)")
+	cli.ListFlag(cmd, &options.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch (default: all)", cli.Enums)
 	return cmd
 }
 
@@ -133,14 +133,14 @@ func groupUpdate(a *cli.App) *cobra.Command {
 	cli.OptionalText(cmd, &in.Description, "description", "its purpose, a `text`")
 	cli.OptionalBool(cmd, &in.Public, "public", "open to all users (=false: only with a grant)")
 	groupOptions(cmd, &in)
-	cli.WordsFlag(cmd, &in.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch")
+	cli.ListFlag(cmd, &in.SessionTypes, "session-types", "`types` of sessions that may start in it, with commas between, such as interactive,batch", cli.Enums)
 	return cmd
 }
 
 // groupOptions are the flags of the scheduler's options of a group.
 func groupOptions(cmd *cobra.Command, o *client.UpdateResourceGroupInput) {
-	cmd.Flags().StringVar(&o.Strategy, "strategy", "", "which agent is taken among those with room: `pack`, concentrated, dispersed or roundrobin")
-	cmd.Flags().StringVar(&o.Order, "order", "", "order of pending sessions of the same priority: `fifo`, lifo, drf or fair_share")
+	cli.EnumFlag(cmd, &o.Strategy, "strategy", "which agent is taken among those with room: `pack`, concentrated, dispersed or roundrobin")
+	cli.EnumFlag(cmd, &o.Order, "order", "order of pending sessions of the same priority: `fifo`, lifo, drf or fair_share")
 	cli.OptionalFlag(cmd, &o.HoldAfter, "hold-after", "the `duration` after which agents are reserved for the first session of the queue, such as 10m, or never", func(text string) (int, error) {
 		if text == "never" {
 			return -1, nil
@@ -148,12 +148,12 @@ func groupOptions(cmd *cobra.Command, o *client.UpdateResourceGroupInput) {
 		return cli.ParseSeconds(text)
 	})
 	cli.SetsField(cmd, "hold-after", "holdAfter")
-	cmd.Flags().StringVar(&o.Split, "split", "", "how an amount is given that is more than one device has: `fill`, evenly or none")
-	cmd.Flags().StringVar(&o.Topology, "topology", "", "how near to each other the devices of a container are: `prefer` near ones, or never farther than one NUMA node, one PCIe root, or linked")
+	cli.EnumFlag(cmd, &o.Split, "split", "how an amount is given that is more than one device has: `fill`, evenly or none")
+	cli.EnumFlag(cmd, &o.Topology, "topology", "how near to each other the devices of a container are: `prefer` near ones, or never farther than one NUMA node, one PCIe root, or linked")
 	cli.OptionalFlag(cmd, &o.HalfLife, "half-life", "the `while` after which usage counts half for fair share, such as 7d", cli.ParseSeconds)
 	cli.SetsField(cmd, "half-life", "halfLife")
 	cli.OptionalFlag(cmd, &o.Lookback, "lookback", "the `while` after which fair share forgets usage, such as 28d", cli.ParseSeconds)
-	cmd.Flags().StringVar(&o.LostPolicy, "lost-policy", "", "what happens to sessions on a lost agent: `wait`, fail or reschedule")
+	cli.EnumFlag(cmd, &o.LostPolicy, "lost-policy", "what happens to sessions on a lost agent: `wait`, fail or reschedule")
 	cli.SetsField(cmd, "lost-policy", "lostPolicy")
 	cli.OptionalFlag(cmd, &o.LostAfter, "lost-after", "the `while` from the loss of an agent to that, such as 5m", cli.ParseSeconds)
 	cli.SetsField(cmd, "lost-after", "lostAfter")
@@ -166,8 +166,8 @@ func groupOptions(cmd *cobra.Command, o *client.UpdateResourceGroupInput) {
 		return cli.ParseSeconds(text)
 	})
 	cli.SetsField(cmd, "pending-timeout", "pendingTimeout")
-	cmd.Flags().StringVar(&o.Preemption, "preemption", "", "what happens to preemptible sessions when a session of higher priority has no room: `off`, terminate or reschedule")
-	cmd.Flags().StringVar(&o.PreemptionScope, "preemption-scope", "", "whose sessions make room for a session: those of the same `user`, project, domain or group")
+	cli.EnumFlag(cmd, &o.Preemption, "preemption", "what happens to preemptible sessions when a session of higher priority has no room: `off`, terminate or reschedule")
+	cli.EnumFlag(cmd, &o.PreemptionScope, "preemption-scope", "whose sessions make room for a session: those of the same `user`, project, domain or group")
 	cli.SetsField(cmd, "preemption-scope", "preemptionScope")
 	cli.OptionalFlag(cmd, &o.PreemptionAfter, "preemption-after", "the `while` that a session runs before it may be preempted, such as 5m", cli.ParseSeconds)
 	cli.SetsField(cmd, "preemption-after", "preemptionAfter")
@@ -185,14 +185,14 @@ func waitingText(most int) string {
 
 // preemptionText says which sessions make room for others.
 func preemptionText(g *client.Group) string {
-	whose := "of the same " + g.PreemptionScope
-	if g.PreemptionScope == "group" {
+	whose := "of the same " + g.PreemptionScope.String()
+	if g.PreemptionScope == "GROUP" {
 		whose = "of anybody"
 	}
 	switch g.Preemption {
-	case "terminate":
+	case "TERMINATE":
 		return "sessions " + whose + " end after " + cli.Seconds(g.PreemptionAfter)
-	case "reschedule":
+	case "RESCHEDULE":
 		return "sessions " + whose + " wait again after " + cli.Seconds(g.PreemptionAfter)
 	}
 	return "off"

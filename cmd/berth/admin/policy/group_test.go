@@ -20,7 +20,7 @@ func TestGroupOptions(t *testing.T) {
 	}
 	for while, seconds := range map[string]float64{"10m": 600, "never": -1, "0s": 0} {
 		r := f.Run("admin", "group", "update", "lab", "--strategy", "pack", "--order", "drf", "--hold-after", while)
-		want := map[string]any{"id": "g1", "strategy": "pack", "order": "drf", "holdAfter": seconds}
+		want := map[string]any{"id": "g1", "strategy": "PACK", "order": "DRF", "holdAfter": seconds}
 		if diff := cmp.Diff(want, asked["input"]); r.Code != 0 || diff != "" {
 			t.Errorf("%s: %+v\n%s", while, r, diff)
 		}

@@ -40,7 +40,7 @@ func idleList(a *cli.App) *cobra.Command {
 func idleTable(list ...client.IdleChecker) *output.Table {
 	t := output.NewTable("NAME", "KIND", "TIMEOUT", "THRESHOLDS", "WARNING", "OF", "IN FORCE", "BINDS").Spare("OF", "WARNING")
 	for _, ic := range list {
-		t.Row(ic.Name, ic.Kind, cli.Seconds(ic.Timeout), thresholdsText(ic), cli.Seconds(ic.Warning), strings.Join(ic.SessionTypes, ", "),
+		t.Row(ic.Name, ic.Kind, cli.Seconds(ic.Timeout), thresholdsText(ic), cli.Seconds(ic.Warning), strings.Join(cli.EnumTexts(ic.SessionTypes), ", "),
 			cli.ActiveCell(ic.Enabled), strings.Join(boundTo(ic), ", "))
 	}
 	return t
@@ -51,7 +51,7 @@ func thresholdsText(ic client.IdleChecker) string {
 	for _, one := range ic.Thresholds {
 		all = append(all, one.Slot+" "+number(one.Percent)+" %")
 	}
-	return strings.Join(all, map[string]string{"any": " or ", "all": " and "}[ic.Match])
+	return strings.Join(all, map[string]string{"any": " or ", "all": " and "}[ic.Match.String()])
 }
 
 // boundTo lists where a checker is in force.
@@ -81,14 +81,14 @@ func idleShow(a *cli.App) *cobra.Command {
 			s.Fact("Name", ic.Name)
 			s.Fact("ID", ic.ID)
 			s.Fact("Description", ic.Description)
-			s.Fact("Kind", ic.Kind)
+			s.Fact("Kind", ic.Kind.String())
 			s.Fact("In force", cli.YesNo(ic.Enabled))
 			s.Fact("Timeout", cli.Seconds(ic.Timeout))
 			s.Fact("Thresholds", thresholdsText(*ic))
 			s.Fact("Grace", cli.Seconds(ic.Grace)+" for new sessions, "+cli.Seconds(ic.NewUserGrace)+" for new users")
 			s.Fact("Warning", cli.Seconds(ic.Warning)+" before the end")
 			s.Fact("Ignored apps", strings.Join(ic.IgnoredApps, ", "))
-			s.Fact("Sessions", strings.Join(ic.SessionTypes, ", "))
+			s.Fact("Sessions", strings.Join(cli.EnumTexts(ic.SessionTypes), ", "))
 			for _, at := range boundTo(*ic) {
 				s.Fact("Binds", at)
 			}
@@ -139,7 +139,7 @@ const idleKinds = "lifetime, network, utilization or memory"
 
 func idleCreate(a *cli.App) *cobra.Command {
 	var terms client.UpdateIdleCheckerInput
-	var kind string
+	var kind client.Enum
 	cmd := a.Verb("create NAME", "Create an idle checker; bind it to apply it", cli.Args(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			in, err := wholeChecker(terms, kind)
@@ -168,7 +168,7 @@ func idleCreate(a *cli.App) *cobra.Command {
 }
 
 // wholeChecker refuses a new checker without a kind and a timeout.
-func wholeChecker(terms client.UpdateIdleCheckerInput, kind string) (client.CreateIdleCheckerInput, error) {
+func wholeChecker(terms client.UpdateIdleCheckerInput, kind client.Enum) (client.CreateIdleCheckerInput, error) {
 	in := cli.Convert[client.CreateIdleCheckerInput](terms)
 	if kind == "" || terms.Timeout == nil {
 		return in, cli.Usagef("name its --kind and --timeout")

@@ -13,7 +13,7 @@ import (
 
 func idleDryRun(a *cli.App) *cobra.Command {
 	var terms client.UpdateIdleCheckerInput
-	var kind string
+	var kind client.Enum
 	var f idlePlaceFlags
 	cmd := a.Verb("dry-run [CHECKER]", "Show what an idle checker, existing or new, would end now", cli.Args(0, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {

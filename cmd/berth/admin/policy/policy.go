@@ -42,7 +42,7 @@ func policyList(a *cli.App) *cobra.Command {
 func policyTable(list ...client.Policy) *output.Table {
 	t := output.NewTable("NAME", "SLOTS", "OTHER SLOTS", "LIMITS", "BINDS")
 	for _, p := range list {
-		t.Row(p.Name, output.Slots(p.TotalSlots), map[string]string{"zero": "none", "unlimited": "unlimited"}[p.UnlistedSlots],
+		t.Row(p.Name, output.Slots(p.TotalSlots), map[string]string{"zero": "none", "unlimited": "unlimited"}[p.UnlistedSlots.String()],
 			strings.Join(policyLimits(p), ", "), strings.Join(bindsText(p), ", "))
 	}
 	return t
@@ -111,7 +111,7 @@ func policyShow(a *cli.App) *cobra.Command {
 			for _, slot := range slices.Sorted(maps.Keys(p.TotalSlots)) {
 				s.Fact("Slot", output.Slots(client.Slots{slot: p.TotalSlots[slot]}))
 			}
-			s.Fact("Other slots", map[string]string{"zero": "none", "unlimited": "unlimited"}[p.UnlistedSlots])
+			s.Fact("Other slots", map[string]string{"zero": "none", "unlimited": "unlimited"}[p.UnlistedSlots.String()])
 			for _, text := range policyLimits(*p) {
 				s.Fact("Limit", text)
 			}

@@ -49,9 +49,9 @@ func holdersTable(list []client.ShareHolder) *output.Table {
 	for _, h := range list {
 		name := cli.HolderText(h.Domain, nil, nil, "a domain")
 		switch h.Scope {
-		case "project":
+		case "PROJECT":
 			name, within = "  "+cli.HolderText(nil, h.Project, nil, "a project"), "    "
-		case "user":
+		case "USER":
 			name = within + cli.HolderText(nil, nil, h.User, "a user")
 		}
 		t.Row(name, number(h.Weight), percent(h.Due), percent(h.Used), fmt.Sprintf("%.3f", h.Factor), output.Slots(h.Held), strconv.Itoa(h.Waiting))

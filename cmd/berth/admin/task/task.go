@@ -27,7 +27,7 @@ func Command(a *cli.App) *cobra.Command {
 
 func listCommand(a *cli.App) *cobra.Command {
 	var f client.TaskFilter
-	var status *string
+	var status *client.Enum
 	cmd := a.List("List the tasks that you can see, newest first", func(ctx context.Context, c *client.Client, _ []string) error {
 		if status != nil {
 			f.Status = *status
@@ -56,9 +56,9 @@ func Table(a *cli.App, list ...client.Task) *output.Table {
 }
 
 func taskStatus(t client.Task) output.Cell {
-	return output.Cell{Text: t.Status, Color: map[string]output.Color{
+	return output.Cell{Text: t.Status.String(), Color: map[string]output.Color{
 		"done": output.Green, "failed": output.Red, "running": output.Yellow, "waiting": output.Yellow,
-	}[t.Status]}
+	}[t.Status.String()]}
 }
 
 func taskDone(t client.Task) string {
@@ -87,7 +87,7 @@ func showCommand(a *cli.App) *cobra.Command {
 			s.Fact("Task", t.Title)
 			s.Fact("ID", t.ID)
 			s.Fact("Kind", cli.Sentence(t.Kind))
-			s.Fact("Status", t.Status)
+			s.Fact("Status", t.Status.String())
 			s.Fact("Done", taskDone(*t))
 			s.Fact("Attempt", strconv.Itoa(t.Attempt))
 			s.Fact("Message", t.Message)
@@ -131,7 +131,7 @@ func Await(ctx context.Context, a *cli.App, c *client.Client, t *client.Task) er
 
 // Failure is the error of a task that has ended and is not done.
 func Failure(t *client.Task) error {
-	if t.Status == "done" {
+	if t.Status == "DONE" {
 		return nil
 	}
 	return fmt.Errorf("the task is %s: %s: %w", t.Status, t.Message, errdefs.ErrFailedPrecondition)
@@ -141,8 +141,8 @@ func Failure(t *client.Task) error {
 func UntilEnded(ctx context.Context, a *cli.App, c *client.Client, t *client.Task) (*client.Task, error) {
 	line := a.StatusLine(false)
 	defer line.Clear()
-	for t.Status == "waiting" || t.Status == "running" {
-		line.Set(strings.TrimSpace(t.Title + ": " + t.Status + " " + taskDone(*t)))
+	for t.Status == "WAITING" || t.Status == "RUNNING" {
+		line.Set(strings.TrimSpace(t.Title + ": " + t.Status.String() + " " + taskDone(*t)))
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

@@ -38,7 +38,7 @@ func grantsCommand(a *cli.App) *cobra.Command {
 func volumeGrantTable(list ...client.VolumeGrant) *output.Table {
 	t := output.NewTable("WHO", "MAY", "ID").Spare("ID")
 	for _, g := range list {
-		may := strings.ReplaceAll(strings.Join(g.Permissions, ", "), "_", "-")
+		may := strings.ReplaceAll(strings.Join(cli.EnumTexts(g.Permissions), ", "), "_", "-")
 		if len(g.Permissions) == len(access.VolumePermissions()) {
 			may = "all"
 		}
@@ -77,7 +77,7 @@ func (f *volumeHolder) find(ctx context.Context, c *client.Client) (h cli.Holder
 
 func grantCommand(a *cli.App) *cobra.Command {
 	var f volumeHolder
-	var may []string
+	var may []client.Enum
 	var all []string
 	for _, p := range access.VolumePermissions() {
 		all = append(all, string(p))
@@ -109,9 +109,9 @@ add up, and every role needs them.`
 	cmd.Example = "  berth admin volume grant fast --project thesis --allow create-folder,mount,upload,download"
 	f.register(cmd)
 	one := cli.Choices(all...)
-	cli.ListFlag(cmd, &may, "allow", "`permissions`, separated by commas: "+strings.ReplaceAll(strings.Join(all, ", "), "_", "-")+"; or all", func(text string) ([]string, error) {
+	cli.ListFlag(cmd, &may, "allow", "`permissions`, separated by commas: "+strings.ReplaceAll(strings.Join(all, ", "), "_", "-")+"; or all", func(text string) ([]client.Enum, error) {
 		if text == "all" {
-			return all, nil
+			return client.Enums(all), nil
 		}
 		return one(text)
 	})

@@ -19,7 +19,7 @@ func QuotaCommand(a *cli.App) *cobra.Command {
 func quotaTable(list ...client.QuotaScope) *output.Table {
 	t := output.NewTable("OF", "VOLUME", "USED", "LIMIT", "FILES", "MAX FILES", "ENFORCED").Spare("MAX FILES", "FILES")
 	for _, s := range list {
-		t.Row(cli.HolderText(nil, s.HolderProject, s.HolderUser, "a "+s.Kind), s.Volume.Name, cli.Amount(s.UsedBytes, output.Bytes),
+		t.Row(cli.HolderText(nil, s.HolderProject, s.HolderUser, "a "+s.Kind.String()), s.Volume.Name, cli.Amount(s.UsedBytes, output.Bytes),
 			cli.Amount(s.EffectiveLimitBytes, output.Bytes), cli.Amount(s.UsedInodes, cli.Decimal), cli.Amount(s.LimitInodes, cli.Decimal), s.Enforcement)
 	}
 	return t

@@ -38,11 +38,11 @@ func listCommand(a *cli.App) *cobra.Command {
 }
 
 func volumeHealth(v client.Volume) output.Cell {
-	color := map[string]output.Color{"healthy": output.Green, "degraded": output.Yellow}[v.Health]
+	color := map[string]output.Color{"healthy": output.Green, "degraded": output.Yellow}[v.Health.String()]
 	if color == output.Plain {
 		color = output.Red
 	}
-	return output.Cell{Text: v.Health, Color: color}
+	return output.Cell{Text: v.Health.String(), Color: color}
 }
 
 func volumeTotal(v client.VolumeDetails) string {
@@ -78,14 +78,14 @@ func describeVolume(a *cli.App, v *client.VolumeDetails) error {
 	s.Fact("ID", v.ID)
 	s.Fact("Backend", v.Backend)
 	s.Fact("Proxy", v.Proxy)
-	s.Fact("Health", strings.TrimSuffix(v.Health+": "+v.HealthMessage, ": "))
+	s.Fact("Health", strings.TrimSuffix(v.Health.String()+": "+v.HealthMessage, ": "))
 	s.Fact("Capacity", output.Bytes(v.UsedBytes)+" of "+volumeTotal(*v))
 	if v.UsedInodes != nil {
 		s.Fact("Files", strings.TrimSuffix(cli.Decimal(*v.UsedInodes)+" of "+cli.Amount(v.TotalInodes, cli.Decimal), " of -"))
 	}
 	s.Fact("Limits", v.Enforcement)
 	s.Fact("Can", strings.Join(v.Capabilities, ", "))
-	s.Fact("You may", strings.ReplaceAll(strings.Join(v.MyPermissions, ", "), "_", "-"))
+	s.Fact("You may", strings.ReplaceAll(strings.Join(cli.EnumTexts(v.MyPermissions), ", "), "_", "-"))
 	describePace(a, s, v.Performance)
 	s.Gap()
 	return a.Printer().Write(volumeGrantTable(v.Grants...))

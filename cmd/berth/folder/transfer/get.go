@@ -66,7 +66,7 @@ func (t *transfer) get(ctx context.Context, from, local string, asZip bool) erro
 		if err != nil {
 			return err
 		}
-		name, dir = info.Name, info.Type == "directory"
+		name, dir = info.Name, info.Type == "DIRECTORY"
 		if !dir {
 			one.Size, one.modified = info.Size, info.ModifiedAt
 		}
@@ -118,10 +118,10 @@ func (t *transfer) remote(ctx context.Context, from, local string) ([]*step, err
 		below := strings.TrimPrefix(strings.TrimPrefix(f.Path, from), "/")
 		s := &step{Action: download, Path: f.Path, Local: filepath.Join(local, below), below: below, Size: f.Size, modified: f.ModifiedAt}
 		switch f.Type {
-		case "directory":
+		case "DIRECTORY":
 			s.Action, s.Size = makeDir, 0
-		case "file":
-		case "symlink":
+		case "FILE":
+		case "SYMLINK":
 			t.app.Note("berth: left out %s: a link", f.Path)
 			continue
 		default:

@@ -224,7 +224,7 @@ func (t *transfer) missing(ctx context.Context, steps []*step) ([]*step, error) 
 				return nil, err
 			}
 			for _, f := range files {
-				if f.Type == "file" {
+				if f.Type == "FILE" {
 					there[f.Name] = f.Size
 				}
 			}

@@ -142,7 +142,7 @@ func (s *store) list(vars json.RawMessage) string {
 	all := []string{}
 	for p, data := range s.files {
 		if dir := path.Dir(p); dir == v.Path || dir == "." && v.Path == "" {
-			kind := map[bool]string{true: "directory", false: "file"}[data == nil]
+			kind := map[bool]string{true: "DIRECTORY", false: "FILE"}[data == nil]
 			b, _ := json.Marshal(map[string]any{"name": path.Base(p), "path": p, "type": kind, "size": len(data), "modifiedAt": s.times[p]})
 			all = append(all, string(b))
 		}
@@ -337,7 +337,7 @@ func TestGetDirectory(t *testing.T) {
 	// A name that leads elsewhere writes nothing there.
 	s.files["d/../../evil"] = []byte("x")
 	f.Answer["Files"] = func(json.RawMessage) string {
-		return `{"node":{"page":{"files":[{"name":"evil","path":"d/../../evil","type":"file","size":1,"modifiedAt":"2026-01-01T00:00:00Z"}],"endCursor":null}}}`
+		return `{"node":{"page":{"files":[{"name":"evil","path":"d/../../evil","type":"FILE","size":1,"modifiedAt":"2026-01-01T00:00:00Z"}],"endCursor":null}}}`
 	}
 	if r := f.Run("folder", "get", "data:", filepath.Join(dir, "sub")); r.Code == 0 {
 		t.Errorf("%+v", r)

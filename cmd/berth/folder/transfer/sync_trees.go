@@ -54,7 +54,7 @@ func (s *syncing) there(ctx context.Context) (tree, error) {
 	}
 	for _, f := range all {
 		below := strings.TrimPrefix(strings.TrimPrefix(f.Path, s.at), "/")
-		t[below] = entry{f.Type, f.Size, f.ModifiedAt}
+		t[below] = entry{f.Type.String(), f.Size, f.ModifiedAt}
 		if !t[below].travels() && !s.up {
 			s.app.Note("berth: left out %s: a link, or neither a file nor a directory", f.Path)
 		}

@@ -65,9 +65,9 @@ function Grants({ grants }: { grants: Profile["roleGrants"] }) {
   const names = useNames(grants.map((g) => g.scopeId));
   const where = (g: Profile["roleGrants"][number]) => {
     const name = (g.scopeId && names[g.scopeId]) || g.scopeId || "";
-    if (g.scope === "system") return t("everywhere");
-    if (g.scope === "domain") return t("in domain {{name}}", { name });
-    return g.scope === "project" ? t("in project {{name}}", { name }) : t("on {{name}}", { name });
+    if (g.scope === "SYSTEM") return t("everywhere");
+    if (g.scope === "DOMAIN") return t("in domain {{name}}", { name });
+    return g.scope === "PROJECT" ? t("in project {{name}}", { name }) : t("on {{name}}", { name });
   };
   return (
     <ul className="grants">

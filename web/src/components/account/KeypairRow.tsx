@@ -24,8 +24,8 @@ export function KeypairRow({ keypair: k, onEdit, onAsk, onChanged }: Props) {
           <b>{k.name}</b> <code>{k.accessKey}</code>{" "}
           <Copy value={k.accessKey} label={t("Copy the access key of {{name}}", { name: k.name })} />
           {k.isDefault ? <span className="tag on">{t("default")}</span> : null}
-          {k.status === "active" ? null : (
-            <span className="tag">{k.status === "expired" ? t("expired") : t("inactive")}</span>
+          {k.status === "ACTIVE" ? null : (
+            <span className="tag">{k.status === "EXPIRED" ? t("expired") : t("inactive")}</span>
           )}
         </div>
         <div className="dim">

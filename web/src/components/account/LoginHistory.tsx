@@ -65,7 +65,7 @@ export function LoginHistory({ turn }: { turn: number }) {
             cell: (a) => (
               <span className="dim" title={a.userAgent}>
                 {agentName(a.userAgent)}
-                {a.method === "oidc" ? ` · ${t("identity provider")}` : ""}
+                {a.method === "OIDC" ? ` · ${t("identity provider")}` : ""}
               </span>
             ),
           },

@@ -5,12 +5,12 @@ describe("what a role allows", () => {
   it("is said in words, sessions first", () =>
     expect(
       inWords([
-        { entity: "image", operations: ["update", "read"] },
-        { entity: "session", operations: ["enter", "delete"] },
+        { entity: "IMAGE", operations: ["UPDATE", "READ"] },
+        { entity: "SESSION", operations: ["ENTER", "DELETE"] },
       ]),
     ).toEqual([
       { on: "Sessions", may: ["stop", "connect to them"] },
       { on: "Images", may: ["see", "change"] },
     ]));
-  it("leaves out what allows nothing", () => expect(inWords([{ entity: "user", operations: [] }])).toEqual([]));
+  it("leaves out what allows nothing", () => expect(inWords([{ entity: "USER", operations: [] }])).toEqual([]));
 });

@@ -7,50 +7,50 @@ type Role = ReturnType<typeof graphql.scalar<"UserRole">>;
 
 /** Kinds of objects as people call them, in the order in which they are shown. */
 const entities: Record<Entity, string> = {
-  session: "Sessions",
-  session_template: "Session templates",
-  vfolder: "Folders",
-  user: "Users",
-  project: "Projects",
-  domain: "Domains",
-  credential: "Logins, tokens and keys of others",
-  invitation: "Invitations",
-  identity_provider: "Identity providers",
-  role: "Roles",
-  resource_policy: "Policies",
-  resource_group: "Resource groups",
-  resource_preset: "Presets",
-  agent: "Agents",
-  registry: "Registries",
-  image: "Images",
-  volume: "Volumes",
-  object_storage: "Object storages",
-  task: "Tasks",
-  audit: "Audit log",
-  system: "Platform settings",
+  SESSION: "Sessions",
+  SESSION_TEMPLATE: "Session templates",
+  VFOLDER: "Folders",
+  USER: "Users",
+  PROJECT: "Projects",
+  DOMAIN: "Domains",
+  CREDENTIAL: "Logins, tokens and keys of others",
+  INVITATION: "Invitations",
+  IDENTITY_PROVIDER: "Identity providers",
+  ROLE: "Roles",
+  RESOURCE_POLICY: "Policies",
+  RESOURCE_GROUP: "Resource groups",
+  RESOURCE_PRESET: "Presets",
+  AGENT: "Agents",
+  REGISTRY: "Registries",
+  IMAGE: "Images",
+  VOLUME: "Volumes",
+  OBJECT_STORAGE: "Object storages",
+  TASK: "Tasks",
+  AUDIT: "Audit log",
+  SYSTEM: "Platform settings",
 };
 
 const plain: Record<Operation, string> = {
-  read: "see",
-  create: "create",
-  update: "change",
-  delete: "delete",
-  enter: "connect to them",
-  read_files: "read their files",
-  write_files: "change their files",
-  impersonate: "act as them",
-  manage_members: "choose their members",
-  grant: "manage access",
-  transfer: "list and copy their objects",
+  READ: "see",
+  CREATE: "create",
+  UPDATE: "change",
+  DELETE: "delete",
+  ENTER: "connect to them",
+  READ_FILES: "read their files",
+  WRITE_FILES: "change their files",
+  IMPERSONATE: "act as them",
+  MANAGE_MEMBERS: "choose their members",
+  GRANT: "manage access",
+  TRANSFER: "list and copy their objects",
 };
 
 /** Where an operation has a name of its own. */
 const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
-  session: { create: "start", delete: "stop" },
-  credential: { delete: "revoke" },
-  invitation: { create: "send", delete: "revoke" },
-  role: { grant: "grant" },
-  task: { update: "cancel and retry" },
+  SESSION: { CREATE: "start", DELETE: "stop" },
+  CREDENTIAL: { DELETE: "revoke" },
+  INVITATION: { CREATE: "send", DELETE: "revoke" },
+  ROLE: { GRANT: "grant" },
+  TASK: { UPDATE: "cancel and retry" },
 };
 
 const order = Object.keys(plain) as Operation[];
@@ -71,17 +71,17 @@ export function inWords(
 
 /** What the built-in roles are for. */
 export const roleWords: Record<Role, { name: string; what: string }> = {
-  user: {
-    name: words.UserRole.user,
+  USER: {
+    name: words.UserRole.USER,
     what: "You can start sessions and keep folders in your projects. You own the sessions and folders that you create; folders of a project are shared.",
   },
-  admin: {
-    name: words.UserRole.admin,
+  ADMIN: {
+    name: words.UserRole.ADMIN,
     what: "You administer the projects and users of your domain. You can see and stop their sessions, but not connect to them.",
   },
-  superadmin: {
-    name: words.UserRole.superadmin,
+  SUPERADMIN: {
+    name: words.UserRole.SUPERADMIN,
     what: "You can do everything. To connect to sessions or read folders of other users, you must act as these users, which the audit log records.",
   },
-  monitor: { name: words.UserRole.monitor, what: "You can see everything, but change nothing." },
+  MONITOR: { name: words.UserRole.MONITOR, what: "You can see everything, but change nothing." },
 };

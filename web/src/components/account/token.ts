@@ -1,10 +1,10 @@
 export const scopes = [
-  { value: "read", text: "Read everything that you can read." },
-  { value: "sessions", text: "Start, change, connect to and stop sessions." },
-  { value: "folders", text: "Change folders and their files." },
-  { value: "account", text: "Change your profile and your credentials." },
+  { value: "READ", text: "Read everything that you can read." },
+  { value: "SESSIONS", text: "Start, change, connect to and stop sessions." },
+  { value: "FOLDERS", text: "Change folders and their files." },
+  { value: "ACCOUNT", text: "Change your profile and your credentials." },
   {
-    value: "admin",
+    value: "ADMIN",
     text: "Use all your other permissions. Without this scope, a token has the permissions of a normal user.",
   },
 ] as const;

@@ -6,28 +6,28 @@ type LoginResult = ReturnType<typeof graphql.scalar<"LoginResult">>;
 
 /** What a line of the login history says. */
 export const loginResults: Record<LoginResult, { text: string; tone: Tone }> = {
-  success: { text: words.LoginResult.success, tone: "ok" },
-  wrong_credentials: { text: words.LoginResult.wrong_credentials, tone: "bad" },
-  wrong_code: { text: words.LoginResult.wrong_code, tone: "bad" },
-  code_needed: { text: words.LoginResult.code_needed, tone: "done" },
-  throttled: { text: words.LoginResult.throttled, tone: "bad" },
-  not_active: { text: words.LoginResult.not_active, tone: "bad" },
-  address_refused: { text: words.LoginResult.address_refused, tone: "bad" },
-  too_many_logins: { text: words.LoginResult.too_many_logins, tone: "bad" },
-  logout: { text: words.LoginResult.logout, tone: "done" },
-  revoked: { text: words.LoginResult.revoked, tone: "done" },
-  evicted: { text: words.LoginResult.evicted, tone: "done" },
-  expired: { text: words.LoginResult.expired, tone: "done" },
+  SUCCESS: { text: words.LoginResult.SUCCESS, tone: "ok" },
+  WRONG_CREDENTIALS: { text: words.LoginResult.WRONG_CREDENTIALS, tone: "bad" },
+  WRONG_CODE: { text: words.LoginResult.WRONG_CODE, tone: "bad" },
+  CODE_NEEDED: { text: words.LoginResult.CODE_NEEDED, tone: "done" },
+  THROTTLED: { text: words.LoginResult.THROTTLED, tone: "bad" },
+  NOT_ACTIVE: { text: words.LoginResult.NOT_ACTIVE, tone: "bad" },
+  ADDRESS_REFUSED: { text: words.LoginResult.ADDRESS_REFUSED, tone: "bad" },
+  TOO_MANY_LOGINS: { text: words.LoginResult.TOO_MANY_LOGINS, tone: "bad" },
+  LOGOUT: { text: words.LoginResult.LOGOUT, tone: "done" },
+  REVOKED: { text: words.LoginResult.REVOKED, tone: "done" },
+  EVICTED: { text: words.LoginResult.EVICTED, tone: "done" },
+  EXPIRED: { text: words.LoginResult.EXPIRED, tone: "done" },
 };
 
 /** The results that are a refusal. */
 export const refusals: readonly LoginResult[] = [
-  "wrong_credentials",
-  "wrong_code",
-  "throttled",
-  "not_active",
-  "address_refused",
-  "too_many_logins",
+  "WRONG_CREDENTIALS",
+  "WRONG_CODE",
+  "THROTTLED",
+  "NOT_ACTIVE",
+  "ADDRESS_REFUSED",
+  "TOO_MANY_LOGINS",
 ];
 
 /** createSshKey → "Create SSH key". */

@@ -127,7 +127,7 @@ export function UserPick({ exclude, domain, byId, ...p }: UserPickProps) {
   const [q, search] = useSearched((text) => (text === label && p.value ? [{ value: p.value, label }] : null));
   const id = byId && anId.test(q) ? q.toLowerCase() : null;
   const where: VariablesOf<typeof UserPickQuery>["where"] = {
-    statusIn: ["active", "inactive", "before_verification"],
+    statusIn: ["ACTIVE", "INACTIVE", "BEFORE_VERIFICATION"],
     ...(id ? { id } : q ? { or: [{ emailContainsFold: q }, { fullNameContainsFold: q }] } : {}),
   };
   const { data } = useLiveQuery({

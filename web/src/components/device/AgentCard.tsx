@@ -39,14 +39,14 @@ const broad = 24;
 
 export function AgentCard({ agent }: { agent: AgentView }) {
   const [opened, setOpened] = useState<string | null>(null);
-  const now = useNow(agent.status !== "alive" || agent.drainDeadline !== null, 5000);
+  const now = useNow(agent.status !== "ALIVE" || agent.drainDeadline !== null, 5000);
   const of = (family: Family<DeviceView>) =>
     family.units.flatMap((u) => [u.device, ...u.partitions]).find((d) => d.id === opened);
   const kinds = families(agent.devices);
   const wide = agent.devices.length > broad;
   return (
     <section
-      className={`panel agent${agent.status === "alive" ? "" : " away"}${wide ? " broad" : ""}`}
+      className={`panel agent${agent.status === "ALIVE" ? "" : " away"}${wide ? " broad" : ""}`}
       aria-labelledby={`agent-${agent.id}`}
       data-agent={agent.name}
     >
@@ -59,7 +59,7 @@ export function AgentCard({ agent }: { agent: AgentView }) {
       </div>
       <Cordon agent={agent} now={now} />
       <Conditions agent={agent} />
-      {agent.status === "alive" ? null : (
+      {agent.status === "ALIVE" ? null : (
         <p className="dim">{t("last seen {{ago}} ago", { ago: duration(now - Date.parse(agent.lastSeenAt)) })}</p>
       )}
       {kinds.length === 0 ? <p className="dim">{t("No accelerators.")}</p> : null}

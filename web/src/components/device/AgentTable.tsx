@@ -60,7 +60,7 @@ function Row({
   return (
     <tr className={how === "rejected" || how === "cut" ? "dimmed" : undefined}>
       <td>
-        {agent.name} {agent.status === "alive" ? null : <Status status={agent.status} />}
+        {agent.name} {agent.status === "ALIVE" ? null : <Status status={agent.status} />}
       </td>
       <td className={device.parent ? "below" : undefined}>
         <Link to="/cluster/devices/$id" params={{ id: device.id }}>

@@ -10,7 +10,7 @@ export interface DeviceView extends Member {
   holders: Holder[];
 }
 
-export const sick = (d: DeviceView) => !d.allocatable || d.health === "unhealthy" || d.health === "lost";
+export const sick = (d: DeviceView) => !d.allocatable || d.health === "UNHEALTHY" || d.health === "LOST";
 
 const who = (s: Segment) =>
   s.session ? `${s.session.name}${s.kind === "mine" ? ` (${t("yours")})` : ""}` : t("another user");
@@ -35,7 +35,7 @@ export function describe(device: DeviceView, parts: Segment[], utilization: numb
     utilization === null ? "" : t("utilization {{n}} %", { n: Math.round(utilization) }),
     [
       stateWord(device.health).toLowerCase(),
-      sick(device) && device.health === "healthy" ? t("not schedulable") : "",
+      sick(device) && device.health === "HEALTHY" ? t("not schedulable") : "",
       why(device),
     ]
       .filter(Boolean)

@@ -50,7 +50,7 @@ export function Cordon({ agent, now }: { agent: Cordoned; now: number }) {
       </span>
     );
   const left = Date.parse(agent.drainDeadline) - now;
-  const then = agent.drainAction === "terminate" ? t("then they are stopped") : t("then they are rescheduled");
+  const then = agent.drainAction === "TERMINATE" ? t("then they are stopped") : t("then they are rescheduled");
   return (
     <span className="tone-wait" title={when(agent.drainDeadline)}>
       {t("draining: {{count}} sessions left", { count: agent.sessionsLeft })}

@@ -22,7 +22,7 @@ interface Props {
 /** One vendor's accelerators of an agent: what they are, each as a berth, and what is wrong with which. */
 export function FamilyBerths({ family, load, opened, onOpen, children }: Props) {
   const types = useSlotTypes();
-  const given = leaves(family).filter((d) => !["rejected", "unhealthy", "lost"].includes(standing(d)));
+  const given = leaves(family).filter((d) => !["rejected", "UNHEALTHY", "LOST"].includes(standing(d)));
   const busy = given.filter((d) => d.holders.length > 0).length;
   const cell = (d: DeviceView, more?: { size: "small"; parent: string }) => (
     <Cell

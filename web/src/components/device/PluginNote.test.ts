@@ -4,7 +4,7 @@ import { inTrouble, type PluginView } from "./PluginNote";
 const plugin = (more: Partial<PluginView>): PluginView => ({
   name: "cuda",
   version: "1",
-  state: "running",
+  state: "RUNNING",
   message: "",
   restarts: 0,
   checks: [],
@@ -15,9 +15,9 @@ describe("a plugin is in trouble", () => {
   it.each([
     [plugin({}), false],
     [plugin({ restarts: 3 }), false],
-    [plugin({ state: "backoff" }), true],
+    [plugin({ state: "BACKOFF" }), true],
     [plugin({ message: "cuda-smi prints no JSON" }), true],
-    [plugin({ checks: [{ name: "limit", level: "warning", text: "not installed" }] }), false],
-    [plugin({ checks: [{ name: "driver", level: "error", text: "not loaded" }] }), true],
+    [plugin({ checks: [{ name: "limit", level: "WARNING", text: "not installed" }] }), false],
+    [plugin({ checks: [{ name: "driver", level: "ERROR", text: "not loaded" }] }), true],
   ])("%o: %s", (p, want) => expect(inTrouble(p)).toBe(want));
 });

@@ -13,7 +13,7 @@ export interface PluginView {
 
 /** Whether a plugin does not run, or sees less than there is, or lacks what its devices need. */
 export function inTrouble(p: PluginView): boolean {
-  return p.state !== "running" || p.message !== "" || p.checks.some((c) => c.level === "error");
+  return p.state !== "RUNNING" || p.message !== "" || p.checks.some((c) => c.level === "ERROR");
 }
 
 const tones: Record<string, string> = { ok: "dim", warning: "tone-wait", error: "tone-bad" };
@@ -30,7 +30,7 @@ export function PluginNote({ plugin: p }: { plugin: PluginView }) {
             · {t("restarted {{times}}", { times: t("{{count}} times", { count: p.restarts }) })}
           </span>
         ) : null}
-        {p.message ? <span className={p.state === "disabled" ? "dim" : "tone-bad"}> · {p.message}</span> : null}
+        {p.message ? <span className={p.state === "DISABLED" ? "dim" : "tone-bad"}> · {p.message}</span> : null}
       </p>
       {p.checks.length === 0 ? null : (
         <ul aria-label={t("Checks of plugin {{name}}", { name: p.name })}>

@@ -8,7 +8,7 @@ const device = (deviceId: string, more: Partial<Member> = {}): Member => ({
   vendor: "Acme",
   pciAddress: "",
   capacity: { "acme.device": "1" },
-  health: "healthy",
+  health: "HEALTHY",
   healthMessage: "",
   allocatable: true,
   rejectReasons: [],
@@ -50,12 +50,12 @@ describe("families", () => {
 
 describe("standing", () => {
   it.each([
-    [device("a:0"), false, "healthy"],
-    [device("a:0", { health: "degraded" }), false, "degraded"],
-    [device("a:0", { health: "unknown" }), false, "unknown"],
+    [device("a:0"), false, "HEALTHY"],
+    [device("a:0", { health: "DEGRADED" }), false, "DEGRADED"],
+    [device("a:0", { health: "UNKNOWN" }), false, "UNKNOWN"],
     [device("a:0", { allocatable: false }), false, "rejected"],
     [device("a:0", { allocatable: false }), true, "cut"],
-    [device("a:0", { allocatable: false, health: "lost" }), true, "lost"],
+    [device("a:0", { allocatable: false, health: "LOST" }), true, "LOST"],
   ])("%#", (d, cut, want) => expect(standing(d, cut)).toBe(want));
 });
 
@@ -66,16 +66,16 @@ describe("troubles", () => {
       device("a:0", old),
       device("a:1", old),
       device("a:2"),
-      device("a:3", { health: "unhealthy", healthMessage: "XID 79", allocatable: false, rejectReasons: ["XID 79"] }),
+      device("a:3", { health: "UNHEALTHY", healthMessage: "XID 79", allocatable: false, rejectReasons: ["XID 79"] }),
     ]);
     expect(troubles(family!).map((x) => [x.standing, x.why, ids(x.devices)])).toEqual([
-      ["unhealthy", "XID 79", ["a:3"]],
+      ["UNHEALTHY", "XID 79", ["a:3"]],
       ["rejected", "too old", ["a:0", "a:1"]],
     ]);
   });
 
   it("of a whole are not told again of its parts", () => {
-    const ill = { health: "unhealthy", allocatable: false, rejectReasons: ["memory errors"] };
+    const ill = { health: "UNHEALTHY", allocatable: false, rejectReasons: ["memory errors"] };
     const part = (id: string, more: Partial<Member>) => device(id, { parent: { id: "a:0" }, ...more });
     const [family] = families([
       device("a:0", { ...ill, rejectReasons: ["memory errors", "it is cut"] }),

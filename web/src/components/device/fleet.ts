@@ -63,11 +63,11 @@ export const leaves = <D extends Member>(family: Family<D>): D[] =>
     u.partitions.length > 0 && !u.device.allocatable ? u.partitions : [u.device, ...u.partitions],
   );
 
-export type Standing = "healthy" | "degraded" | "unhealthy" | "lost" | "unknown" | "rejected" | "cut";
+export type Standing = "HEALTHY" | "DEGRADED" | "UNHEALTHY" | "LOST" | "UNKNOWN" | "rejected" | "cut";
 
 /** How a device stands: its health, or that it is not given away though nothing ails it. */
 export function standing(device: Member, cut = false): Standing {
-  if (device.health === "unhealthy" || device.health === "lost") return device.health;
+  if (device.health === "UNHEALTHY" || device.health === "LOST") return device.health;
   if (!device.allocatable) return cut ? "cut" : "rejected";
   return device.health as Standing;
 }
@@ -75,7 +75,7 @@ export function standing(device: Member, cut = false): Standing {
 /** Why a device is not well or not given away; empty for one that is both. */
 export function why(device: Member): string {
   const said = [
-    device.health === "healthy" ? "" : device.healthMessage,
+    device.health === "HEALTHY" ? "" : device.healthMessage,
     ...(device.allocatable ? [] : device.rejectReasons),
   ];
   return [...new Set(said.filter(Boolean))].join("; ");
@@ -87,7 +87,7 @@ export interface Trouble<D> {
   devices: D[];
 }
 
-const worst: Standing[] = ["lost", "unhealthy", "degraded", "rejected"];
+const worst: Standing[] = ["LOST", "UNHEALTHY", "DEGRADED", "rejected"];
 
 /** What is wrong in a family, worst first; devices of which the same is said are told of once. */
 export function troubles<D extends Member>(family: Family<D>): Trouble<D>[] {

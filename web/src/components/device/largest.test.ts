@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { largest } from "./largest";
 
-const gpu = (more = {}) => ({ allocatable: true, health: "healthy", capacity: { "cuda.shares": "1" }, ...more });
+const gpu = (more = {}) => ({ allocatable: true, health: "HEALTHY", capacity: { "cuda.shares": "1" }, ...more });
 const agent = (...devices: ReturnType<typeof gpu>[]) => ({ devices });
 
 describe("largest", () => {
@@ -10,6 +10,6 @@ describe("largest", () => {
   });
 
   it("leaves out devices that are not given away", () => {
-    expect(largest([agent(gpu({ health: "unhealthy" }), gpu({ allocatable: false }))], "cuda.shares")).toBe(0);
+    expect(largest([agent(gpu({ health: "UNHEALTHY" }), gpu({ allocatable: false }))], "cuda.shares")).toBe(0);
   });
 });

@@ -8,7 +8,7 @@ interface Agent {
   devices: readonly Device[];
 }
 
-const usable = (d: Device) => d.allocatable && d.health !== "unhealthy" && d.health !== "lost";
+const usable = (d: Device) => d.allocatable && d.health !== "UNHEALTHY" && d.health !== "LOST";
 
 /** The largest amount of a slot that one request could ever hold: on one agent, used or not. */
 export function largest(agents: readonly Agent[], slot: string): number {

@@ -53,7 +53,7 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
   const { projects } = useViewer();
   const { data } = useLiveQuery({ query: VolumesToChoose });
   const volumes = data?.volumes ?? [];
-  const store = projects.some((p) => p.id === draft.project && p.type === "model_store");
+  const store = projects.some((p) => p.id === draft.project && p.type === "MODEL_STORE");
   const bad = draft.name !== "" && !goodFolderName(draft.name);
   return (
     <>
@@ -84,7 +84,7 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
         }
         value={draft.usageMode}
         error={wrong.usageMode}
-        disabled={store && draft.usageMode === "model"}
+        disabled={store && draft.usageMode === "MODEL"}
         allowDeselect={false}
         data={usageModes.map((m) => ({ value: m.value, label: t(m.label) }))}
         onChange={(v) => set({ usageMode: usageModes.find((m) => m.value === v)?.value ?? draft.usageMode })}
@@ -101,8 +101,8 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
           onChange={(p) =>
             set({
               project: p ?? "",
-              ...(projects.some((one) => one.id === p && one.type === "model_store")
-                ? { usageMode: "model", permission: "read_only" }
+              ...(projects.some((one) => one.id === p && one.type === "MODEL_STORE")
+                ? { usageMode: "MODEL", permission: "READ_ONLY" }
                 : {}),
             })
           }
@@ -114,7 +114,7 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
           ]}
         />
       ) : null}
-      {draft.project && !(store && draft.permission === "read_only") ? (
+      {draft.project && !(store && draft.permission === "READ_ONLY") ? (
         <PermissionSelect
           label={t("Permission of members")}
           value={draft.permission}
@@ -133,8 +133,8 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
             { value: "", label: anyVolume },
             ...volumes.map((v) => ({
               value: v.id,
-              label: v.health === "healthy" ? v.name : `${v.name} (${stateWord(v.health).toLowerCase()})`,
-              disabled: v.health === "unavailable",
+              label: v.health === "HEALTHY" ? v.name : `${v.name} (${stateWord(v.health).toLowerCase()})`,
+              disabled: v.health === "UNAVAILABLE",
             })),
           ]}
         />
@@ -152,9 +152,9 @@ const placeOf = (d: Draft) => ({
 export function CreateFolder({ onClose, onCreated }: { onClose: () => void; onCreated: (id: string) => void }) {
   const [draft, setDraft] = useState<Draft>({
     name: "",
-    usageMode: "general",
+    usageMode: "GENERAL",
     project: "",
-    permission: "read_write",
+    permission: "READ_WRITE",
     volume: "",
   });
   const { run, busy, failure } = useAction(CreateVfolder);
@@ -194,7 +194,7 @@ export function CloneFolder({ folder, onClose, onDone }: { folder: Folder; onClo
     name: `${folder.name.slice(0, 59)}-copy`,
     usageMode: folder.usageMode,
     project: "",
-    permission: "read_write",
+    permission: "READ_WRITE",
     volume: "",
   });
   const { run, busy, failure } = useAction(CloneVfolder);

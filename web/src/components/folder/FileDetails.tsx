@@ -35,7 +35,7 @@ export function FileDetails({
   onSaved,
 }: Props) {
   const directory = opensAsDirectory(file);
-  const plain = file.type === "file";
+  const plain = file.type === "FILE";
   return (
     <section className="details stack" aria-label={t("Details of {{name}}", { name: file.name })}>
       <div className="row">

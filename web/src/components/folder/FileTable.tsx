@@ -153,12 +153,12 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
                 >
                   {opensAsDirectory(f) ? `${f.name}/` : f.name}
                 </button>
-                {f.type === "symlink" || f.type === "other" ? (
+                {f.type === "SYMLINK" || f.type === "OTHER" ? (
                   <span className="dim"> {word("FileType", f.type)}</span>
                 ) : null}
                 {found ? <div className="dim clip">{dirName(f.path) ? `${dirName(f.path)}/` : ""}</div> : null}
               </td>
-              <td className="num nowrap">{f.type === "file" ? bytes(f.size) : ""}</td>
+              <td className="num nowrap">{f.type === "FILE" ? bytes(f.size) : ""}</td>
               <td className="nowrap dim wide">{when(f.modifiedAt)}</td>
             </tr>
           ))}

@@ -27,10 +27,10 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
   const viewer = useViewer();
   const [open, setOpen] = useState<Open>(null);
   const close = () => setOpen(null);
-  const owns = folder.permissions.includes("update");
+  const owns = folder.permissions.includes("UPDATE");
   const handsOver = owns && folder.project === null && administers(viewer);
-  const ready = folder.status === "ready";
-  const shared = folder.myShare?.status === "accepted" && !folder.project ? folder.myShare : null;
+  const ready = folder.status === "READY";
+  const shared = folder.myShare?.status === "ACCEPTED" && !folder.project ? folder.myShare : null;
   const size = big ? {} : ({ size: "compact-xs" } as const);
   return (
     <>
@@ -58,17 +58,17 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
           <Menu.Dropdown>
             {owns ? <Menu.Item onClick={() => setOpen("settings")}>{t("Rename and settings")}</Menu.Item> : null}
             <Menu.Item onClick={() => setOpen("clone")}>{t("Clone")}</Menu.Item>
-            {folder.permissions.includes("write_files") ? (
+            {folder.permissions.includes("WRITE_FILES") ? (
               <Menu.Item onClick={() => setOpen("import")}>{t("Import from an object storage")}</Menu.Item>
             ) : null}
-            {folder.permissions.includes("read_files") ? (
+            {folder.permissions.includes("READ_FILES") ? (
               <Menu.Item onClick={() => setOpen("export")}>{t("Export to an object storage")}</Menu.Item>
             ) : null}
             {handsOver ? (
               <Menu.Item onClick={() => setOpen("handOver")}>{t("Hand over to another user")}</Menu.Item>
             ) : null}
             {shared ? <Menu.Item onClick={() => setOpen("leave")}>{t("Leave")}</Menu.Item> : null}
-            {folder.permissions.includes("delete") ? (
+            {folder.permissions.includes("DELETE") ? (
               <Menu.Item color="red" onClick={() => setOpen("trash")}>
                 {t("Move to trash")}
               </Menu.Item>
@@ -76,7 +76,7 @@ export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
           </Menu.Dropdown>
         </Menu>
       ) : null}
-      {folder.status === "trash" && folder.permissions.includes("delete") ? (
+      {folder.status === "TRASH" && folder.permissions.includes("DELETE") ? (
         <>
           <RestoreButton folder={folder} onDone={onChanged} />
           <Button

@@ -43,17 +43,17 @@ export function FolderTable({
           {rows.map((f) => (
             <tr key={f.id}>
               <td className="clip">
-                {f.status === "ready" ? (
+                {f.status === "READY" ? (
                   <Link to="/data/$id" params={{ id: f.id }}>
                     <b>{f.name}</b>
                   </Link>
                 ) : (
                   <>
                     {f.name}{" "}
-                    {f.status === "trash" ? null : <span className="dim">{stateWord(f.status).toLowerCase()}</span>}
+                    {f.status === "TRASH" ? null : <span className="dim">{stateWord(f.status).toLowerCase()}</span>}
                   </>
                 )}
-                {f.tasks.length > 0 ? <FolderTasks tasks={f.tasks} may={f.permissions.includes("update")} /> : null}
+                {f.tasks.length > 0 ? <FolderTasks tasks={f.tasks} may={f.permissions.includes("UPDATE")} /> : null}
                 {f.autoMount ? (
                   <>
                     {" "}
@@ -62,7 +62,7 @@ export function FolderTable({
                     </span>
                   </>
                 ) : null}
-                {f.usageMode === "general" ? null : (
+                {f.usageMode === "GENERAL" ? null : (
                   <>
                     {" "}
                     <span className="badge dim">{t(modeWord(f.usageMode))}</span>

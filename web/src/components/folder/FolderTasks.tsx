@@ -21,18 +21,18 @@ export function useTasksMove(subject: string | null, ended: () => void) {
 
 /** Long work on one folder: how far it is, with the way to end or to repeat it. */
 export function FolderTasks({ tasks, may }: { tasks: Task[]; may: boolean }) {
-  const shown = tasks.filter((x) => goesOn(x) || x.status === "failed");
+  const shown = tasks.filter((x) => goesOn(x) || x.status === "FAILED");
   return shown.map((x) => (
     <div key={x.id} className="row" style={{ flexWrap: "wrap" }}>
       <span>{x.title || taskWord(x.kind)}</span>
-      {x.status === "failed" ? (
+      {x.status === "FAILED" ? (
         <span className="bad">{x.message || t("failed")}</span>
       ) : x.total === 0 ? (
-        <span className="dim">{x.status === "waiting" ? t("pending") : t("running")}</span>
+        <span className="dim">{x.status === "WAITING" ? t("pending") : t("running")}</span>
       ) : (
         <Progress task={x} />
       )}
-      {x.status === "waiting" && x.message ? <span className="tone-wait">{x.message}</span> : null}
+      {x.status === "WAITING" && x.message ? <span className="tone-wait">{x.message}</span> : null}
       <WhatFailed task={x} />
       {may ? <TaskButtons task={x} /> : null}
     </div>

@@ -47,7 +47,7 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
   const q = quiet === chosen.name ? "" : quiet;
   const { data } = useLiveQuery({
     query: TargetsQuery,
-    variables: { where: { status: "ready", ...(q ? { nameContainsFold: q } : {}) } },
+    variables: { where: { status: "READY", ...(q ? { nameContainsFold: q } : {}) } },
   });
   const move = useAction(MoveFiles);
   const copy = useAction(CopyFiles);
@@ -56,7 +56,7 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
   const [refused, setRefused] = useState<Refusal[]>([]);
   /** What has moved is not moved again when one tries the rest once more. */
   const [left, setLeft] = useState(paths);
-  const found = nodesOf(data?.vfolders).filter((f) => f.id === folder.id || f.permissions.includes("write_files"));
+  const found = nodesOf(data?.vfolders).filter((f) => f.id === folder.id || f.permissions.includes("WRITE_FILES"));
   const targets: { id: string; name: string }[] = found.some((f) => f.id === chosen.id) ? found : [chosen, ...found];
   const here = chosen.id === folder.id;
   const items = into(left, directory, here);
@@ -149,7 +149,7 @@ function Directories({
 }) {
   const store = useMemo(() => folderStore(folder, name), [folder, name]);
   const { list, failure, more } = useFiles(store, path, "");
-  const dirs = (list?.files ?? []).filter((f) => f.type === "directory");
+  const dirs = (list?.files ?? []).filter((f) => f.type === "DIRECTORY");
   return (
     <section aria-label={t("Destination directory")} className="stack small">
       <Crumbs name={name} path={path} onOpen={onOpen} />

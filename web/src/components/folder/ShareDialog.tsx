@@ -121,7 +121,7 @@ function All({ folder, project }: { folder: Props["folder"]; project: string }) 
 function Invite({ folder, onDone }: { folder: Props["folder"]; onDone: () => void }) {
   const { run, busy, failure, clear } = useAction(ShareVfolder);
   const [text, setText] = useState("");
-  const [permission, setPermission] = useState<FolderPermission>("read_only");
+  const [permission, setPermission] = useState<FolderPermission>("READ_ONLY");
   const [refused, setRefused] = useState<{ email: string; error: string }[]>([]);
   const emails = addresses(text);
   const { field, rest } = byField(failure, ["emails", "permission"]);
@@ -200,7 +200,7 @@ function Row({ share, onDone }: { share: Share; onDone: () => void }) {
       <span className="clip" style={{ flex: "1 1 180px" }}>
         {share.email}
         {share.user?.fullName ? <span className="dim"> {share.user.fullName}</span> : null}
-        {share.status === "pending" ? (
+        {share.status === "PENDING" ? (
           <>
             {" "}
             <span className="badge tone-wait">{t("invited")}</span>
@@ -222,7 +222,7 @@ function Row({ share, onDone }: { share: Share; onDone: () => void }) {
         size="compact-sm"
         loading={remove.busy}
         aria-label={
-          share.status === "pending"
+          share.status === "PENDING"
             ? t("Revoke the invitation of {{name}}", { name: share.email })
             : t("Remove {{name}}", { name: share.email })
         }
@@ -230,7 +230,7 @@ function Row({ share, onDone }: { share: Share; onDone: () => void }) {
           if (await remove.run({ input: { id: share.id } })) onDone();
         }}
       >
-        {share.status === "pending" ? t("Revoke") : t("Remove")}
+        {share.status === "PENDING" ? t("Revoke") : t("Remove")}
       </Button>
       {change.failure || remove.failure ? (
         <div style={{ flexBasis: "100%" }}>

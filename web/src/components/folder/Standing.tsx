@@ -5,7 +5,7 @@ import { permissionWord } from "./share";
 /** What the viewer may do with a folder and why, and into which sessions it comes by itself. */
 export function Standing({ folder, writes }: { folder: Folder; writes: boolean }) {
   const { project, myShare, status, name } = folder;
-  const mine = myShare?.status === "accepted" ? myShare : null;
+  const mine = myShare?.status === "ACCEPTED" ? myShare : null;
   const told = [
     ...(project
       ? [
@@ -15,7 +15,7 @@ export function Standing({ folder, writes }: { folder: Folder; writes: boolean }
           }),
         ]
       : []),
-    ...(project && !mine && writes && folder.permission === "read_only"
+    ...(project && !mine && writes && folder.permission === "READ_ONLY"
       ? [t("You can also change its files, because you administer the project.")]
       : []),
     ...(project && mine
@@ -33,7 +33,7 @@ export function Standing({ folder, writes }: { folder: Folder; writes: boolean }
           }),
         ]
       : []),
-    ...(status === "ready" && !writes && !mine ? [t("You can read the files here, but not change them.")] : []),
+    ...(status === "READY" && !writes && !mine ? [t("You can read the files here, but not change them.")] : []),
     ...(folder.autoMount ? [autoMounted(name, project?.name)] : []),
   ];
   return told.length > 0 ? <p className="dim">{told.join(" ")}</p> : null;

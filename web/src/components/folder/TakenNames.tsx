@@ -92,7 +92,7 @@ function Both({ clash: { path, file, there }, folder }: { clash: Clash; folder: 
         </code>
       </dd>
       <dt>{t("Existing file")}</dt>
-      <dd>{there.type === "file" ? facts(there.size, there.modifiedAt) : word("FileType", there.type)}</dd>
+      <dd>{there.type === "FILE" ? facts(there.size, there.modifiedAt) : word("FileType", there.type)}</dd>
       <dt>{t("Your file")}</dt>
       <dd>{facts(file.size, new Date(file.lastModified).toISOString())}</dd>
     </dl>

@@ -178,7 +178,7 @@ export function EmptyTrashButton({ rows, whole, onDone }: { rows: Folder[]; whol
   const [asking, setAsking] = useState(false);
   const projects = viewer.projects.filter((p) => rows.some((f) => f.project?.id === p.id));
   const going = rows.filter(
-    (f) => f.permissions.includes("delete") && (project ? f.project?.id === project : f.owner?.id === viewer.user.id),
+    (f) => f.permissions.includes("DELETE") && (project ? f.project?.id === project : f.owner?.id === viewer.user.id),
   );
   const close = () => {
     clear();

@@ -3,7 +3,7 @@ import type { FileEntry } from "../../api/files";
 import { baseName, dirName } from "../../api/path";
 import { asText, inBatches, inOrder, into, mostOrdered } from "./files";
 
-const entry = (name: string, type: FileEntry["type"] = "file"): FileEntry => ({
+const entry = (name: string, type: FileEntry["type"] = "FILE"): FileEntry => ({
   name,
   path: name,
   type,
@@ -12,10 +12,10 @@ const entry = (name: string, type: FileEntry["type"] = "file"): FileEntry => ({
 });
 
 describe("inOrder", () => {
-  const files = [entry("b10"), entry("b9"), entry("z", "directory")];
+  const files = [entry("b10"), entry("b9"), entry("z", "DIRECTORY")];
   it("shows directories first", () => expect(inOrder(files, true).map((f) => f.name)).toEqual(["z", "b9", "b10"]));
   it("keeps the server's order of long lists, so that rows do not jump when the last come", () => {
-    const many = [...Array.from({ length: mostOrdered }, (_, i) => entry(`a${i}`)), entry("z", "directory")];
+    const many = [...Array.from({ length: mostOrdered }, (_, i) => entry(`a${i}`)), entry("z", "DIRECTORY")];
     expect(inOrder(many, true).at(-1)?.name).toBe("z");
   });
   it("keeps the server's order while there is more", () =>

@@ -7,7 +7,7 @@ export const mostOrdered = 1000;
 
 /** Reports whether an entry is a directory, or a link to one. */
 export const opensAsDirectory = (file: Pick<FileEntry, "type" | "opens">) =>
-  file.type === "directory" || file.opens === true;
+  file.type === "DIRECTORY" || file.opens === true;
 
 /** Directories first, names as people count; only when all are there. */
 export const inOrder = (files: readonly FileEntry[], complete: boolean): readonly FileEntry[] =>

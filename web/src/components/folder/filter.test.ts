@@ -4,10 +4,10 @@ import { foldersOf, whereOf } from "./filter";
 const one = "01a202c3-ebb1-7598-8369-d08853670f26";
 
 it("takes what it knows from the address, and nothing else", () => {
-  expect(foldersOf({ q: "digits", show: "mine", mode: "data", owner: one, project: one, page: 3 })).toEqual({
+  expect(foldersOf({ q: "digits", show: "mine", mode: "DATA", owner: one, project: one, page: 3 })).toEqual({
     q: "digits",
     show: "mine",
-    mode: "data",
+    mode: "DATA",
     owner: one,
     project: one,
   });
@@ -21,26 +21,26 @@ it("takes what it knows from the address, and nothing else", () => {
 });
 
 it.each([
-  ["all that can be used", {}, { statusIn: ["ready", "cloning"] }],
+  ["all that can be used", {}, { statusIn: ["READY", "CLONING"] }],
   [
     "one's own of a name",
     { q: "dig", show: "mine" as const },
-    { statusIn: ["ready", "cloning"], nameContainsFold: "dig", kind: "mine" },
+    { statusIn: ["READY", "CLONING"], nameContainsFold: "dig", kind: "MINE" },
   ],
   [
     "the trash, of whatever kind",
-    { show: "trash" as const, mode: "data" as const },
-    { statusIn: ["trash", "deleting"], usageMode: "data" },
+    { show: "trash" as const, mode: "DATA" as const },
+    { statusIn: ["TRASH", "DELETING"], usageMode: "DATA" },
   ],
   [
     "those of one user",
     { show: "others" as const, owner: one },
-    { statusIn: ["ready", "cloning"], kind: "others", ownerID: one },
+    { statusIn: ["READY", "CLONING"], kind: "OTHERS", ownerID: one },
   ],
-  ["those of one project", { project: one }, { statusIn: ["ready", "cloning"], projectID: one }],
+  ["those of one project", { project: one }, { statusIn: ["READY", "CLONING"], projectID: one }],
   [
     "one's own, whatever an old address says of owner and project",
     { show: "mine" as const, owner: one, project: one },
-    { statusIn: ["ready", "cloning"], kind: "mine" },
+    { statusIn: ["READY", "CLONING"], kind: "MINE" },
   ],
 ])("asks for %s", (_, filter, where) => expect(whereOf(filter)).toEqual(where));

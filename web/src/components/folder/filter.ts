@@ -2,7 +2,7 @@ import type { VariablesOf } from "../../api/graphql";
 import type { FoldersQuery } from "./folder";
 
 const shows = ["mine", "project", "shared", "others", "trash"] as const;
-const modes = ["general", "data", "model"] as const;
+const modes = ["GENERAL", "DATA", "MODEL"] as const;
 const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export type Show = (typeof shows)[number];
@@ -37,9 +37,9 @@ type Where = NonNullable<VariablesOf<typeof FoldersQuery>["where"]>;
 
 /** The same, as the server is asked for it. */
 export const whereOf = ({ q, show, mode, owner, project }: FolderFilter): Where => ({
-  statusIn: show === "trash" ? ["trash", "deleting"] : ["ready", "cloning"],
+  statusIn: show === "trash" ? ["TRASH", "DELETING"] : ["READY", "CLONING"],
   ...(q ? { nameContainsFold: q } : {}),
-  ...(show && show !== "trash" ? { kind: show } : {}),
+  ...(show && show !== "trash" ? { kind: show.toUpperCase() as Where["kind"] } : {}),
   ...(mode ? { usageMode: mode } : {}),
   ...(owner && narrows.owner(show) ? { ownerID: owner } : {}),
   ...(project && narrows.project(show) ? { projectID: project } : {}),

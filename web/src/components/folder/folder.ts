@@ -39,9 +39,9 @@ export type UsageMode = Folder["usageMode"];
 
 /** What a folder is for, in the order in which it is offered. */
 export const usageModes = [
-  { value: "general", label: words.VfolderUsageMode.general },
-  { value: "data", label: words.VfolderUsageMode.data },
-  { value: "model", label: words.VfolderUsageMode.model },
+  { value: "GENERAL", label: words.VfolderUsageMode.GENERAL },
+  { value: "DATA", label: words.VfolderUsageMode.DATA },
+  { value: "MODEL", label: words.VfolderUsageMode.MODEL },
 ] as const satisfies readonly { value: UsageMode; label: string }[];
 
 export const modeWord = (mode: UsageMode) => words.VfolderUsageMode[mode];
@@ -52,7 +52,7 @@ export type Whose = "mine" | "project" | "shared" | "others";
 export function whose(folder: Pick<Folder, "owner" | "project" | "myShare">, viewer: string): Whose {
   if (folder.project) return "project";
   if (folder.owner?.id === viewer) return "mine";
-  return folder.myShare?.status === "accepted" ? "shared" : "others";
+  return folder.myShare?.status === "ACCEPTED" ? "shared" : "others";
 }
 
 /** Whose a user's folder is; who is out of sight is known by his invitation. */

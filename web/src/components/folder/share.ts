@@ -13,14 +13,14 @@ export type FolderPermission = Share["permission"];
 /** What one may with a folder, the least first. */
 export const permissions = [
   {
-    value: "read_only",
-    label: words.FolderPermission.read_only,
+    value: "READ_ONLY",
+    label: words.FolderPermission.READ_ONLY,
     hint: "See and download the files, and mount the folder read-only.",
   },
-  { value: "read_write", label: words.FolderPermission.read_write, hint: "Also create, change and delete files." },
+  { value: "READ_WRITE", label: words.FolderPermission.READ_WRITE, hint: "Also create, change and delete files." },
   {
-    value: "read_write_delete",
-    label: words.FolderPermission.read_write_delete,
+    value: "READ_WRITE_DELETE",
+    label: words.FolderPermission.READ_WRITE_DELETE,
     hint: "Also move the folder to the trash.",
   },
 ] as const satisfies readonly { value: FolderPermission; label: string; hint: string }[];
@@ -44,5 +44,5 @@ export function addresses(text: string): string[] {
 /** Shares that hold or may come to hold, invitations last. */
 export const liveShares = <S extends Pick<Share, "status" | "email">>(shares: readonly S[]): S[] =>
   shares
-    .filter((s) => s.status === "pending" || s.status === "accepted")
-    .sort((a, b) => Number(a.status === "pending") - Number(b.status === "pending") || a.email.localeCompare(b.email));
+    .filter((s) => s.status === "PENDING" || s.status === "ACCEPTED")
+    .sort((a, b) => Number(a.status === "PENDING") - Number(b.status === "PENDING") || a.email.localeCompare(b.email));

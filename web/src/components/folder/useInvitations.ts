@@ -29,6 +29,6 @@ export function useInvitations() {
     if (change.vfolderShareChanged.mine) again();
     return change;
   });
-  const rows = (data?.vfolderShares.edges ?? []).flatMap((e) => (e?.node?.status === "pending" ? [e.node] : []));
+  const rows = (data?.vfolderShares.edges ?? []).flatMap((e) => (e?.node?.status === "PENDING" ? [e.node] : []));
   return { rows, failure, refetch };
 }

@@ -75,7 +75,7 @@ export function Frame() {
     return change;
   });
   useSessionChanges(({ id, name, status }) => {
-    if (status !== "running" || !launchedHere.delete(id)) return;
+    if (status !== "RUNNING" || !launchedHere.delete(id)) return;
     const to = `/sessions/${id}`;
     if (location.pathname !== to) toast({ text: t("{{name}} is running.", { name }), link: { label: t("Open"), to } });
   });

@@ -17,7 +17,7 @@ interface Props {
   error?: string;
 }
 
-const writes = (f: Offered) => f.permissions.includes("write_files");
+const writes = (f: Offered) => f.permissions.includes("WRITE_FILES");
 
 /** Which folders appear in the session, each below /home/work. */
 export function Folders({ all, chosen, onChoose, error }: Props) {
@@ -34,7 +34,7 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
         tabIndex={all.length > 5 ? 0 : undefined}
       >
         {all
-          .filter((f) => f.permissions.includes("read_files"))
+          .filter((f) => f.permissions.includes("READ_FILES"))
           .map((f) => (
             <div key={f.id} className="row">
               <Checkbox
@@ -48,7 +48,7 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
                   )
                 }
               />
-              {f.myShare?.status === "accepted" ? (
+              {f.myShare?.status === "ACCEPTED" ? (
                 <span className="dim clip">
                   {t("from {{who}}", { who: f.owner?.email ?? f.myShare.inviterEmail ?? t("someone") })}
                 </span>

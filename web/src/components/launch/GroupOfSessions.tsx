@@ -21,7 +21,7 @@ const CreateGroup = graphql(`
   }
 `);
 
-const words = { spread: "spread", pack: "together" } as const;
+const words = { SPREAD: "spread", PACK: "together" } as const;
 
 interface Props {
   project: string | null;
@@ -83,7 +83,7 @@ function NewGroup({
 }) {
   const { run, busy, failure } = useAction(CreateGroup);
   const [name, setName] = useState("");
-  const [placement, setPlacement] = useState<keyof typeof words>("spread");
+  const [placement, setPlacement] = useState<keyof typeof words>("SPREAD");
   const [strict, setStrict] = useState(false);
   async function submit() {
     const done = await run({ input: { name: name.trim(), placement, strict, ...(project ? { project } : {}) } });
@@ -118,8 +118,8 @@ function NewGroup({
             value={placement}
             onChange={(v) => setPlacement(v as typeof placement)}
             data={[
-              { value: "spread", label: t("Each session on a different machine") },
-              { value: "pack", label: t("On as few machines as possible") },
+              { value: "SPREAD", label: t("Each session on a different machine") },
+              { value: "PACK", label: t("On as few machines as possible") },
             ]}
           />
           <Switch

@@ -18,7 +18,7 @@ const answers = {
   vfolders: list([]),
   agents: list([]),
   sessions: list([]),
-  dryRun: { verdict: "now" },
+  dryRun: { verdict: "NOW" },
   createSession: { session: { __typename: "Session", id: "s1", name: "train" } },
 };
 
@@ -36,7 +36,7 @@ it("starts what was chosen, and opens the session", async () => {
       input: {
         image: "local/python:3.11",
         name: "train",
-        type: "interactive",
+        type: "INTERACTIVE",
         slots: { cpu: "1", mem: String(1024 ** 3) },
         project: "p1",
         resourceGroup: "g1",
@@ -58,7 +58,7 @@ it("does not send a batch session without a command, and says so beside the fiel
   await user.type(command, "python3 train.py");
   await user.click(await launch());
   await vi.waitFor(() => expect(api.sent("CreateSession")).toHaveLength(1));
-  expect(api.sent("CreateSession")[0]).toMatchObject({ input: { type: "batch" } });
+  expect(api.sent("CreateSession")[0]).toMatchObject({ input: { type: "BATCH" } });
 });
 
 it("shows a limit of the server beside the field that it is about", async () => {

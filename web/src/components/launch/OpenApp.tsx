@@ -12,7 +12,7 @@ interface Props {
 /** The app of the image that is opened when the session runs; hidden where the image names none. */
 export function OpenApp({ offer, wish, onChange }: Props) {
   const apps = offer.images.find((i) => i.reference === wish.image)?.apps ?? [];
-  if (apps.length === 0 || wish.mode !== "interactive") return null;
+  if (apps.length === 0 || wish.mode !== "INTERACTIVE") return null;
   return (
     <Select
       label={t("Open when it runs")}

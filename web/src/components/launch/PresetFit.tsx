@@ -1,12 +1,12 @@
 import { t } from "../../i18n";
 import { withSlotNames } from "../../slots";
 
-const tones = { now: "tone-ok", when_free: "tone-wait", never: "tone-bad", refused: "tone-bad" } as const;
+const tones = { NOW: "tone-ok", WHEN_FREE: "tone-wait", NEVER: "tone-bad", REFUSED: "tone-bad" } as const;
 const words = {
-  now: "available now",
-  when_free: "would be pending",
-  never: "never possible",
-  refused: "not allowed",
+  NOW: "available now",
+  WHEN_FREE: "would be pending",
+  NEVER: "never possible",
+  REFUSED: "not allowed",
 } as const;
 
 interface Props {

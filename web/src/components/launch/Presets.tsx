@@ -23,7 +23,7 @@ export function Presets({ presets, wish, onChange }: Props) {
       tiles={presets.map((p) => ({
         key: p.id,
         title: p.name,
-        off: p.fit.state === "never",
+        off: p.fit.state === "NEVER",
         note: (
           <>
             <span className="dim" title={p.description || undefined}>

@@ -63,7 +63,7 @@ export function Preview({ wish, onChange }: Props) {
 
 function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"] }) {
   const now = useNow(Boolean(trial.pending?.estimatedStart), 5000);
-  if (trial.verdict === "now")
+  if (trial.verdict === "NOW")
     return (
       <span className="tone-ok">
         {trial.agents.length > 0
@@ -71,11 +71,11 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
           : t("Starts now")}
       </span>
     );
-  if (trial.verdict === "refused" || trial.verdict === "never") {
+  if (trial.verdict === "REFUSED" || trial.verdict === "NEVER") {
     return (
       <>
         <b className="tone-bad">
-          {trial.verdict === "never" ? t("This session could never start") : t("This launch would be refused")}
+          {trial.verdict === "NEVER" ? t("This session could never start") : t("This launch would be refused")}
         </b>
         {trial.refusals.slice(0, 3).map((r) => (
           <span key={r.message}>{withSlotNames(r.message)}</span>
@@ -92,7 +92,7 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
       </span>
       <div className="row" style={{ gap: 6 }}>
         {(trial.pending?.suggestions ?? [])
-          .filter((s) => s.kind !== "end_session")
+          .filter((s) => s.kind !== "END_SESSION")
           .slice(0, 3)
           .map((s) => (
             <Button
@@ -112,15 +112,15 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
 
 /** A suggestion as a change of what is asked for. */
 function changeOf(s: Suggestion): Partial<Wish> {
-  if (s.kind === "slots" && s.slots) return byHand(sizeOf(s.slots));
-  return s.kind === "resource_group" ? { group: s.resourceGroup } : { strict: false };
+  if (s.kind === "SLOTS" && s.slots) return byHand(sizeOf(s.slots));
+  return s.kind === "RESOURCE_GROUP" ? { group: s.resourceGroup } : { strict: false };
 }
 
 /** The same on a button. */
 function short(s: Suggestion): string {
-  if (s.kind === "slots")
+  if (s.kind === "SLOTS")
     return t("Start now with {{to}}", {
       to: `${s.to} ${slotName(s.field.replace(/^slots\./, ""))}`,
     });
-  return s.kind === "resource_group" ? t("Start now in {{to}}", { to: s.to }) : t("Start now on any machine");
+  return s.kind === "RESOURCE_GROUP" ? t("Start now in {{to}}", { to: s.to }) : t("Start now on any machine");
 }

@@ -19,11 +19,11 @@ export function SessionType({ wish, error, arrayError, onChange }: Props) {
         value={wish.mode}
         onChange={(mode) => onChange({ mode: mode as Wish["mode"] })}
         data={[
-          { value: "interactive", label: t("Interactive") },
-          { value: "batch", label: t("Batch command") },
+          { value: "INTERACTIVE", label: t("Interactive") },
+          { value: "BATCH", label: t("Batch command") },
         ]}
       />
-      {wish.mode === "batch" ? (
+      {wish.mode === "BATCH" ? (
         <TextInput
           mt={8}
           label={t("Command")}
@@ -34,7 +34,7 @@ export function SessionType({ wish, error, arrayError, onChange }: Props) {
           onChange={(e) => onChange({ command: e.currentTarget.value })}
         />
       ) : null}
-      {wish.mode === "batch" ? (
+      {wish.mode === "BATCH" ? (
         <TextInput
           mt={8}
           label={t("Array")}

@@ -44,7 +44,7 @@ export function Sizes({ wish, onChoose }: Props) {
         return {
           key,
           title: `${key} · ${cpu} CPU · ${mem} GiB`,
-          off: fit?.state === "never",
+          off: fit?.state === "NEVER",
           note: fit ? <PresetFit fit={fit} /> : <span className="dim">…</span>,
         };
       })}

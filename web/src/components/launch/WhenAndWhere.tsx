@@ -28,7 +28,7 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
   const viewer = useViewer();
   const { data } = useLiveQuery({
     query: OthersQuery,
-    variables: { where: { ownerID: viewer.user.id, statusNotIn: ["terminated", "cancelled", "error"] } },
+    variables: { where: { ownerID: viewer.user.id, statusNotIn: ["TERMINATED", "CANCELLED", "ERROR"] } },
   });
   const others = nodesOf(data?.sessions);
   const keys = Object.keys(usual) as (keyof typeof usual)[];
@@ -59,7 +59,7 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
             onChange={(priority) => onChange({ priority })}
           />
         </div>
-        {wish.mode === "batch" ? (
+        {wish.mode === "BATCH" ? (
           <TextInput
             type="datetime-local"
             label={t("Earliest start")}

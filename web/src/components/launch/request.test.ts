@@ -20,7 +20,7 @@ import {
 
 const wish: Wish = {
   image: "r/python:3",
-  mode: "interactive",
+  mode: "INTERACTIVE",
   command: "",
   name: " ",
   cpu: 1,
@@ -40,7 +40,7 @@ describe("inputOf", () => {
   it("sends only what was chosen", () => {
     expect(inputOf(wish, "k")).toEqual({
       image: "r/python:3",
-      type: "interactive",
+      type: "INTERACTIVE",
       slots: { cpu: "1", mem: "536870912" },
       idempotencyKey: "k",
     });
@@ -48,7 +48,7 @@ describe("inputOf", () => {
 
   it("runs a batch command in a shell, with exact amounts", () => {
     const sent = inputOf(
-      { ...wish, mode: "batch", command: "echo $HOME | wc", share: 0.3, folders: [{ id: "f", readOnly: true }] },
+      { ...wish, mode: "BATCH", command: "echo $HOME | wc", share: 0.3, folders: [{ id: "f", readOnly: true }] },
       "k",
     );
     expect(sent.command).toEqual(["/bin/sh", "-c", "echo $HOME | wc"]);
@@ -62,7 +62,7 @@ describe("when and where", () => {
     const sent = inputOf(
       {
         ...wish,
-        mode: "batch",
+        mode: "BATCH",
         command: "true",
         startsAt: "2030-01-02T03:04",
         dependsOn: ["a"],
@@ -142,7 +142,7 @@ describe("a preset", () => {
 describe("check", () => {
   it("passes a plain wish", () => expect(check(wish)).toEqual({}));
   it("names each field at fault", () => {
-    expect(Object.keys(check({ ...wish, image: "", mode: "batch", name: "n".repeat(65), cpu: 0 })).sort()).toEqual([
+    expect(Object.keys(check({ ...wish, image: "", mode: "BATCH", name: "n".repeat(65), cpu: 0 })).sort()).toEqual([
       "command",
       "image",
       "name",
@@ -176,7 +176,7 @@ describe("sizes", () => {
   it("are tried with what decides where a session runs, and nothing else", () => {
     const half: Wish = {
       ...wish,
-      mode: "batch",
+      mode: "BATCH",
       command: "",
       name: "-",
       lifetime: "soon",
@@ -187,7 +187,7 @@ describe("sizes", () => {
     };
     expect(sizeInput(half, sizes[2]!)).toEqual({
       image: wish.image,
-      type: "batch",
+      type: "BATCH",
       command: ["/bin/sh", "-c", "true"],
       slots: { cpu: "4", mem: String(8 * 2 ** 30) },
       ...(wish.project ? { project: wish.project } : {}),
@@ -199,10 +199,10 @@ describe("sizes", () => {
 
   it("say what the server says", () => {
     const reason = "No machine of the resource group has 4 CPU cores: the most that any machine has is 2.";
-    expect(fitOf({ verdict: "never", refusals: [{ message: reason }] })).toEqual({ state: "never", reason });
-    expect(fitOf({ verdict: "waits", refusals: [] })).toEqual({ state: "when_free", reason: "" });
-    expect(fitOf({ verdict: "refused", refusals: [{ message: "a" }, { message: "b" }] })).toEqual({
-      state: "refused",
+    expect(fitOf({ verdict: "NEVER", refusals: [{ message: reason }] })).toEqual({ state: "NEVER", reason });
+    expect(fitOf({ verdict: "WAITS", refusals: [] })).toEqual({ state: "WHEN_FREE", reason: "" });
+    expect(fitOf({ verdict: "REFUSED", refusals: [{ message: "a" }, { message: "b" }] })).toEqual({
+      state: "REFUSED",
       reason: "a b",
     });
   });

@@ -24,7 +24,7 @@ export interface Preset {
 
 export interface Wish {
   image: string;
-  mode: "interactive" | "batch";
+  mode: "INTERACTIVE" | "BATCH";
   command: string;
   name: string;
   cpu: number;
@@ -139,11 +139,11 @@ export function lineOf(command: readonly string[]): string {
 /** The form as it begins: empty, or filled in with what a launch takes over. */
 export function beginWith(begin: LaunchWish, project: string | null, group: string | null): Wish {
   const r = begin.base?.request;
-  const command = r ? (r.type === "interactive" ? "" : lineOf(r.command ?? [])) : (begin.command ?? "");
+  const command = r ? (r.type === "INTERACTIVE" ? "" : lineOf(r.command ?? [])) : (begin.command ?? "");
   return {
     ...usual,
     image: r?.image ?? begin.image ?? "",
-    mode: command ? "batch" : "interactive",
+    mode: command ? "BATCH" : "INTERACTIVE",
     command,
     name: "",
     ...sizeOf(r?.slots ?? begin.slots),
@@ -185,7 +185,7 @@ function changes(wish: Wish, base: LaunchBase) {
     slots,
     ...(same(wish.folders, foldersOf(r)) ? {} : { mounts: folders }),
     ...(same(wish.tags, r.tags ?? []) ? {} : { tags: wish.tags }),
-    ...(wish.mode === "batch" && wish.command === lineOf(r.command ?? []) ? { command: undefined } : {}),
+    ...(wish.mode === "BATCH" && wish.command === lineOf(r.command ?? []) ? { command: undefined } : {}),
     priority: Number(wish.priority),
   };
 }
@@ -222,11 +222,11 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
     ...(wish.preset && wish.preset.shmBytes > 0 ? { shmBytes: wish.preset.shmBytes } : {}),
     ...(wish.disk.trim() ? { diskBytes: parseSize(wish.disk) } : {}),
     ...(wish.name.trim() ? { name: wish.name.trim() } : {}),
-    ...(wish.mode === "batch" ? { command: ["/bin/sh", "-c", wish.command] } : {}),
+    ...(wish.mode === "BATCH" ? { command: ["/bin/sh", "-c", wish.command] } : {}),
     ...(wish.folders.length > 0 ? { mounts: wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly })) } : {}),
     ...(wish.project ? { project: wish.project } : {}),
     ...(wish.group ? { resourceGroup: wish.group } : {}),
-    ...(wish.mode === "batch" && wish.startsAt ? { startsAt: new Date(wish.startsAt).toISOString() } : {}),
+    ...(wish.mode === "BATCH" && wish.startsAt ? { startsAt: new Date(wish.startsAt).toISOString() } : {}),
     ...(wish.dependsOn.length > 0 ? { dependsOn: wish.dependsOn } : {}),
     ...(wish.lifetime.trim() ? { lifetime: parseTime(wish.lifetime) } : {}),
     ...(Number(wish.priority) === usual.priority ? {} : { priority: Number(wish.priority) }),
@@ -261,10 +261,10 @@ export function sizeInput(wish: Wish, size: Size) {
 
 /** The answer of a dry run in the words of a preset. */
 export function fitOf(trial: {
-  verdict: "now" | "waits" | "never" | "refused";
+  verdict: "NOW" | "WAITS" | "NEVER" | "REFUSED";
   refusals: readonly { message: string }[];
 }) {
-  const states = { now: "now", waits: "when_free", never: "never", refused: "refused" } as const;
+  const states = { NOW: "NOW", WAITS: "WHEN_FREE", NEVER: "NEVER", REFUSED: "REFUSED" } as const;
   return { state: states[trial.verdict], reason: trial.refusals.map((r) => r.message).join(" ") };
 }
 
@@ -272,18 +272,18 @@ export function fitOf(trial: {
 export function check(wish: Wish): Record<string, string> {
   const wrong: Record<string, string> = {};
   if (!wish.image) wrong.image = "Choose an image.";
-  if (wish.mode === "batch" && !wish.command.trim()) wrong.command = "A batch session needs a command.";
+  if (wish.mode === "BATCH" && !wish.command.trim()) wrong.command = "A batch session needs a command.";
   const name = wish.name.trim();
   if (name && name.length > 64) wrong.name = "Use at most 64 characters.";
   if (!(wish.cpu > 0)) wrong["slots.cpu"] = "Enter a number above 0.";
   if (!(wish.mem > 0)) wrong["slots.mem"] = "Enter a number above 0.";
-  if (wish.mode === "batch" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt)))
+  if (wish.mode === "BATCH" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt)))
     wrong.startsAt = "Enter a date and a time.";
   if (wish.lifetime.trim() && parseTime(wish.lifetime) === null)
     wrong.lifetime = "Enter a time such as 30min, 12h or 2d, or leave empty.";
   if (wish.disk.trim() && parseSize(wish.disk) === null)
     wrong.diskBytes = "Enter a size such as 40 GiB, or leave empty.";
-  if (wish.mode === "batch" && wish.array.trim() && !/^[0-9,:% -]+$/.test(wish.array))
+  if (wish.mode === "BATCH" && wish.array.trim() && !/^[0-9,:% -]+$/.test(wish.array))
     wrong.indexes = "Enter indexes such as 1-100, 1-10:2 or 1,3,7.";
   const priority = Number(wish.priority);
   if (wish.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100)

@@ -77,7 +77,7 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
     event.preventDefault();
     setTried(true);
     if (Object.keys(check(full)).length > 0) return;
-    if (full.mode === "batch" && full.array.trim()) {
+    if (full.mode === "BATCH" && full.array.trim()) {
       const made = await several.run({ input: { session: inputOf(full, key.current), indexes: full.array } });
       if (!made) return;
       onClose();
@@ -112,7 +112,7 @@ function inArray(failure: Failure | null): Failure | null {
 /** The app to open, if the image has it, with the first folder of the session. */
 function opened(wish: Wish, offer: ReturnType<typeof useOffer>) {
   const image = offer.images.find((i) => i.reference === wish.image);
-  const app = wish.mode === "interactive" && image?.apps.find((a) => a.name === wish.open);
+  const app = wish.mode === "INTERACTIVE" && image?.apps.find((a) => a.name === wish.open);
   if (!app) return null;
   const folder = offer.folders.find((f) => f.id === wish.folders[0]?.id);
   return { app: app.name, ...(folder ? { folder: `/home/work/${folder.name}` } : {}) };

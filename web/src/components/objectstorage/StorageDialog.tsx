@@ -156,10 +156,10 @@ export function StorageDialog({
             allowDeselect={false}
             value={draft.addressing}
             error={wrong.addressing}
-            onChange={(v) => set({ addressing: v === "virtual" ? "virtual" : "path" })}
+            onChange={(v) => set({ addressing: v === "VIRTUAL" ? "VIRTUAL" : "PATH" })}
             data={[
-              { value: "path", label: word("ObjectAddressing", "path") },
-              { value: "virtual", label: word("ObjectAddressing", "virtual") },
+              { value: "PATH", label: word("ObjectAddressing", "PATH") },
+              { value: "VIRTUAL", label: word("ObjectAddressing", "VIRTUAL") },
             ]}
           />
           <TextInput

@@ -21,9 +21,9 @@ const ExportFolder = graphql(
 
 const fields = ["objectStorage", "path", "directory", "existing"] as const;
 const existings = [
-  { value: "update", label: words.ObjectExisting.update },
-  { value: "overwrite", label: words.ObjectExisting.overwrite },
-  { value: "fail", label: words.ObjectExisting.fail },
+  { value: "UPDATE", label: words.ObjectExisting.UPDATE },
+  { value: "OVERWRITE", label: words.ObjectExisting.OVERWRITE },
+  { value: "FAIL", label: words.ObjectExisting.FAIL },
 ] as const;
 type Existing = (typeof existings)[number]["value"];
 
@@ -44,11 +44,11 @@ export function TransferDialog({ way, folder, at = "", onClose, onDone }: Props)
   const [chosen, setChosen] = useState<string | null>(null);
   const [place, setPlace] = useState(""); // in the storage
   const [inFolder, setInFolder] = useState(at);
-  const [existing, setExisting] = useState<Existing>("update");
+  const [existing, setExisting] = useState<Existing>("UPDATE");
   const [browsing, setBrowsing] = useState(false);
 
   const all = nodesOf(data?.objectStorages).filter(
-    (s) => s.permissions.includes("transfer") && (way === "import" || !s.readOnly),
+    (s) => s.permissions.includes("TRANSFER") && (way === "import" || !s.readOnly),
   );
   const storage = all.find((s) => s.id === chosen) ?? (all.length === 1 ? all[0] : undefined);
   const into = way === "import";

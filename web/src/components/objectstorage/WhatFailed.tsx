@@ -22,7 +22,7 @@ interface Row {
 /** Of an import or export that failed: which items, and why. */
 export function WhatFailed({ task }: { task: Task }) {
   const [opened, { open, close }] = useDisclosure(false);
-  if (!task.kind.startsWith("objectstorage.") || task.status !== "failed") return null;
+  if (!task.kind.startsWith("objectstorage.") || task.status !== "FAILED") return null;
   return (
     <>
       <Button

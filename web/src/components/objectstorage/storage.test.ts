@@ -8,7 +8,7 @@ const lake: Storage = {
   region: "",
   bucket: "lake",
   prefix: "team/",
-  addressing: "path",
+  addressing: "PATH",
   accessKeyID: "AKIA",
   readOnly: false,
   permissions: [],

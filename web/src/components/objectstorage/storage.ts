@@ -40,7 +40,7 @@ export const draftOf = (s: Storage | null): Draft => ({
   region: s?.region ?? "",
   bucket: s?.bucket ?? "",
   prefix: s?.prefix ?? "",
-  addressing: s?.addressing ?? "path",
+  addressing: s?.addressing ?? "PATH",
   accessKeyID: s?.accessKeyID ?? "",
   secret: "",
   readOnly: s?.readOnly ?? false,

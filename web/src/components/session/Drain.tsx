@@ -13,7 +13,7 @@ export function DrainNote({ session, now }: { session: SessionDetail; now: numbe
         {t("{{machine}} is being drained", { machine: agent.name })}
       </b>
       {agent.cordonReason ? ` (${agent.cordonReason})` : null}:{" "}
-      {agent.drainAction === "terminate"
+      {agent.drainAction === "TERMINATE"
         ? t("this session stops in {{time}}.", { time: duration(left) })
         : t("this session restarts on another machine in {{time}}. Data in its container is lost.", {
             time: duration(left),

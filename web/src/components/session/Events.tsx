@@ -20,11 +20,11 @@ interface Event {
 }
 
 const tone: Record<Result, string> = {
-  success: "tone-ok",
-  retry: "tone-wait",
-  failure: "tone-bad",
-  expired: "tone-bad",
-  info: "tone-done",
+  SUCCESS: "tone-ok",
+  RETRY: "tone-wait",
+  FAILURE: "tone-bad",
+  EXPIRED: "tone-bad",
+  INFO: "tone-done",
 };
 
 export function Events({ events }: { events: Event[] }) {

@@ -29,7 +29,7 @@ export function IdleBadge({ idle, now }: { idle: Parts["idle"]; now: number }) {
   if (left > near && !idle.warnedAt) return null;
   return (
     <span className="badge tone-wait" title={`${idle.checker}: ${idle.reason} ${when(idle.endsAt)}`}>
-      {idle.kind === "lifetime"
+      {idle.kind === "LIFETIME"
         ? t("stops in {{time}}", { time: duration(left) })
         : t("idle, stops in {{time}}", { time: duration(left) })}
     </span>
@@ -53,7 +53,7 @@ export function IdleNote({ session, now, may }: { session: Parts & { id: string 
             : {idle.reason}{" "}
             <span className="dim">
               ({t("idle checker {{name}}", { name: idle.checker })}
-              {idle.kind === "lifetime" ? null : `; ${t("any activity resets the time")}`})
+              {idle.kind === "LIFETIME" ? null : `; ${t("any activity resets the time")}`})
             </span>
           </>
         ) : idleExempt ? (

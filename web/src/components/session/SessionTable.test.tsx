@@ -7,9 +7,9 @@ import { type SessionRow, SessionTable } from "./SessionTable";
 const row = (name: string, more: Partial<SessionRow> = {}): SessionRow => ({
   id: name,
   name,
-  type: "interactive",
-  status: "running",
-  result: "undefined",
+  type: "INTERACTIVE",
+  status: "RUNNING",
+  result: "UNDEFINED",
   exitCode: null,
   slots: { cpu: "1", mem: "1073741824" },
   createdAt: "2026-01-02T03:04:05Z",
@@ -32,7 +32,7 @@ function Rows({ rows, owners = false }: { rows: SessionRow[]; owners?: boolean }
   );
 }
 
-const over = { status: "terminated", terminatedAt: "2026-01-02T03:05:05Z" };
+const over = { status: "TERMINATED", terminatedAt: "2026-01-02T03:05:05Z" };
 
 it("selects only sessions that can be stopped", async () => {
   const { user } = await stage(<Rows rows={[row("a"), row("b", over), row("c")]} />);
@@ -45,7 +45,7 @@ it("selects only sessions that can be stopped", async () => {
 
 it("shows the state in English, and the exit code of a command that failed", async () => {
   await stage(
-    <Rows rows={[row("a", { status: "preparing" }), row("b", { ...over, result: "failure", exitCode: 3 })]} />,
+    <Rows rows={[row("a", { status: "PREPARING" }), row("b", { ...over, result: "FAILURE", exitCode: 3 })]} />,
   );
   const [, first, second] = await screen.findAllByRole("row");
   expect(within(first!).getByText("Pulling")).toBeDefined();

@@ -90,13 +90,13 @@ export function SessionTable({ rows, picked, onPick, owners, apps, arrays = [] }
                   <Link to="/sessions/$id" params={{ id: r.id }}>
                     <b>{r.name}</b>
                   </Link>{" "}
-                  <span className="dim">{r.type === "batch" ? t("batch") : null}</span> <TagChips tags={r.tags} />
+                  <span className="dim">{r.type === "BATCH" ? t("batch") : null}</span> <TagChips tags={r.tags} />
                 </td>
                 <td>
                   <Status status={r.status} exitCode={r.exitCode} result={r.result} />{" "}
                   {ended(r.status) ? null : <IdleBadge idle={r.idle} now={now} />}
                 </td>
-                <td>{r.status === "running" ? <AppButtons session={r} apps={apps?.get(r.id) ?? []} /> : null}</td>
+                <td>{r.status === "RUNNING" ? <AppButtons session={r} apps={apps?.get(r.id) ?? []} /> : null}</td>
                 <td className="clip">{r.image.name}</td>
                 <td className="nowrap">{slotsLine(r.slots)}</td>
                 {owners ? <td className="clip">{r.owner?.email}</td> : null}

@@ -26,8 +26,8 @@ const maxTries = 6;
 
 export default function Terminal({ session, status }: { session: string; status: string }) {
   const [round, setRound] = useState(0);
-  if (status !== "running") {
-    const coming = ["pending", "scheduled", "preparing", "prepared", "creating"].includes(status);
+  if (status !== "RUNNING") {
+    const coming = ["PENDING", "SCHEDULED", "PREPARING", "PREPARED", "CREATING"].includes(status);
     return (
       <div className="panel">
         <Empty title={coming ? t("The terminal opens when the session runs") : t("The session has ended")} />

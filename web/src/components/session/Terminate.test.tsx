@@ -4,7 +4,7 @@ import { expect, it, vi } from "vitest";
 import { stage } from "../../testing/stage";
 import { Terminate } from "./Terminate";
 
-const running = (id: string) => ({ id, name: `train-${id}`, status: "running" });
+const running = (id: string) => ({ id, name: `train-${id}`, status: "RUNNING" });
 
 it("stops each session, with force if that is chosen", async () => {
   const onDone = vi.fn();
@@ -40,6 +40,6 @@ it("stays open with the reason when a session could not be stopped", async () =>
 });
 
 it("says that a pending session only leaves the queue", async () => {
-  await stage(<Terminate sessions={[{ ...running("a"), status: "pending" }]} opened onClose={() => undefined} />);
+  await stage(<Terminate sessions={[{ ...running("a"), status: "PENDING" }]} opened onClose={() => undefined} />);
   expect(await screen.findByText("The session has not started. It is removed from the queue.")).toBeDefined();
 });

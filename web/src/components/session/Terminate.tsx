@@ -25,7 +25,7 @@ export function Terminate({ sessions, opened, onClose, onDone }: Props) {
   const { run, failure, clear } = useAction(TerminateSession);
   const [busy, setBusy] = useState(false);
   const [force, setForce] = useState(false);
-  const waiting = sessions.filter((s) => s.status === "pending").length;
+  const waiting = sessions.filter((s) => s.status === "PENDING").length;
 
   async function confirm() {
     setBusy(true);

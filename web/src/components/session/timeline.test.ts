@@ -5,7 +5,7 @@ const at = (s: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, s)).toISOString();
 const now = Date.parse(at(60));
 
 const session = (more: Partial<TimelineSession>): TimelineSession => ({
-  status: "pending",
+  status: "PENDING",
   createdAt: at(0),
   scheduledAt: null,
   startedAt: null,
@@ -26,15 +26,15 @@ describe("timeline", () => {
   it("measures each step by the one that follows", () => {
     const steps = timeline(
       session({
-        status: "running",
+        status: "RUNNING",
         scheduledAt: at(5),
         startedAt: at(20),
         history: [
-          { at: at(5), toStatus: "scheduled" },
-          { at: at(6), toStatus: "preparing" },
-          { at: at(15), toStatus: "prepared" },
-          { at: at(16), toStatus: "creating" },
-          { at: at(20), toStatus: "running" },
+          { at: at(5), toStatus: "SCHEDULED" },
+          { at: at(6), toStatus: "PREPARING" },
+          { at: at(15), toStatus: "PREPARED" },
+          { at: at(16), toStatus: "CREATING" },
+          { at: at(20), toStatus: "RUNNING" },
         ],
       }),
       now,
@@ -44,7 +44,7 @@ describe("timeline", () => {
   });
 
   it("skips what a cancelled session never reached", () => {
-    const s = session({ status: "cancelled", terminatedAt: at(9) });
+    const s = session({ status: "CANCELLED", terminatedAt: at(9) });
     expect(states(s)).toEqual([
       "queued:done",
       "placed:todo",
@@ -58,12 +58,12 @@ describe("timeline", () => {
 
   it("passes over a step that was not needed", () => {
     const s = session({
-      status: "running",
+      status: "RUNNING",
       scheduledAt: at(5),
       startedAt: at(8),
       history: [
-        { at: at(6), toStatus: "prepared" },
-        { at: at(7), toStatus: "creating" },
+        { at: at(6), toStatus: "PREPARED" },
+        { at: at(7), toStatus: "CREATING" },
       ],
     });
     expect(states(s).slice(0, 5)).toEqual([
@@ -78,15 +78,15 @@ describe("timeline", () => {
   it("forgets a placement that was taken back", () => {
     const s = session({
       history: [
-        { at: at(5), toStatus: "scheduled" },
-        { at: at(8), toStatus: "pending" },
+        { at: at(5), toStatus: "SCHEDULED" },
+        { at: at(8), toStatus: "PENDING" },
       ],
     });
     expect(states(s).slice(0, 2)).toEqual(["queued:now", "placed:todo"]);
   });
 
   it("marks the end of a failed session", () => {
-    const s = session({ status: "error", scheduledAt: at(5), terminatedAt: at(9) });
+    const s = session({ status: "ERROR", scheduledAt: at(5), terminatedAt: at(9) });
     expect(states(s).at(-1)).toBe("ended:failed");
   });
 });

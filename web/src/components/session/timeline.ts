@@ -20,22 +20,22 @@ export interface Step {
 
 /** Which status begins each step, in the order a session goes through them. */
 const begins: [Step["key"], string[]][] = [
-  ["queued", ["pending"]],
-  ["placed", ["scheduled"]],
-  ["pulling", ["preparing", "prepared"]],
-  ["starting", ["creating"]],
-  ["running", ["running", "terminating"]],
-  ["ended", ["terminated", "cancelled", "error"]],
+  ["queued", ["PENDING"]],
+  ["placed", ["SCHEDULED"]],
+  ["pulling", ["PREPARING", "PREPARED"]],
+  ["starting", ["CREATING"]],
+  ["running", ["RUNNING", "TERMINATING"]],
+  ["ended", ["TERMINATED", "CANCELLED", "ERROR"]],
 ];
 
-export const ended = (status: string) => ["terminated", "cancelled", "error"].includes(status);
+export const ended = (status: string) => ["TERMINATED", "CANCELLED", "ERROR"].includes(status);
 
 export function timeline(session: TimelineSession, now: number): Step[] {
   const at = new Map<string, string>([["queued", session.createdAt]]);
   for (const event of session.history) {
     const step = begins.find(([, statuses]) => event.toStatus && statuses.includes(event.toStatus));
     // A session that was put back in the queue passes a step again: the last time counts.
-    if (step && step[0] !== "queued" && event.toStatus !== "prepared" && event.toStatus !== "terminating") {
+    if (step && step[0] !== "queued" && event.toStatus !== "PREPARED" && event.toStatus !== "TERMINATING") {
       at.set(step[0], event.at);
     }
   }
@@ -45,7 +45,7 @@ export function timeline(session: TimelineSession, now: number): Step[] {
 
   const present = begins.findIndex(([, statuses]) => statuses.includes(session.status));
   const over = ended(session.status);
-  const bad = session.status === "error";
+  const bad = session.status === "ERROR";
   return begins.map(([key], i) => {
     const reached = at.has(key) && i <= present;
     const time = reached ? at.get(key)! : null;

@@ -16,7 +16,7 @@ export function TaskState({ id, onClose }: { id: string; onClose: () => void }) 
             <Status status={task.status} />
             <Progress task={task} />
           </div>
-          {task.message ? <p className={task.status === "failed" ? "bad" : "dim"}>{task.message}</p> : null}
+          {task.message ? <p className={task.status === "FAILED" ? "bad" : "dim"}>{task.message}</p> : null}
         </>
       ) : (
         <p className="dim">{t("Loading…")}</p>

@@ -15,7 +15,7 @@ const every = 2000;
 /** As many nodes as the server gives at once. */
 const most = 100;
 
-export const goesOn = (task: Pick<Task, "status">) => task.status === "waiting" || task.status === "running";
+export const goesOn = (task: Pick<Task, "status">) => task.status === "WAITING" || task.status === "RUNNING";
 
 const ofBytes = new Set(["vfolder.clone", "vfolder.copy_files", "objectstorage.import", "objectstorage.export"]);
 /** What is copied is counted in bytes; what is deleted, in files; all else in steps. */
@@ -27,10 +27,10 @@ const undone = new Set(["vfolder.clone", "vfolder.hand_over", "objectstorage.exp
 const forEver = new Set(["vfolder.delete"]);
 
 export const mayCancel = (task: Pick<Task, "kind" | "status">) =>
-  !forEver.has(task.kind) && (goesOn(task) || (task.status === "failed" && undone.has(task.kind)));
+  !forEver.has(task.kind) && (goesOn(task) || (task.status === "FAILED" && undone.has(task.kind)));
 /** A clone that was cancelled is not there any more to be gone on with. */
 export const mayRetry = (task: Pick<Task, "kind" | "status">) =>
-  task.status === "failed" || (task.status === "cancelled" && task.kind !== "vfolder.clone");
+  task.status === "FAILED" || (task.status === "CANCELLED" && task.kind !== "vfolder.clone");
 
 const cancelWords: Record<string, string> = {
   "vfolder.clone": "The clone is deleted. The original folder is not affected.",

@@ -5,7 +5,7 @@ import { stage } from "../../testing/stage";
 import { Tokens } from "./Tokens";
 
 const secret = "berth_s3cr3t-of-the-token";
-const token = { __typename: "AccessToken", id: "t1", name: "ci", prefix: "berth_s3", scopes: ["read", "sessions"] };
+const token = { __typename: "AccessToken", id: "t1", name: "ci", prefix: "berth_s3", scopes: ["READ", "SESSIONS"] };
 
 async function page() {
   const tokens: object[] = [];
@@ -30,7 +30,7 @@ it("shows the secret of a new token once", async () => {
   await user.type(await screen.findByLabelText(/^Name/), "ci");
   await user.click(screen.getByRole("button", { name: "Create" }));
   expect((await screen.findByLabelText("Token")).textContent).toBe(secret);
-  expect(api.sent("CreateToken")).toMatchObject([{ input: { name: "ci", scopes: ["read", "sessions", "folders"] } }]);
+  expect(api.sent("CreateToken")).toMatchObject([{ input: { name: "ci", scopes: ["READ", "SESSIONS", "FOLDERS"] } }]);
 
   await user.click(screen.getByRole("button", { name: "I have saved it" }));
   expect(await screen.findByText("ci")).toBeDefined();

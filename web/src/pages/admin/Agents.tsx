@@ -36,12 +36,12 @@ const CreateGroup = graphql(`
 `);
 
 export function Agents() {
-  const superadmin = useViewer().user.role === "superadmin";
+  const superadmin = useViewer().user.role === "SUPERADMIN";
   const { data, failure, refetch } = useLiveQuery({ query: AgentsQuery });
   useSubscription({ query: AgentChanged });
   const join = useAction(CreateJoinToken, true);
   const group = useAction(CreateGroup, true);
-  const [role, setRole] = useState<"agent" | "storage">("agent");
+  const [role, setRole] = useState<"AGENT" | "STORAGE">("AGENT");
   const [token, setToken] = useState<{ command: string; expiresAt: string } | null>(null);
   const [name, setName] = useState("");
   const agents = (data?.agents.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
@@ -85,8 +85,8 @@ export function Agents() {
             value={role}
             onChange={(r) => setRole(r as typeof role)}
             data={[
-              { value: "agent", label: word("NodeRole", "agent") },
-              { value: "storage", label: word("NodeRole", "storage") },
+              { value: "AGENT", label: word("NodeRole", "AGENT") },
+              { value: "STORAGE", label: word("NodeRole", "STORAGE") },
             ]}
           />
           <Button

@@ -42,7 +42,7 @@ const CreateDomain = graphql(
 /** The domains, where ownership, limits and the rules for people begin. */
 export function Domains() {
   const viewer = useViewer();
-  const makes = isSuper(viewer) || holdsTo(viewer, "create", "domain");
+  const makes = isSuper(viewer) || holdsTo(viewer, "CREATE", "DOMAIN");
   const { open } = useSearch({ from: "/frame/admin/domains" });
   const navigate = useNavigate({ from: "/admin/domains" });
   const show = (id: string | undefined) => void navigate({ search: { open: id }, replace: true });
@@ -55,7 +55,7 @@ export function Domains() {
   });
   const columns: Column<Row>[] = [
     { head: t("Domain"), cell: (d) => <RowButton onOpen={() => show(d.id)}>{d.name}</RowButton> },
-    { head: t("Status"), cell: (d) => <Status status={d.active ? "active" : "inactive"} /> },
+    { head: t("Status"), cell: (d) => <Status status={d.active ? "ACTIVE" : "INACTIVE"} /> },
     { head: t("Users"), num: true, cell: (d) => d.users.totalCount },
     { head: t("Projects"), num: true, cell: (d) => d.projects.totalCount },
     { head: t("Who can sign up"), wide: true, cell: (d) => t(signUps[d.signUp]) },

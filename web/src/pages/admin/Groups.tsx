@@ -61,7 +61,7 @@ export function Groups() {
             { value: "who", label: t("Access") },
           ]}
         />
-        {mayCreate(viewer, "resource_group") ? (
+        {mayCreate(viewer, "RESOURCE_GROUP") ? (
           <Button className="push" onClick={() => setEdited("new")}>
             {t("New group")}
           </Button>

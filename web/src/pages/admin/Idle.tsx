@@ -26,7 +26,7 @@ const CheckersQuery = graphql(
 /** The rules by which sessions that are of no use any more end. */
 export function Idle() {
   const viewer = useViewer();
-  const may = isSuper(viewer) || holdsTo(viewer, "update", "resource_group");
+  const may = isSuper(viewer) || holdsTo(viewer, "UPDATE", "RESOURCE_GROUP");
   const { open } = useSearch({ from: "/frame/admin/idle" });
   const navigate = useNavigate({ from: "/admin/idle" });
   const [edited, setEdited] = useState<Checker | "new" | null>(null);

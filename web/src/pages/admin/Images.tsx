@@ -30,7 +30,7 @@ const RegisterImage = graphql(
 const ForgetImage = graphql(`mutation ForgetImage($input: ForgetImageInput!) { forgetImage(input: $input) { id } }`);
 
 export function Images() {
-  const superadmin = useViewer().user.role === "superadmin";
+  const superadmin = useViewer().user.role === "SUPERADMIN";
   const { data, failure, refetch } = useLiveQuery({ query: ImagesQuery });
   const register = useAction(RegisterImage);
   const forget = useAction(ForgetImage);
@@ -96,7 +96,7 @@ export function Images() {
                   <td className="num nowrap">{bytes(i.sizeBytes)}</td>
                   <td>{slotsLine(i.minimumSlots)}</td>
                   <td>
-                    {<span className={i.status === "gone" ? "tone-bad" : ""}>{word("ImageStatus", i.status)}</span>}
+                    {<span className={i.status === "GONE" ? "tone-bad" : ""}>{word("ImageStatus", i.status)}</span>}
                   </td>
                   <td style={{ width: 1 }}>
                     <Button

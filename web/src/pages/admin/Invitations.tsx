@@ -39,8 +39,8 @@ export function Invitations() {
   const [q, setQ] = useState("");
   const [making, make] = useState(false);
   const [going, setGoing] = useState<Row | null>(null);
-  const invites = administers(viewer) || holdsTo(viewer, "create", "invitation");
-  const revokes = administers(viewer) || holdsTo(viewer, "delete", "invitation");
+  const invites = administers(viewer) || holdsTo(viewer, "CREATE", "INVITATION");
+  const revokes = administers(viewer) || holdsTo(viewer, "DELETE", "INVITATION");
   const all = data?.invitations ?? [];
   const rows = all.filter((i) => i.email.includes(q.toLowerCase()));
   return (

@@ -75,7 +75,7 @@ function List() {
     <>
       <div className="row">
         <FilterBox label={t("Filter by name")} value={q} onChange={setQ} />
-        {mayCreate(viewer, "resource_policy") ? (
+        {mayCreate(viewer, "RESOURCE_POLICY") ? (
           <Button className="push" onClick={() => setEdited("new")}>
             {t("New policy")}
           </Button>

@@ -68,7 +68,7 @@ export function Presets() {
       num: true,
       cell: (p) => (
         <span className="nowrap">
-          {p.permissions.includes("update") ? (
+          {p.permissions.includes("UPDATE") ? (
             <Button
               variant="subtle"
               size="compact-xs"
@@ -78,7 +78,7 @@ export function Presets() {
               {t("Edit")}
             </Button>
           ) : null}
-          {p.permissions.includes("delete") ? (
+          {p.permissions.includes("DELETE") ? (
             <Button
               variant="subtle"
               color="red"
@@ -120,7 +120,7 @@ export function Presets() {
             ...groups.map((g) => ({ value: g.id, label: t("All presets in {{group}}", { group: g.name }) })),
           ]}
         />
-        {mayCreate(viewer, "resource_preset") ? (
+        {mayCreate(viewer, "RESOURCE_PRESET") ? (
           <Button className="push" onClick={() => setEdited("new")}>
             {t("New preset")}
           </Button>

@@ -69,13 +69,13 @@ export function Projects() {
   const chosen = domain
     ? { value: domain, label: named.data?.node && "name" in named.data.node ? named.data.node.name : "" }
     : null;
-  const many = seesAll(viewer) || holds(viewer, "domain");
-  const makes = administers(viewer) || holdsTo(viewer, "create", "project");
+  const many = seesAll(viewer) || holds(viewer, "DOMAIN");
+  const makes = administers(viewer) || holdsTo(viewer, "CREATE", "PROJECT");
   const columns: Column<Row>[] = [
     { head: t("Project"), cell: (p) => <RowButton onOpen={() => show({ open: p.id })}>{p.name}</RowButton> },
     ...(many ? [{ head: t("Domain"), cell: (p: Row) => p.domain.name }] : []),
     { head: t("Type"), cell: (p) => t(projectTypes[p.type]) },
-    { head: t("Status"), cell: (p) => <Status status={p.active ? "active" : "inactive"} /> },
+    { head: t("Status"), cell: (p) => <Status status={p.active ? "ACTIVE" : "INACTIVE"} /> },
     {
       head: t("Policy"),
       wide: true,
@@ -129,8 +129,8 @@ export function Projects() {
           value={active}
           onChange={setActive}
           options={[
-            { value: "active", label: stateWord("active") },
-            { value: "inactive", label: stateWord("inactive") },
+            { value: "active", label: stateWord("ACTIVE") },
+            { value: "inactive", label: stateWord("INACTIVE") },
           ]}
         />
       </div>

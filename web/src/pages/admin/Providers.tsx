@@ -26,7 +26,7 @@ const DeleteProvider = graphql(
 /** The issuers that vouch for people, by OpenID Connect. */
 export function Providers() {
   const viewer = useViewer();
-  const may = (op: "create" | "update" | "delete") => isSuper(viewer) || holdsTo(viewer, op, "identity_provider");
+  const may = (op: "CREATE" | "UPDATE" | "DELETE") => isSuper(viewer) || holdsTo(viewer, op, "IDENTITY_PROVIDER");
   const { data, failure, refetch } = useLiveQuery({ query: ProvidersQuery });
   const update = useAction(UpdateProvider, true);
   const remove = useAction(DeleteProvider);
@@ -38,7 +38,7 @@ export function Providers() {
       <div className="page-head">
         <h1>{t("Identity providers")}</h1>
         <span className="dim">{t("OpenID Connect")}</span>
-        {may("create") ? (
+        {may("CREATE") ? (
           <Button className="push" onClick={() => edit("new")}>
             {t("New provider")}
           </Button>
@@ -61,12 +61,12 @@ export function Providers() {
               head: t("Provider"),
               cell: (p) => (
                 <>
-                  {may("update") ? <RowButton onOpen={() => edit(p)}>{p.name}</RowButton> : <b>{p.name}</b>}{" "}
+                  {may("UPDATE") ? <RowButton onOpen={() => edit(p)}>{p.name}</RowButton> : <b>{p.name}</b>}{" "}
                   <span className="dim">{p.displayName}</span>
                 </>
               ),
             },
-            { head: t("Status"), cell: (p) => <Status status={p.active ? "active" : "inactive"} /> },
+            { head: t("Status"), cell: (p) => <Status status={p.active ? "ACTIVE" : "INACTIVE"} /> },
             { head: t("Issuer"), wide: true, cell: (p) => <span className="mono">{p.issuer}</span> },
             {
               head: t("Creates accounts"),
@@ -77,7 +77,7 @@ export function Providers() {
               wide: true,
               cell: (p) => [p.domain.name, p.project?.name].filter(Boolean).join(" / "),
             },
-            ...(may("update") || may("delete")
+            ...(may("UPDATE") || may("DELETE")
               ? [
                   {
                     head: "",
@@ -100,7 +100,7 @@ export function Providers() {
                             {t("Test")}
                           </Button>
                         ) : null}
-                        {may("update") ? (
+                        {may("UPDATE") ? (
                           <Button
                             variant="subtle"
                             size="compact-xs"
@@ -114,7 +114,7 @@ export function Providers() {
                             {p.active ? t("Deactivate") : t("Activate")}
                           </Button>
                         ) : null}
-                        {may("delete") ? (
+                        {may("DELETE") ? (
                           <Button
                             variant="subtle"
                             color="red"

@@ -59,7 +59,7 @@ export function Roles() {
       </div>
       <div className="row">
         <FilterBox label={t("Filter by name")} value={q} onChange={setQ} />
-        {mayCreate(viewer, "role") ? (
+        {mayCreate(viewer, "ROLE") ? (
           <Button className="push" onClick={() => setEdited("new")}>
             {t("New role")}
           </Button>

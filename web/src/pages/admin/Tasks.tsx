@@ -24,12 +24,12 @@ const TasksQuery = graphql(
 `,
   [TaskFields],
 );
-const statuses = ["waiting", "running", "done", "failed", "cancelled"] as const;
+const statuses = ["WAITING", "RUNNING", "DONE", "FAILED", "CANCELLED"] as const;
 
 /** Work that goes on by itself, and what came of it. */
 export function Tasks() {
   const viewer = useViewer();
-  const changes = administers(viewer) || holdsTo(viewer, "update", "task");
+  const changes = administers(viewer) || holdsTo(viewer, "UPDATE", "TASK");
   const [status, setStatus] = useState<(typeof statuses)[number]>();
   const pages = usePages({
     query: TasksQuery,
@@ -44,7 +44,7 @@ export function Tasks() {
       cell: (x) => (
         <>
           <b>{x.title || taskWord(x.kind)}</b>
-          {x.message ? <div className={x.status === "failed" ? "bad" : "dim"}>{x.message}</div> : null}
+          {x.message ? <div className={x.status === "FAILED" ? "bad" : "dim"}>{x.message}</div> : null}
         </>
       ),
     },
@@ -53,7 +53,7 @@ export function Tasks() {
       cell: (x) => (
         <>
           <Status status={x.status} />
-          {x.attempt > 1 && x.status !== "done" ? (
+          {x.attempt > 1 && x.status !== "DONE" ? (
             <div className="dim nowrap">{t("attempt {{n}}", { n: x.attempt })}</div>
           ) : null}
         </>
@@ -92,11 +92,11 @@ export function Tasks() {
           value={status}
           onChange={(v) => setStatus(statuses.find((s) => s === v))}
           options={[
-            { value: "waiting", label: stateWord("waiting") },
-            { value: "running", label: stateWord("running") },
-            { value: "done", label: stateWord("done") },
-            { value: "failed", label: stateWord("failed") },
-            { value: "cancelled", label: stateWord("cancelled") },
+            { value: "WAITING", label: stateWord("WAITING") },
+            { value: "RUNNING", label: stateWord("RUNNING") },
+            { value: "DONE", label: stateWord("DONE") },
+            { value: "FAILED", label: stateWord("FAILED") },
+            { value: "CANCELLED", label: stateWord("CANCELLED") },
           ]}
         />
       </div>

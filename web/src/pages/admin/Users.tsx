@@ -57,8 +57,8 @@ export function Users() {
     const found = (names.data?.nodes ?? []).find((n) => n?.id === id);
     return id ? { value: id, label: found && "name" in found ? found.name : "" } : null;
   };
-  const adds = administers(viewer) || holdsTo(viewer, "create", "user");
-  const many = seesAll(viewer) || holds(viewer, "domain");
+  const adds = administers(viewer) || holdsTo(viewer, "CREATE", "USER");
+  const many = seesAll(viewer) || holds(viewer, "DOMAIN");
 
   if (filter.view === "import" && adds) {
     return (
@@ -146,10 +146,10 @@ export function Users() {
           value={filter.status}
           onChange={(status) => narrow({ status: status as People["status"] })}
           options={[
-            { value: "active", label: stateWord("active") },
-            { value: "inactive", label: stateWord("inactive") },
-            { value: "before_verification", label: stateWord("before_verification") },
-            { value: "deleted", label: stateWord("deleted") },
+            { value: "ACTIVE", label: stateWord("ACTIVE") },
+            { value: "INACTIVE", label: stateWord("INACTIVE") },
+            { value: "BEFORE_VERIFICATION", label: stateWord("BEFORE_VERIFICATION") },
+            { value: "DELETED", label: stateWord("DELETED") },
           ]}
         />
       </div>

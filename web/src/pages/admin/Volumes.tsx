@@ -16,7 +16,7 @@ import { stateWord } from "../../words";
 
 const VolumesQuery = graphql(`query VolumeGrants { volumes { ...VolumeFields } }`, [VolumeFields]);
 
-const tones: Record<string, string> = { healthy: "tone-ok", degraded: "tone-wait", unavailable: "tone-bad" };
+const tones: Record<string, string> = { HEALTHY: "tone-ok", DEGRADED: "tone-wait", UNAVAILABLE: "tone-bad" };
 
 /** Bytes read and written in a second, of what the product tells. */
 function pace({ performance: p }: Volume): string {

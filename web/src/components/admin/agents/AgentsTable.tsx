@@ -186,7 +186,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
           >
             {a.drainDeadline ? t("Edit") : t("Drain")}
           </Button>
-          {a.status === "lost" ? (
+          {a.status === "LOST" ? (
             <Button
               variant="subtle"
               color="red"
@@ -200,7 +200,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
               {t("Remove")}
             </Button>
           ) : null}
-          {a.status === "terminated" ? null : (
+          {a.status === "TERMINATED" ? null : (
             <Button
               variant="subtle"
               color="red"

@@ -18,7 +18,7 @@ const Drain = graphql(
 export function DrainDialog({ agent, onClose }: { agent: AgentRow; onClose: () => void }) {
   const { run, busy, failure } = useAction(Drain);
   const [after, setAfter] = useState("1 h");
-  const [action, setAction] = useState(agent.drainAction ?? "reschedule");
+  const [action, setAction] = useState(agent.drainAction ?? "RESCHEDULE");
   const [reason, setReason] = useState(agent.cordonReason);
   const seconds = parseTime(after);
   async function submit() {
@@ -34,7 +34,7 @@ export function DrainDialog({ agent, onClose }: { agent: AgentRow; onClose: () =
       busy={busy}
       failure={failure}
       disabled={seconds === null}
-      danger={action === "terminate"}
+      danger={action === "TERMINATE"}
       fields={["after", "deadline", "action", "reason"]}
     >
       {(wrong) => (

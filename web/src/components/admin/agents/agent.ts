@@ -21,9 +21,9 @@ export const UpdateAgent = graphql(
 /** What becomes of sessions that are still there at the deadline of a drain. */
 export const drainActions = [
   {
-    value: "reschedule",
-    label: words.DrainAction.reschedule,
+    value: "RESCHEDULE",
+    label: words.DrainAction.RESCHEDULE,
     help: "The sessions are pending until another agent has capacity. Data in their containers is lost.",
   },
-  { value: "terminate", label: words.DrainAction.terminate, help: "The sessions are stopped." },
+  { value: "TERMINATE", label: words.DrainAction.TERMINATE, help: "The sessions are stopped." },
 ] as const;

@@ -127,7 +127,7 @@ export function CheckerDialog({
               {time("grace", t("Grace period for new sessions"))}
               {time("newUserGrace", t("Grace period for new users"))}
             </div>
-            {draft.kind === "network" ? (
+            {draft.kind === "NETWORK" ? (
               <TextInput
                 label={t("Ignored apps")}
                 description={t("Names or ports of apps whose traffic does not count as use, such as tensorboard.")}

@@ -70,8 +70,8 @@ export function Thresholds({
             value={draft.match}
             onChange={(match) => onChange({ match: match as Draft["match"] })}
             data={[
-              { value: "all", label: word("IdleMatch", "all") },
-              { value: "any", label: word("IdleMatch", "any") },
+              { value: "ALL", label: word("IdleMatch", "ALL") },
+              { value: "ANY", label: word("IdleMatch", "ANY") },
             ]}
           />
         ) : null}

@@ -4,14 +4,14 @@ import { draftOf, looksFor, readDraft } from "./checker";
 it("sends thresholds only of what is measured", () => {
   const draft = { ...draftOf(null), name: " gpu " };
   expect(readDraft(draft).input).toMatchObject({ name: "gpu", timeout: 3600, warning: 300, thresholds: [] });
-  expect(readDraft({ ...draft, kind: "utilization" }).input.thresholds).toEqual([{ slot: "cpu", percent: 5 }]);
+  expect(readDraft({ ...draft, kind: "UTILIZATION" }).input.thresholds).toEqual([{ slot: "cpu", percent: 5 }]);
 });
 
 it("says what is wrong", () => {
   const draft = draftOf(null);
   const { wrong } = readDraft({
     ...draft,
-    kind: "memory",
+    kind: "MEMORY",
     thresholds: [{ slot: "cuda", percent: 101 }],
     sessionTypes: [],
     times: { ...draft.times, timeout: "1 min", warning: "2 min", grace: "x" },
@@ -34,15 +34,15 @@ it("says in a few words what a checker looks for", () => {
     ignoredApps: [],
     bindings: [],
   };
-  expect(looksFor({ ...base, kind: "network", match: "all", thresholds: [] })).toEqual([
+  expect(looksFor({ ...base, kind: "NETWORK", match: "ALL", thresholds: [] })).toEqual([
     "unused for {{time}}",
     { time: "2 h" },
   ]);
   expect(
     looksFor({
       ...base,
-      kind: "utilization",
-      match: "any",
+      kind: "UTILIZATION",
+      match: "ANY",
       thresholds: [
         { slot: "cpu", percent: 5 },
         { slot: "cuda", percent: 1.5 },

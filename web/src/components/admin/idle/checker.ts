@@ -15,33 +15,33 @@ export type Binding = Checker["bindings"][number];
 /** What a checker looks at. */
 export const checkerKinds = [
   {
-    value: "network",
-    label: words.IdleKind.network,
+    value: "NETWORK",
+    label: words.IdleKind.NETWORK,
     help: "No terminal is open, no command runs, and the ports have no traffic.",
     timeout: "Time without activity",
   },
   {
-    value: "utilization",
-    label: words.IdleKind.utilization,
+    value: "UTILIZATION",
+    label: words.IdleKind.UTILIZATION,
     help: "The average utilization of its slots is low.",
     timeout: "Time window",
   },
   {
-    value: "memory",
-    label: words.IdleKind.memory,
+    value: "MEMORY",
+    label: words.IdleKind.MEMORY,
     help: "The memory of its accelerators is almost empty.",
     timeout: "Time window",
   },
   {
-    value: "lifetime",
-    label: words.IdleKind.lifetime,
+    value: "LIFETIME",
+    label: words.IdleKind.LIFETIME,
     help: "The session has run for the given time, whether it is used or not.",
     timeout: "Maximum age",
   },
 ] as const;
 
 export const kindOf = (kind: string) => checkerKinds.find((k) => k.value === kind) ?? checkerKinds[0];
-export const measures = (kind: string) => kind === "utilization" || kind === "memory";
+export const measures = (kind: string) => kind === "UTILIZATION" || kind === "MEMORY";
 
 const times = {
   timeout: { usual: "1 h", least: 60 },
@@ -61,7 +61,7 @@ export interface Draft {
   times: Record<Time, string>;
   match: Checker["match"];
   thresholds: { slot: string; percent: number | string }[];
-  sessionTypes: string[];
+  sessionTypes: Checker["sessionTypes"];
   ignoredApps: string;
 }
 
@@ -70,7 +70,7 @@ export function draftOf(c: Checker | null): Draft {
   return {
     name: c?.name ?? "",
     description: c?.description ?? "",
-    kind: c?.kind ?? "network",
+    kind: c?.kind ?? "NETWORK",
     enabled: c?.enabled ?? true,
     times: {
       timeout: text("timeout"),
@@ -78,9 +78,9 @@ export function draftOf(c: Checker | null): Draft {
       newUserGrace: text("newUserGrace"),
       warning: text("warning"),
     },
-    match: c?.match ?? "all",
+    match: c?.match ?? "ALL",
     thresholds: c && c.thresholds.length > 0 ? c.thresholds.map((x) => ({ ...x })) : [{ slot: "cpu", percent: 5 }],
-    sessionTypes: [...(c?.sessionTypes ?? ["interactive"])],
+    sessionTypes: [...(c?.sessionTypes ?? ["INTERACTIVE"])],
     ignoredApps: c?.ignoredApps.join(", ") ?? "",
   };
 }
@@ -115,7 +115,7 @@ export function readDraft(draft: Draft) {
     match: draft.match,
     thresholds: measures(draft.kind) ? thresholds : [],
     sessionTypes: draft.sessionTypes,
-    ignoredApps: draft.kind === "network" ? draft.ignoredApps.split(/[\s,]+/).filter(Boolean) : [],
+    ignoredApps: draft.kind === "NETWORK" ? draft.ignoredApps.split(/[\s,]+/).filter(Boolean) : [],
   };
   return { input, wrong };
 }
@@ -123,8 +123,8 @@ export function readDraft(draft: Draft) {
 /** What a checker looks for, in a few words. */
 export function looksFor(c: Checker): [key: string, values: Record<string, string>] {
   const time = printTime(c.timeout);
-  if (c.kind === "lifetime") return ["runs for {{time}}", { time }];
-  if (c.kind === "network") return ["unused for {{time}}", { time }];
-  const join = c.match === "all" ? " + " : " / ";
+  if (c.kind === "LIFETIME") return ["runs for {{time}}", { time }];
+  if (c.kind === "NETWORK") return ["unused for {{time}}", { time }];
+  const join = c.match === "ALL" ? " + " : " / ";
   return ["{{slots}} over {{time}}", { slots: c.thresholds.map((x) => `${x.slot} ≤ ${x.percent} %`).join(join), time }];
 }

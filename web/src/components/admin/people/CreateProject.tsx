@@ -30,7 +30,7 @@ export function CreateProject({
   const [draft, setDraft] = useState({
     name: "",
     description: "",
-    type: "general" as ProjectType,
+    type: "GENERAL" as ProjectType,
     policy: null as string | null,
   });
   const { data } = useLiveQuery({ query: NameQuery, variables: { id: first } });
@@ -68,7 +68,7 @@ export function CreateProject({
             error={wrong.description}
             onChange={(e) => set({ description: e.currentTarget.value })}
           />
-          {isSuper(viewer) || holdsTo(viewer, "create", "project") ? (
+          {isSuper(viewer) || holdsTo(viewer, "CREATE", "PROJECT") ? (
             <DomainPick
               key={name}
               label={t("Domain")}
@@ -87,7 +87,7 @@ export function CreateProject({
               data={Object.entries(projectTypes).map(([value, label]) => ({ value, label: t(label) }))}
             />
             <p className="dim">
-              {draft.type === "general"
+              {draft.type === "GENERAL"
                 ? t("For work: members run sessions and keep folders.")
                 : t("For models that other projects use.")}
             </p>

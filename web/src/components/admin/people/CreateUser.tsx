@@ -35,7 +35,7 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
   const viewer = useViewer();
   const create = useAction(Create);
   const update = useAction(UpdateUser);
-  const [person, setPerson] = useState({ email: "", fullName: "", username: "", role: "user" as Role });
+  const [person, setPerson] = useState({ email: "", fullName: "", username: "", role: "USER" as Role });
   const [domain, setDomain] = useState(first);
   const [projects, setProjects] = useState<Option[]>([]);
   const [policy, setPolicy] = useState<string | null>(null);
@@ -121,7 +121,7 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
                 />
               </div>
               <div className="pair">
-                {isSuper(viewer) || holdsTo(viewer, "create", "user") ? (
+                {isSuper(viewer) || holdsTo(viewer, "CREATE", "USER") ? (
                   <DomainPick
                     label={t("Domain")}
                     required

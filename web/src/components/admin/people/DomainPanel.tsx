@@ -42,8 +42,8 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
       <dl className="facts">
         <dt>{t("Status")}</dt>
         <dd className="row">
-          <Status status={domain.active ? "active" : "inactive"} />
-          {may(domain, "delete") && domain.id !== viewer.user.domain.id ? (
+          <Status status={domain.active ? "ACTIVE" : "INACTIVE"} />
+          {may(domain, "DELETE") && domain.id !== viewer.user.domain.id ? (
             <Life
               name={domain.name}
               active={domain.active}
@@ -90,7 +90,7 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
           {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
         </Tabs.List>
         <Tabs.Panel value="rules" pt="md">
-          <DomainRules key={domain.id} domain={domain} registries={data.registries} editable={may(domain, "update")} />
+          <DomainRules key={domain.id} domain={domain} registries={data.registries} editable={may(domain, "UPDATE")} />
         </Tabs.Panel>
         <Tabs.Panel value="limits" pt="md">
           <Limits holder={holder} attached={domain.policies} mayAttach={isSuper(viewer)} onChanged={refetch} />

@@ -32,7 +32,7 @@ export function Import({ onClose }: { onClose: () => void }) {
   const { run, busy, failure, clear } = useAction(ImportUsers);
   const [domain, setDomain] = useState<Option>({ value: viewer.user.domain.id, label: viewer.user.domain.name });
   const [projects, setProjects] = useState<Option[]>([]);
-  const [passwords, setPasswords] = useState<"generated" | "given">("generated");
+  const [passwords, setPasswords] = useState<"GENERATED" | "GIVEN">("GENERATED");
   const [csv, setCsv] = useState("");
   const [preview, setPreview] = useState<Outcome | null>(null);
   const [done, setDone] = useState<Outcome | null>(null);
@@ -102,7 +102,7 @@ export function Import({ onClose }: { onClose: () => void }) {
           {(wrong) => (
             <>
               <div className="pair">
-                {isSuper(viewer) || holdsTo(viewer, "create", "user") ? (
+                {isSuper(viewer) || holdsTo(viewer, "CREATE", "USER") ? (
                   <DomainPick
                     label={t("Domain")}
                     required
@@ -172,8 +172,8 @@ export function Import({ onClose }: { onClose: () => void }) {
                   value={passwords}
                   onChange={(v) => change(() => setPasswords(v as typeof passwords))}
                   data={[
-                    { value: "generated", label: t("get a generated password") },
-                    { value: "given", label: t("are rejected") },
+                    { value: "GENERATED", label: t("get a generated password") },
+                    { value: "GIVEN", label: t("are rejected") },
                   ]}
                 />
               </div>

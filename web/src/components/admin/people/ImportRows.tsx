@@ -12,7 +12,7 @@ const first = 100;
 export function ImportRows({ results, preview }: { results: readonly Imported[]; preview?: boolean }) {
   const [only, setOnly] = useState(false);
   const [all, setAll] = useState(false);
-  const bad = results.filter((r) => r.status === "failed" || r.status === "skipped");
+  const bad = results.filter((r) => r.status === "FAILED" || r.status === "SKIPPED");
   const rows = (only ? bad : results).map((r) => ({ ...r, id: String(r.row) }));
   const shown = all ? rows : rows.slice(0, first);
   const passwords = results.some((r) => r.password !== null);
@@ -31,7 +31,7 @@ export function ImportRows({ results, preview }: { results: readonly Imported[];
         columns={[
           { head: t("Line"), num: true, cell: (r) => r.row },
           { head: t("E-mail"), cell: (r) => r.email || <span className="dim">{t("none")}</span> },
-          { head: t("Result"), cell: (r) => <Status status={preview && r.status === "failed" ? "wrong" : r.status} /> },
+          { head: t("Result"), cell: (r) => <Status status={preview && r.status === "FAILED" ? "wrong" : r.status} /> },
           { head: t("Reason"), cell: (r) => reason(r) },
           ...(passwords
             ? [

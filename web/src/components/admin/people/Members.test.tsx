@@ -12,13 +12,13 @@ const project = (permissions: OneProject["permissions"]) =>
     permissions,
     domain: { id: "d1", name: "default" },
     memberships: [
-      { id: "m1", admin: false, user: { id: "bo", email: "bo@berth.example", fullName: "Bo", status: "active" } },
-      { id: "m2", admin: true, user: { id: "ada", email: "ada@berth.example", fullName: "Ada", status: "active" } },
+      { id: "m1", admin: false, user: { id: "bo", email: "bo@berth.example", fullName: "Bo", status: "ACTIVE" } },
+      { id: "m2", admin: true, user: { id: "ada", email: "ada@berth.example", fullName: "Ada", status: "ACTIVE" } },
     ],
   }) as unknown as OneProject;
 
 it("lists administrators first, and offers no changes to members", async () => {
-  await stage(<Members project={project(["read"])} />);
+  await stage(<Members project={project(["READ"])} />);
   const emails = (await screen.findAllByText(/@berth.example/)).map((e) => e.textContent);
   expect(emails).toEqual(["ada@berth.example", "bo@berth.example"]);
   expect(screen.queryByRole("button")).toBeNull();
@@ -26,8 +26,8 @@ it("lists administrators first, and offers no changes to members", async () => {
 });
 
 it("lets those who may choose members remove one, after a confirmation", async () => {
-  const { api, user } = await stage(<Members project={project(["read", "manage_members"])} />, {
-    viewer: viewerAs("admin"),
+  const { api, user } = await stage(<Members project={project(["READ", "MANAGE_MEMBERS"])} />, {
+    viewer: viewerAs("ADMIN"),
     answers: { removeMembership: { project: { __typename: "Project", id: "p1" } } },
   });
   await user.click(await screen.findByRole("button", { name: "Remove bo@berth.example from vision" }));

@@ -22,7 +22,7 @@ export function Members({ project }: { project: OneProject }) {
   const [q, setQ] = useState("");
   const [all, setAll] = useState(false);
   const [going, setGoing] = useState<Member | null>(null);
-  const chooses = may(project, "manage_members");
+  const chooses = may(project, "MANAGE_MEMBERS");
   const sorted = [...project.memberships].sort(
     (a, b) => Number(b.admin) - Number(a.admin) || a.user.email.localeCompare(b.user.email),
   );
@@ -70,7 +70,7 @@ export function Members({ project }: { project: OneProject }) {
             <li key={m.id}>
               <span style={{ minWidth: 0, flex: 1 }}>
                 <span className="clip">{m.user.email}</span> <span className="dim">{m.user.fullName}</span>{" "}
-                {m.user.status === "active" ? null : <Status status={m.user.status} />}
+                {m.user.status === "ACTIVE" ? null : <Status status={m.user.status} />}
               </span>
               {chooses ? (
                 <span className="push row keep">

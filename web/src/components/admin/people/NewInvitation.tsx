@@ -75,7 +75,7 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
                 error={wrong.email}
                 onChange={(e) => setEmail(e.currentTarget.value)}
               />
-              {isSuper(viewer) || holdsTo(viewer, "create", "invitation") ? (
+              {isSuper(viewer) || holdsTo(viewer, "CREATE", "INVITATION") ? (
                 <DomainPick
                   label={t("Domain")}
                   required

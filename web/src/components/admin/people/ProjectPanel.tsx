@@ -50,8 +50,8 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
       <dl className="facts">
         <dt>{t("Status")}</dt>
         <dd className="row">
-          <Status status={project.active ? "active" : "inactive"} />
-          {may(project, "delete") ? (
+          <Status status={project.active ? "ACTIVE" : "INACTIVE"} />
+          {may(project, "DELETE") ? (
             <Life
               name={project.name}
               active={project.active}
@@ -85,7 +85,7 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
         <dd>{when(project.createdAt)}</dd>
         <dt>{t("Resources in use")}</dt>
         <dd>{slotsLine(project.occupied) || t("nothing")}</dd>
-        {may(project, "update") || !project.description ? null : (
+        {may(project, "UPDATE") || !project.description ? null : (
           <>
             <dt>{t("Description")}</dt>
             <dd>{project.description}</dd>
@@ -97,7 +97,7 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
           <Tabs.Tab value="members">{t("Members")}</Tabs.Tab>
           <Tabs.Tab value="limits">{t("Limits")}</Tabs.Tab>
           {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
-          {may(project, "update") ? <Tabs.Tab value="name">{t("Name")}</Tabs.Tab> : null}
+          {may(project, "UPDATE") ? <Tabs.Tab value="name">{t("Name")}</Tabs.Tab> : null}
         </Tabs.List>
         <Tabs.Panel value="members" pt="md">
           <Members project={project} />

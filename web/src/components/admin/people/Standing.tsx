@@ -21,9 +21,9 @@ interface Props {
 /** What may be done about a user's status, with what it does to him. */
 export function Standing({ user, onMoved, onGone }: Props) {
   const { run, busy, failure, clear } = useAction(UpdateUser);
-  const [asked, ask] = useState<"inactive" | "deleted" | null>(null);
+  const [asked, ask] = useState<"INACTIVE" | "DELETED" | null>(null);
   const [purging, purge] = useState(false);
-  const waits = user.status === "before_verification";
+  const waits = user.status === "BEFORE_VERIFICATION";
   const [keep, setKeep] = useState(false);
   async function set(status: Status, said: string) {
     if (!(await run({ input: { id: user.id, status, keepCredentials: keep } }))) return;
@@ -38,26 +38,26 @@ export function Standing({ user, onMoved, onGone }: Props) {
   };
   return (
     <>
-      {user.status === "active" ? (
-        <Button variant="default" size="compact-sm" onClick={() => ask("inactive")}>
+      {user.status === "ACTIVE" ? (
+        <Button variant="default" size="compact-sm" onClick={() => ask("INACTIVE")}>
           {t("Deactivate")}
         </Button>
       ) : (
         <Button
-          variant={user.status === "deleted" ? "default" : "filled"}
+          variant={user.status === "DELETED" ? "default" : "filled"}
           size="compact-sm"
           loading={busy && !asked}
-          onClick={() => void set("active", t("{{name}} was activated.", { name: user.email }))}
+          onClick={() => void set("ACTIVE", t("{{name}} was activated.", { name: user.email }))}
         >
           {waits ? t("Approve") : t("Activate")}
         </Button>
       )}
-      {user.status !== "deleted" && user.status !== "active" && may(user, "delete") ? (
-        <Button variant="default" size="compact-sm" onClick={() => ask("deleted")}>
+      {user.status !== "DELETED" && user.status !== "ACTIVE" && may(user, "DELETE") ? (
+        <Button variant="default" size="compact-sm" onClick={() => ask("DELETED")}>
           {waits ? t("Reject") : t("Delete")}
         </Button>
       ) : null}
-      {(user.status === "inactive" || user.status === "deleted") && may(user, "delete") ? (
+      {(user.status === "INACTIVE" || user.status === "DELETED") && may(user, "DELETE") ? (
         <Button variant="default" size="compact-sm" onClick={() => purge(true)}>
           {t("Purge")}
         </Button>
@@ -65,12 +65,12 @@ export function Standing({ user, onMoved, onGone }: Props) {
       {purging ? <Purge user={user} onClose={() => purge(false)} onGone={onGone} /> : null}
       {asked ? null : <FailureNote failure={failure} />}
       <Confirm
-        opened={asked === "inactive"}
+        opened={asked === "INACTIVE"}
         title={t("Deactivate {{name}}?", { name: user.email })}
         action={t("Deactivate")}
         busy={busy}
         failure={failure}
-        onConfirm={() => void set("inactive", t("{{name}} was deactivated.", { name: user.email }))}
+        onConfirm={() => void set("INACTIVE", t("{{name}} was deactivated.", { name: user.email }))}
         onClose={close}
       >
         <p>
@@ -85,12 +85,12 @@ export function Standing({ user, onMoved, onGone }: Props) {
         />
       </Confirm>
       <Confirm
-        opened={asked === "deleted"}
+        opened={asked === "DELETED"}
         title={waits ? t("Reject {{name}}?", { name: user.email }) : t("Delete {{name}}?", { name: user.email })}
         action={waits ? t("Reject") : t("Delete")}
         busy={busy}
         failure={failure}
-        onConfirm={() => void set("deleted", t("{{name}} was deleted.", { name: user.email }))}
+        onConfirm={() => void set("DELETED", t("{{name}} was deleted.", { name: user.email }))}
         onClose={close}
       >
         <p>

@@ -85,7 +85,7 @@ export function UserActivity({ user }: { user: OneUser }) {
               {
                 head: t("Method"),
                 wide: true,
-                cell: (a) => (a.method === "oidc" ? t("identity provider") : t("password")),
+                cell: (a) => (a.method === "OIDC" ? t("identity provider") : t("password")),
               },
             ]}
           />

@@ -41,7 +41,7 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
     );
   }
   const admin = adminOf(viewer, user.domain.id);
-  const editable = may(user, "update") && reaches(viewer, user.role);
+  const editable = may(user, "UPDATE") && reaches(viewer, user.role);
   return (
     <SidePanel title={user.email} onClose={onClose}>
       <dl className="facts">

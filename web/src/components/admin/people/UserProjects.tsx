@@ -26,7 +26,7 @@ export function UserProjects({ user, onChanged }: { user: OneUser; onChanged: ()
           {user.memberships.map((m) => (
             <li key={m.id}>
               <b className="clip">{m.project.name}</b>
-              {may(m.project, "manage_members") ? (
+              {may(m.project, "MANAGE_MEMBERS") ? (
                 <span className="push row">
                   <Checkbox
                     label={t("project administrator")}

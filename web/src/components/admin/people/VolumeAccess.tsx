@@ -51,7 +51,7 @@ export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
                     <div className="dim">{t("everyone: {{what}}", { what: said(everybody.permissions) })}</div>
                   ) : null}
                 </span>
-                {may(v, "grant") ? (
+                {may(v, "GRANT") ? (
                   <Button
                     variant="default"
                     size="compact-xs"

@@ -32,12 +32,12 @@ export function Waiting() {
   const { run, busy, failure, clear } = useAction(UpdateUser);
   const approve = useAction(UpdateUser, true);
   const [refused, refuse] = useState<Row | null>(null);
-  async function set(user: Row, status: "active" | "deleted") {
-    if (!(await (status === "active" ? approve.run : run)({ input: { id: user.id, status } }))) return;
+  async function set(user: Row, status: "ACTIVE" | "DELETED") {
+    if (!(await (status === "ACTIVE" ? approve.run : run)({ input: { id: user.id, status } }))) return;
     refuse(null);
     toast({
       text:
-        status === "active"
+        status === "ACTIVE"
           ? t("{{name}} can log in now.", { name: user.email })
           : t("{{name}} was rejected.", { name: user.email }),
     });
@@ -52,12 +52,12 @@ export function Waiting() {
       head: "",
       num: true,
       cell: (u) =>
-        may(u, "update") ? (
+        may(u, "UPDATE") ? (
           <span className="row keep" style={{ justifyContent: "flex-end" }}>
             <Button
               size="compact-xs"
               aria-label={t("Approve {{email}}", { email: u.email })}
-              onClick={() => void set(u, "active")}
+              onClick={() => void set(u, "ACTIVE")}
             >
               {t("Approve")}
             </Button>
@@ -78,7 +78,7 @@ export function Waiting() {
     },
   ];
   // Those who were let in or refused a moment ago are still in the list that was read.
-  const rows = pages.rows.filter((u) => u.status === "before_verification");
+  const rows = pages.rows.filter((u) => u.status === "BEFORE_VERIFICATION");
   return (
     <section className="stack" aria-label={t("Pending sign-ups")}>
       <h2>{t("Pending approval")}</h2>
@@ -96,7 +96,7 @@ export function Waiting() {
         failure={failure}
         onClose={() => refuse(null)}
         onConfirm={() => {
-          if (refused) void set(refused, "deleted");
+          if (refused) void set(refused, "DELETED");
         }}
       >
         <p>

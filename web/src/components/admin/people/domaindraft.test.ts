@@ -8,7 +8,7 @@ const lab: KnownDomain = {
   totpRequired: false,
   passwordMinLength: 10,
   passwordMaxAgeDays: 0,
-  signUp: "off",
+  signUp: "OFF",
   registriesRestricted: false,
   registries: [{ id: "r2" }, { id: "r1" }],
 };

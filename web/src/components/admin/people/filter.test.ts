@@ -2,16 +2,16 @@ import { expect, it } from "vitest";
 import { peopleOf, whereOf } from "./filter";
 
 it("reads the address, and nothing that is not meant", () => {
-  expect(peopleOf({ q: "ada", role: "admin", status: "gone", view: "import", open: "", other: 1 })).toEqual({
+  expect(peopleOf({ q: "ada", role: "ADMIN", status: "GONE", view: "import", open: "", other: 1 })).toEqual({
     q: "ada",
-    role: "admin",
+    role: "ADMIN",
     view: "import",
   });
 });
 
 it("leaves out who was deleted unless he is asked for", () => {
-  expect(whereOf({}, null)).toEqual({ statusIn: ["active", "inactive", "before_verification"] });
-  expect(whereOf({ status: "deleted" }, null)).toEqual({ status: "deleted" });
+  expect(whereOf({}, null)).toEqual({ statusIn: ["ACTIVE", "INACTIVE", "BEFORE_VERIFICATION"] });
+  expect(whereOf({ status: "DELETED" }, null)).toEqual({ status: "DELETED" });
 });
 
 it("finds nobody in a project without members, or before they are known", () => {
@@ -21,8 +21,8 @@ it("finds nobody in a project without members, or before they are known", () => 
 });
 
 it("looks for an address or a name", () => {
-  expect(whereOf({ q: "kim", role: "user" }, null)).toMatchObject({
+  expect(whereOf({ q: "kim", role: "USER" }, null)).toMatchObject({
     or: [{ emailContainsFold: "kim" }, { fullNameContainsFold: "kim" }],
-    role: "user",
+    role: "USER",
   });
 });

@@ -29,8 +29,8 @@ export const UsersQuery = graphql(
 
 export type Where = NonNullable<VariablesOf<typeof UsersQuery>["where"]>;
 
-const roles = ["user", "admin", "superadmin", "monitor"] as const;
-const statuses = ["active", "inactive", "before_verification", "deleted"] as const;
+const roles = ["USER", "ADMIN", "SUPERADMIN", "MONITOR"] as const;
+const statuses = ["ACTIVE", "INACTIVE", "BEFORE_VERIFICATION", "DELETED"] as const;
 
 /** How the list of users is narrowed, as it stands in the address. */
 export interface People {
@@ -69,7 +69,7 @@ export function whereOf(f: People, members: string[] | null): Where {
   return {
     ...(f.q ? { or: [{ emailContainsFold: f.q }, { fullNameContainsFold: f.q }] } : {}),
     ...(f.role ? { role: f.role } : {}),
-    ...(f.status ? { status: f.status } : { statusIn: ["active", "inactive", "before_verification"] }),
+    ...(f.status ? { status: f.status } : { statusIn: ["ACTIVE", "INACTIVE", "BEFORE_VERIFICATION"] }),
     ...(f.project ? { idIn: members && members.length > 0 ? members.slice(0, mostMembers) : [f.project] } : {}),
   };
 }

@@ -4,7 +4,7 @@ import { csvColumns, example, type Imported, passwordsCsv, reason } from "./impo
 const row = (more: Partial<Imported>): Imported => ({
   row: 2,
   email: "ada@example.org",
-  status: "created",
+  status: "CREATED",
   error: null,
   field: null,
   password: null,
@@ -12,7 +12,7 @@ const row = (more: Partial<Imported>): Imported => ({
 });
 
 it("writes only the passwords that were made", () => {
-  expect(passwordsCsv([row({}), row({ status: "failed", error: "is taken" })])).toBe("");
+  expect(passwordsCsv([row({}), row({ status: "FAILED", error: "is taken" })])).toBe("");
   expect(passwordsCsv([row({ password: "s3cret-one" }), row({ email: "bo@example.org" })])).toBe(
     "email,password\nada@example.org,s3cret-one\n",
   );

@@ -2,7 +2,7 @@
 export interface Imported {
   row: number;
   email: string;
-  status: "created" | "would_create" | "skipped" | "failed";
+  status: "CREATED" | "WOULD_CREATE" | "SKIPPED" | "FAILED";
   error: string | null;
   field: string | null;
   password: string | null;

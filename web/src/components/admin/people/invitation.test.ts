@@ -6,7 +6,7 @@ const one = { usedAt: null, revokedAt: null, expiresAt: "2026-03-02T00:00:00Z" }
 
 it.each([
   ["open", one],
-  ["expired", { ...one, expiresAt: "2026-03-01T12:00:00Z" }],
-  ["revoked", { ...one, revokedAt: "2026-02-28T00:00:00Z", expiresAt: "2026-02-01T00:00:00Z" }],
+  ["EXPIRED", { ...one, expiresAt: "2026-03-01T12:00:00Z" }],
+  ["REVOKED", { ...one, revokedAt: "2026-02-28T00:00:00Z", expiresAt: "2026-02-01T00:00:00Z" }],
   ["used", { ...one, usedAt: "2026-02-28T00:00:00Z", expiresAt: "2026-02-01T00:00:00Z" }],
 ] as const)("is %s", (status, invitation) => expect(invitationStatus(invitation, now)).toBe(status));

@@ -2,8 +2,8 @@
 export function invitationStatus(
   i: { usedAt: string | null; revokedAt: string | null; expiresAt: string },
   now = Date.now(),
-): "used" | "revoked" | "expired" | "open" {
+): "used" | "REVOKED" | "EXPIRED" | "open" {
   if (i.usedAt) return "used";
-  if (i.revokedAt) return "revoked";
-  return Date.parse(i.expiresAt) <= now ? "expired" : "open";
+  if (i.revokedAt) return "REVOKED";
+  return Date.parse(i.expiresAt) <= now ? "EXPIRED" : "open";
 }

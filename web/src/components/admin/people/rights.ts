@@ -10,15 +10,15 @@ export const may = (object: { permissions: readonly Operation[] } | null | undef
   object?.permissions.includes(op) ?? false;
 
 export const adminOf = (viewer: Viewer, domain: string) =>
-  isSuper(viewer) || (viewer.user.role === "admin" && viewer.user.domain.id === domain);
+  isSuper(viewer) || (viewer.user.role === "ADMIN" && viewer.user.domain.id === domain);
 
 /** The roles that a viewer may give to others: no higher than his own. */
 export const roles = (viewer: Viewer): Role[] =>
   isSuper(viewer)
-    ? ["user", "admin", "superadmin", "monitor"]
-    : viewer.user.role === "admin"
-      ? ["user", "admin"]
-      : ["user"];
+    ? ["USER", "ADMIN", "SUPERADMIN", "MONITOR"]
+    : viewer.user.role === "ADMIN"
+      ? ["USER", "ADMIN"]
+      : ["USER"];
 
 export const roleNames = words.UserRole;
 

@@ -5,7 +5,7 @@ const ada: Known = {
   id: "u1",
   username: "ada",
   fullName: "Ada Kim",
-  role: "user",
+  role: "USER",
   account: {
     allowedAddresses: ["10.0.0.0/8"],
     containerUid: 1000,
@@ -25,14 +25,14 @@ it("sends only what changed", () => {
   const draft = {
     ...draftOf(ada),
     fullName: " Ada K. ",
-    role: "admin" as const,
+    role: "ADMIN" as const,
     allowedAddresses: "10.0.0.0/8\n192.168.1.5",
     containerGids: "",
   };
   expect(changesOf(ada, draft).input).toEqual({
     id: "u1",
     fullName: "Ada K.",
-    role: "admin",
+    role: "ADMIN",
     allowedAddresses: ["10.0.0.0/8", "192.168.1.5"],
     containerGids: [],
   });

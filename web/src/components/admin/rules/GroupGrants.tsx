@@ -31,7 +31,7 @@ const kinds = ["domain", "project", "user", "keypair"] as const;
 
 /** To whom a group is granted, with the ways to grant it and to take it back. */
 export function GroupGrants({ group, onDone }: { group: Group; onDone: () => void }) {
-  const grants = group.permissions.includes("grant");
+  const grants = group.permissions.includes("GRANT");
   const { run, busy, failure, clear } = useAction(Revoke);
   const [granting, setGranting] = useState(false);
   const [going, setGoing] = useState<Held | null>(null);

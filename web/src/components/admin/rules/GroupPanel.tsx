@@ -39,12 +39,12 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
         title={t("Settings")}
         aside={
           <>
-            {may("update") ? (
+            {may("UPDATE") ? (
               <Button variant="default" onClick={onEdit}>
                 {t("Edit")}
               </Button>
             ) : null}
-            {may("delete") ? (
+            {may("DELETE") ? (
               <Button
                 variant="subtle"
                 color="red"
@@ -84,7 +84,7 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dd>{word("DeviceTopology", group.topology)}</dd>
           <dt>{t("Queue order")}</dt>
           <dd>{word("QueueOrder", group.order)}</dd>
-          {group.order === "fair_share" ? (
+          {group.order === "FAIR_SHARE" ? (
             <>
               <dt>{t("Half-life of usage")}</dt>
               <dd>
@@ -100,14 +100,14 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
           <dt>{t("Preemption")}</dt>
           <dd>
             {word("Preemption", group.preemption)}
-            {group.preemption === "off"
+            {group.preemption === "OFF"
               ? null
               : `, ${word("PreemptionScope", group.preemptionScope)}, ${t("after {{time}}", { time: printTime(group.preemptionAfter) })}`}
           </dd>
           <dt>{t("Sessions of a lost agent")}</dt>
           <dd>
             {word("LostPolicy", group.lostPolicy)}
-            {group.lostPolicy === "wait" ? null : `, ${t("after {{time}}", { time: printTime(group.lostAfter) })}`}
+            {group.lostPolicy === "WAIT" ? null : `, ${t("after {{time}}", { time: printTime(group.lostAfter) })}`}
           </dd>
           <dt>{t("Start attempts")}</dt>
           <dd>{group.maxAttempts}</dd>

@@ -53,7 +53,7 @@ export function GroupScheduling({ draft, wrong, onChange }: Props) {
       <fieldset className="legendless stack small">
         <legend>{t("Order of sessions")}</legend>
         <Pick label={t("Queue order")} choices={orders} value={draft.order} onChange={(order) => onChange({ order })} />
-        {draft.order === "fair_share" ? (
+        {draft.order === "FAIR_SHARE" ? (
           <div className="pairs">
             {time("halfLife", t("Half-life of usage"), t("After this time, usage counts half."))}
             {time("lookback", t("Ignore usage after"), t("Older usage is ignored."))}
@@ -80,7 +80,7 @@ export function GroupScheduling({ draft, wrong, onChange }: Props) {
           value={draft.preemption}
           onChange={(preemption) => onChange({ preemption })}
         />
-        {draft.preemption === "off" ? null : (
+        {draft.preemption === "OFF" ? null : (
           <div className="pairs">
             <Select
               label={t("Preemptible sessions")}
@@ -102,7 +102,7 @@ export function GroupScheduling({ draft, wrong, onChange }: Props) {
           onChange={(lostPolicy) => onChange({ lostPolicy })}
         />
         <div className="pairs">
-          {draft.lostPolicy === "wait"
+          {draft.lostPolicy === "WAIT"
             ? null
             : time("lostAfter", t("Delay after the loss of an agent"), t("The agent can reconnect until then."))}
           <NumberInput

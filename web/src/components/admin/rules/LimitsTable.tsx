@@ -47,7 +47,7 @@ export function LimitsTable({ list }: { list: readonly Limit[] }) {
             <td>
               <b>{l.policy}</b>{" "}
               <span className="dim">
-                {t("of {{scope}} {{holder}}", { scope: t(l.scope), holder: l.holder })}
+                {t("of {{scope}} {{holder}}", { scope: t(l.scope.toLowerCase()), holder: l.holder })}
                 {l.resourceGroup ? ` ${t("only in resource group {{name}}", { name: l.resourceGroup })}` : ""}
                 {l.withinProject ? ` ${t("only in project {{name}}", { name: l.withinProject })}` : ""}
               </span>

@@ -38,15 +38,15 @@ interface Props {
 export function ObjectPick({ kind, ...p }: Props) {
   const box = { ...p, required: true };
   switch (kind) {
-    case "domain":
+    case "DOMAIN":
       return <DomainPick {...box} />;
-    case "project":
+    case "PROJECT":
       return <ProjectPick {...box} />;
-    case "user":
+    case "USER":
       return <UserPick {...box} />;
-    case "resource_policy":
+    case "RESOURCE_POLICY":
       return <PolicyPick {...box} />;
-    case "resource_group":
+    case "RESOURCE_GROUP":
       return <GroupPick {...box} />;
     default:
       return <Listed kind={kind} {...p} />;
@@ -60,17 +60,17 @@ function Listed({ kind, label, value, error, onChange }: Props) {
   const { data } = useLiveQuery({
     query: ObjectsQuery,
     variables: {
-      role: kind === "role",
-      preset: kind === "resource_preset",
-      agent: kind === "agent",
-      registry: kind === "registry",
-      image: kind === "image",
-      volume: kind === "volume",
-      session: kind === "session",
-      vfolder: kind === "vfolder",
-      task: kind === "task",
+      role: kind === "ROLE",
+      preset: kind === "RESOURCE_PRESET",
+      agent: kind === "AGENT",
+      registry: kind === "REGISTRY",
+      image: kind === "IMAGE",
+      volume: kind === "VOLUME",
+      session: kind === "SESSION",
+      vfolder: kind === "VFOLDER",
+      task: kind === "TASK",
       sessions: { terminatedAtIsNil: true, ...named },
-      vfolders: { status: "ready", ...named },
+      vfolders: { status: "READY", ...named },
     },
   });
   const options = [

@@ -104,8 +104,8 @@ export function PolicyDialog({
               value={draft.unlistedSlots}
               onChange={(value) => set({ unlistedSlots: value as typeof draft.unlistedSlots })}
               data={[
-                { value: "unlimited", label: word("UnlistedSlots", "unlimited") },
-                { value: "zero", label: word("UnlistedSlots", "zero") },
+                { value: "UNLIMITED", label: word("UnlistedSlots", "UNLIMITED") },
+                { value: "ZERO", label: word("UnlistedSlots", "ZERO") },
               ]}
             />
           </fieldset>

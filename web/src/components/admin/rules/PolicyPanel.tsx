@@ -53,12 +53,12 @@ export function PolicyPanel({ policy, onEdit, onClose, onGone }: Props) {
         title={t("Limits")}
         aside={
           <>
-            {may("update") ? (
+            {may("UPDATE") ? (
               <Button variant="default" onClick={onEdit}>
                 {t("Edit")}
               </Button>
             ) : null}
-            {may("delete") ? (
+            {may("DELETE") ? (
               <Button
                 variant="subtle"
                 color="red"

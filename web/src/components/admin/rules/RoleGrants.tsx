@@ -25,15 +25,15 @@ const RevokeRole = graphql(
 type Grant = Role["grants"][number];
 
 const phrases: Record<Scope, string> = {
-  system: "everywhere",
-  domain: "in domain {{name}}",
-  project: "in project {{name}}",
-  object: "on {{name}}",
+  SYSTEM: "everywhere",
+  DOMAIN: "in domain {{name}}",
+  PROJECT: "in project {{name}}",
+  OBJECT: "on {{name}}",
 };
 
 /** Who holds a role, and where. */
 export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void }) {
-  const may = role.permissions.includes("grant");
+  const may = role.permissions.includes("GRANT");
   const names = useNames(role.grants.map((g) => g.scopeId));
   const { run, busy, failure, clear } = useAction(RevokeRole);
   const [granting, setGranting] = useState(false);
@@ -109,20 +109,20 @@ function GrantDialog({ role, onClose, onDone }: { role: Role; onClose: () => voi
   const { run, busy, failure } = useAction(GrantRole);
   const kinds = role.allows.map((a) => a.entity).filter((e) => single.has(e));
   const [user, setUser] = useState<string | null>(null);
-  const [scope, setScope] = useState<Scope>("project");
+  const [scope, setScope] = useState<Scope>("PROJECT");
   const [kind, setKind] = useState<Entity | null>(kinds[0] ?? null);
   const [on, setOn] = useState<string | null>(null);
   async function submit() {
-    if (!user || !(await run({ input: { role: role.id, user, scope, scopeId: scope === "system" ? null : on } })))
+    if (!user || !(await run({ input: { role: role.id, user, scope, scopeId: scope === "SYSTEM" ? null : on } })))
       return;
     onDone();
     onClose();
   }
   const scopes = [
-    { value: "system", label: word("RoleScope", "system") },
-    { value: "domain", label: word("RoleScope", "domain") },
-    { value: "project", label: word("RoleScope", "project") },
-    ...(kinds.length > 0 ? [{ value: "object", label: word("RoleScope", "object") }] : []),
+    { value: "SYSTEM", label: word("RoleScope", "SYSTEM") },
+    { value: "DOMAIN", label: word("RoleScope", "DOMAIN") },
+    { value: "PROJECT", label: word("RoleScope", "PROJECT") },
+    ...(kinds.length > 0 ? [{ value: "OBJECT", label: word("RoleScope", "OBJECT") }] : []),
   ];
   return (
     <FormDialog
@@ -132,7 +132,7 @@ function GrantDialog({ role, onClose, onDone }: { role: Role; onClose: () => voi
       submit={t("Grant")}
       busy={busy}
       failure={failure}
-      disabled={!user || (scope !== "system" && !on)}
+      disabled={!user || (scope !== "SYSTEM" && !on)}
       fields={["user", "scopeId", "scope"]}
     >
       {(wrong) => (
@@ -150,13 +150,13 @@ function GrantDialog({ role, onClose, onDone }: { role: Role; onClose: () => voi
               }}
             />
           </fieldset>
-          {scope === "domain" ? (
+          {scope === "DOMAIN" ? (
             <DomainPick label={t("Domain")} required value={on} error={wrong.scopeId} onChange={setOn} />
           ) : null}
-          {scope === "project" ? (
+          {scope === "PROJECT" ? (
             <ProjectPick label={t("Project")} required value={on} error={wrong.scopeId} onChange={setOn} />
           ) : null}
-          {scope === "object" && kind ? (
+          {scope === "OBJECT" && kind ? (
             <div className="pair">
               <Select
                 label={t("Type")}

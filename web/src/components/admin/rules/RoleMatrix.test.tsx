@@ -20,19 +20,19 @@ const box = (name: string) => document.querySelector<HTMLInputElement>(`[aria-la
 const allowed = () => JSON.parse(screen.getByRole("status").textContent ?? "") as Allows;
 
 it("allows and forbids one operation, a row and a column", async () => {
-  const { user } = await stage(<Editor begin={[{ entity: "session", operations: ["read", "enter"] }]} />);
+  const { user } = await stage(<Editor begin={[{ entity: "SESSION", operations: ["READ", "ENTER"] }]} />);
   await screen.findByRole("status");
   await user.click(box("connect on session"));
-  expect(allowed()).toEqual([{ entity: "session", operations: ["read"] }]);
+  expect(allowed()).toEqual([{ entity: "SESSION", operations: ["READ"] }]);
   await user.click(box("everything on folder"));
-  expect(allowed().find((a) => a.entity === "vfolder")?.operations).toContain("write_files");
+  expect(allowed().find((a) => a.entity === "VFOLDER")?.operations).toContain("write_files");
   await user.click(box("read on all types"));
-  expect(allowed().every((a) => a.operations.includes("read"))).toBe(true);
-  expect(allowed().find((a) => a.entity === "registry")?.operations).toEqual(["read"]);
+  expect(allowed().every((a) => a.operations.includes("READ"))).toBe(true);
+  expect(allowed().find((a) => a.entity === "REGISTRY")?.operations).toEqual(["read"]);
 });
 
 it("is only read where nothing may be changed, without rows that allow nothing", async () => {
-  await stage(<RoleMatrix ticks={ticksOf([{ entity: "resource_group", operations: ["read"] }])} />);
+  await stage(<RoleMatrix ticks={ticksOf([{ entity: "RESOURCE_GROUP", operations: ["READ"] }])} />);
   expect(await screen.findByText("resource group")).toBeDefined();
   expect(screen.queryByRole("checkbox")).toBeNull();
   expect(screen.getAllByRole("row")).toHaveLength(2);

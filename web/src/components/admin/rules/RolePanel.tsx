@@ -33,12 +33,12 @@ export function RolePanel({ role, onEdit, onClose, onDone }: Props) {
         title={t("Permissions")}
         aside={
           <>
-            {may("update") ? (
+            {may("UPDATE") ? (
               <Button variant="default" onClick={onEdit}>
                 {t("Edit")}
               </Button>
             ) : null}
-            {may("delete") ? (
+            {may("DELETE") ? (
               <Button
                 variant="subtle"
                 color="red"

@@ -46,7 +46,7 @@ export function GroupShares({ group }: { group: Group }) {
   const remove = useAction(RemoveWeight, true);
   const [weighing, setWeighing] = useState(false);
   const shares = data?.node && "shareWeights" in data.node ? data.node : null;
-  const may = group.permissions.includes("update");
+  const may = group.permissions.includes("UPDATE");
   return (
     <Part
       title={t("Fair shares")}
@@ -59,7 +59,7 @@ export function GroupShares({ group }: { group: Group }) {
       }
     >
       <FailureNote failure={failure} />
-      {group.order === "drf" || group.order === "fair_share" ? null : (
+      {group.order === "DRF" || group.order === "FAIR_SHARE" ? null : (
         <p className="dim">
           {t("The queue order of this group does not use shares. The table shows how fair share would count.")}
         </p>
@@ -108,17 +108,17 @@ const sentence = (w: Weight) =>
     .join(", ");
 
 const percent = (part: number) => `${Math.round(100 * part)} %`;
-const depth: Record<string, number> = { domain: 0, project: 1, user: 2 };
+const depth = { DOMAIN: 0, PROJECT: 1, USER: 2, KEYPAIR: 2 };
 
 /** The holder that a line is about; those above it come with it. */
 const itself = (h: Standing) => ({
-  domain: h.scope === "domain" ? h.domain : null,
-  project: h.scope === "project" ? h.project : null,
-  user: h.scope === "user" ? h.user : null,
+  domain: h.scope === "DOMAIN" ? h.domain : null,
+  project: h.scope === "PROJECT" ? h.project : null,
+  user: h.scope === "USER" ? h.user : null,
 });
 
 function Standings({ list }: { list: readonly Standing[] }) {
-  const flat = list.every((h) => h.scope === "user");
+  const flat = list.every((h) => h.scope === "USER");
   return (
     <div className="scroll-x" role="region" aria-label={t("Fair shares")} tabIndex={0}>
       <table className="grid" aria-label={t("Current shares")}>
@@ -145,13 +145,13 @@ function Standings({ list }: { list: readonly Standing[] }) {
         <tbody>
           {list.map((h) => (
             <tr key={`${h.scope} ${h.domain?.id} ${h.project?.id} ${h.user?.id}`}>
-              <td className="nowrap" style={flat ? undefined : { paddingLeft: 12 + 16 * depth[h.scope]! }}>
-                {h[h.scope as "domain" | "project" | "user"] ? (
+              <td className="nowrap" style={flat ? undefined : { paddingLeft: 12 + 16 * depth[h.scope] }}>
+                {Object.values(itself(h)).some(Boolean) ? (
                   spoken(itself(h))
                 ) : (
                   <span className="dim">{t("not visible to you")}</span>
                 )}
-                {h.scope === "user" && slotsLine(h.held) ? (
+                {h.scope === "USER" && slotsLine(h.held) ? (
                   <div className="dim">{t("uses {{slots}}", { slots: slotsLine(h.held) })}</div>
                 ) : null}
               </td>

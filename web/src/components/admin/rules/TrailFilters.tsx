@@ -88,7 +88,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           clearButtonProps={{ "aria-label": t("Clear") }}
           value={filter.entity ?? null}
           onChange={(entity) => onChange({ entity: entity ?? undefined })}
-          data={entities.map((e) => ({ value: e, label: entityName(e) }))}
+          data={entities.map((e) => ({ value: e.toLowerCase(), label: entityName(e) }))}
         />
         <Select
           label={t("Result")}
@@ -124,7 +124,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
 
 /** What the audit log calls an object, which is more than roles know. */
 export const entityName = (entity: string) =>
-  t((words.AccessEntity as Record<string, string>)[entity] ?? readable(entity));
+  t((words.AccessEntity as Record<string, string>)[entity.toUpperCase()] ?? readable(entity));
 
 /** A text that counts when one pauses. */
 function Typed({

@@ -21,7 +21,7 @@ export function VolumeFacts({ volume: v }: { volume: Volume }) {
           <dd>
             {stateWord(v.health).toLowerCase()}
             {v.healthMessage ? (
-              <span className={v.health === "healthy" ? "dim" : "bad"}> {v.healthMessage}</span>
+              <span className={v.health === "HEALTHY" ? "dim" : "bad"}> {v.healthMessage}</span>
             ) : null}
           </dd>
           <dt>{t("Type")}</dt>

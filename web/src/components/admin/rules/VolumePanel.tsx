@@ -29,7 +29,7 @@ const RemoveGrant = graphql(
 /** What the folders of one volume may be used for, and by whom. */
 export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClose: () => void; onDone: () => void }) {
   const viewer = useViewer();
-  const may = volume.permissions.includes("grant");
+  const may = volume.permissions.includes("GRANT");
   const { run, busy, failure, clear } = useAction(RemoveGrant);
   const [edited, setEdited] = useState<VolumeGrant | "new" | null>(null);
   const [going, setGoing] = useState<VolumeGrant | null>(null);
@@ -96,7 +96,7 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
           </ul>
         )}
       </Part>
-      {viewer.user.role === "superadmin" ? <VolumeOrphans volume={volume} /> : null}
+      {viewer.user.role === "SUPERADMIN" ? <VolumeOrphans volume={volume} /> : null}
       {edited ? (
         <GrantDialog
           volume={volume}
@@ -142,7 +142,7 @@ function GrantDialog({
   const [holder, setHolder] = useState<Holder>(
     was && was.kind !== "everybody" ? { kind: was.kind, id: was.id } : { kind: "project", id: null },
   );
-  const [permissions, setPermissions] = useState<string[]>(grant?.permissions ?? ["mount", "download"]);
+  const [permissions, setPermissions] = useState<string[]>(grant?.permissions ?? ["MOUNT", "DOWNLOAD"]);
   async function submit() {
     const whom = everybody ? {} : { [holder.kind]: holder.id };
     if (

@@ -25,7 +25,7 @@ const ScopesQuery = graphql(
   [ScopeFields],
 );
 
-const kinds = ["user", "project"] as const;
+const kinds = ["USER", "PROJECT"] as const;
 
 /** What each user's and project's folders use on one volume, and what they may use at most. */
 export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) {
@@ -107,8 +107,8 @@ export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) 
             value={kind}
             onChange={(v) => setKind(kinds.find((k) => k === v))}
             options={[
-              { value: "user", label: word("ScopeKind", "user") },
-              { value: "project", label: word("ScopeKind", "project") },
+              { value: "USER", label: word("ScopeKind", "USER") },
+              { value: "PROJECT", label: word("ScopeKind", "PROJECT") },
             ]}
           />
           {settable ? (

@@ -14,61 +14,61 @@ export type Group = ResultOf<typeof GroupFields>;
 
 /** The types of sessions that a group can allow, in the order in which they are shown. */
 export const sessionTypes = [
-  { value: "interactive", label: words.SessionType.interactive },
-  { value: "batch", label: words.SessionType.batch },
+  { value: "INTERACTIVE", label: words.SessionType.INTERACTIVE },
+  { value: "BATCH", label: words.SessionType.BATCH },
 ] as const;
 
 /** How an agent is chosen among those that have room. */
 export const strategies = [
   {
-    value: "pack",
-    label: words.PlacementStrategy.pack,
+    value: "PACK",
+    label: words.PlacementStrategy.PACK,
     help: "Keeps free capacity in large pieces that other sessions can use. Best if devices are shared.",
   },
   {
-    value: "concentrated",
-    label: words.PlacementStrategy.concentrated,
+    value: "CONCENTRATED",
+    label: words.PlacementStrategy.CONCENTRATED,
     help: "Fills one agent before the next, so that whole agents stay free.",
   },
   {
-    value: "dispersed",
-    label: words.PlacementStrategy.dispersed,
+    value: "DISPERSED",
+    label: words.PlacementStrategy.DISPERSED,
     help: "Uses the agent with the most free capacity, so that sessions disturb each other the least.",
   },
-  { value: "roundrobin", label: words.PlacementStrategy.roundrobin, help: "Uses one agent after the other." },
+  { value: "ROUNDROBIN", label: words.PlacementStrategy.ROUNDROBIN, help: "Uses one agent after the other." },
 ] as const;
 
 /** How an amount is given that is more than one device has. */
 export const splits = [
-  { value: "fill", label: words.DeviceSplit.fill, help: "Uses whole devices, and one more device for the remainder." },
+  { value: "FILL", label: words.DeviceSplit.FILL, help: "Uses whole devices, and one more device for the remainder." },
   {
-    value: "evenly",
-    label: words.DeviceSplit.evenly,
+    value: "EVENLY",
+    label: words.DeviceSplit.EVENLY,
     help: "Uses the same amount of each device, and as few devices as possible.",
   },
-  { value: "none", label: words.DeviceSplit.none, help: "Uses only whole devices, never a part of one." },
+  { value: "NONE", label: words.DeviceSplit.NONE, help: "Uses only whole devices, never a part of one." },
 ] as const;
 
 /** How near to each other the devices of a container are. */
 export const topologies = [
   {
-    value: "prefer",
-    label: words.DeviceTopology.prefer,
+    value: "PREFER",
+    label: words.DeviceTopology.PREFER,
     help: "Prefers devices that are close to each other, but does not require it.",
   },
   {
-    value: "node",
-    label: words.DeviceTopology.node,
+    value: "NODE",
+    label: words.DeviceTopology.NODE,
     help: "A session stays pending rather than use devices of different nodes, unless they are linked.",
   },
   {
-    value: "root",
-    label: words.DeviceTopology.root,
+    value: "ROOT",
+    label: words.DeviceTopology.ROOT,
     help: "A session stays pending rather than use devices of different PCIe roots, unless they are linked.",
   },
   {
-    value: "linked",
-    label: words.DeviceTopology.linked,
+    value: "LINKED",
+    label: words.DeviceTopology.LINKED,
     help: "A session stays pending rather than use devices without a direct link, such as NVLink.",
   },
 ] as const;
@@ -76,57 +76,57 @@ export const topologies = [
 /** What becomes of sessions on an agent that is lost. */
 export const lostPolicies = [
   {
-    value: "wait",
-    label: words.LostPolicy.wait,
+    value: "WAIT",
+    label: words.LostPolicy.WAIT,
     help: "Sessions wait until the agent reconnects or a user stops them.",
   },
-  { value: "fail", label: words.LostPolicy.fail, help: "The sessions fail." },
+  { value: "FAIL", label: words.LostPolicy.FAIL, help: "The sessions fail." },
   {
-    value: "reschedule",
-    label: words.LostPolicy.reschedule,
+    value: "RESCHEDULE",
+    label: words.LostPolicy.RESCHEDULE,
     help: "Sessions start again on other agents. Data in their containers is lost.",
   },
 ] as const;
 
 /** What becomes of sessions that may be ended for others. */
 export const preemptions = [
-  { value: "off", label: words.Preemption.off, help: "No session is stopped for another one." },
+  { value: "OFF", label: words.Preemption.OFF, help: "No session is stopped for another one." },
   {
-    value: "terminate",
-    label: words.Preemption.terminate,
+    value: "TERMINATE",
+    label: words.Preemption.TERMINATE,
     help: "A preemptible session is stopped when a session with a higher priority needs its capacity.",
   },
   {
-    value: "reschedule",
-    label: words.Preemption.reschedule,
+    value: "RESCHEDULE",
+    label: words.Preemption.RESCHEDULE,
     help: "A preemptible session is stopped when a session with a higher priority needs its capacity, and returns to the queue.",
   },
 ] as const;
 
 /** Whose sessions make room. */
 export const preemptionScopes = [
-  { value: "user", label: words.PreemptionScope.user },
-  { value: "project", label: words.PreemptionScope.project },
-  { value: "domain", label: words.PreemptionScope.domain },
-  { value: "group", label: words.PreemptionScope.group },
+  { value: "USER", label: words.PreemptionScope.USER },
+  { value: "PROJECT", label: words.PreemptionScope.PROJECT },
+  { value: "DOMAIN", label: words.PreemptionScope.DOMAIN },
+  { value: "GROUP", label: words.PreemptionScope.GROUP },
 ] as const;
 
 /** Who comes first among sessions of one priority. */
 export const orders = [
-  { value: "fifo", label: words.QueueOrder.fifo, help: "The session that was created first starts first." },
+  { value: "FIFO", label: words.QueueOrder.FIFO, help: "The session that was created first starts first." },
   {
-    value: "lifo",
-    label: words.QueueOrder.lifo,
+    value: "LIFO",
+    label: words.QueueOrder.LIFO,
     help: "The session that was created last starts first. The oldest can stay pending for a long time.",
   },
   {
-    value: "drf",
-    label: words.QueueOrder.drf,
+    value: "DRF",
+    label: words.QueueOrder.DRF,
     help: "The user with the smallest share of their scarcest resource goes first (DRF).",
   },
   {
-    value: "fair_share",
-    label: words.QueueOrder.fair_share,
+    value: "FAIR_SHARE",
+    label: words.QueueOrder.FAIR_SHARE,
     help: "The domain, project and user with the least recent usage go first.",
   },
 ] as const;

@@ -6,10 +6,10 @@ it("starts a new group from what the server starts from", () => {
   expect(wrong).toEqual({});
   expect(input).toMatchObject({
     public: false,
-    strategy: "pack",
-    split: "fill",
-    topology: "prefer",
-    order: "fifo",
+    strategy: "PACK",
+    split: "FILL",
+    topology: "PREFER",
+    order: "FIFO",
     holdAfter: 600,
     halfLife: 604_800,
     lookback: 2_419_200,

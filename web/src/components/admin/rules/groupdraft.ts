@@ -28,7 +28,7 @@ export interface GroupDraft
     | "preemption"
     | "preemptionScope"
   > {
-  sessionTypes: string[];
+  sessionTypes: Group["sessionTypes"];
   /** A network on each line, or with commas or spaces between. */
   allowedNetworks: string;
   /** Whether agents are ever held for the head of the queue. */
@@ -47,13 +47,13 @@ export function draftOf(group: Group | null): GroupDraft {
     public: group?.public ?? false,
     sessionTypes: [...(group?.sessionTypes ?? sessionTypes.map((s) => s.value))],
     allowedNetworks: (group?.allowedNetworks ?? []).join("\n"),
-    strategy: group?.strategy ?? "pack",
-    split: group?.split ?? "fill",
-    topology: group?.topology ?? "prefer",
-    order: group?.order ?? "fifo",
-    lostPolicy: group?.lostPolicy ?? "wait",
-    preemption: group?.preemption ?? "off",
-    preemptionScope: group?.preemptionScope ?? "user",
+    strategy: group?.strategy ?? "PACK",
+    split: group?.split ?? "FILL",
+    topology: group?.topology ?? "PREFER",
+    order: group?.order ?? "FIFO",
+    lostPolicy: group?.lostPolicy ?? "WAIT",
+    preemption: group?.preemption ?? "OFF",
+    preemptionScope: group?.preemptionScope ?? "USER",
     maxAttempts: group?.maxAttempts ?? 3,
     hold: (group?.holdAfter ?? 0) >= 0,
     times: Object.fromEntries((Object.keys(times) as Time[]).map((time) => [time, printTime(seconds(time))])) as Record<

@@ -11,8 +11,8 @@ it("offers to remove what Berth made, folders before their scope, and nothing th
       { scope: "lost+found", usedBytes: null },
     ],
     folders: [
-      { state: "present", scope, folder, path: "a/b" },
-      { state: "unknown", scope: "", folder: "backup", path: "backup" },
+      { state: "PRESENT", scope, folder, path: "a/b" },
+      { state: "UNKNOWN", scope: "", folder: "backup", path: "backup" },
     ],
   });
   expect(found.map((o) => [o.name, o.input])).toEqual([

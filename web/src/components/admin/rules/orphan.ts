@@ -15,10 +15,10 @@ interface Told {
 }
 
 const states: Record<string, string> = {
-  present: "an unknown folder",
-  arriving: "an incomplete folder",
-  deleting: "a partly deleted folder",
-  unknown: "not created by Berth",
+  PRESENT: "an unknown folder",
+  ARRIVING: "an incomplete folder",
+  DELETING: "a partly deleted folder",
+  UNKNOWN: "not created by Berth",
 };
 const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

@@ -5,15 +5,15 @@ const nothing: Policy = {
   id: "1",
   name: "small",
   totalSlots: {},
-  unlistedSlots: "unlimited",
+  unlistedSlots: "UNLIMITED",
   maxPendingSlots: {},
-  permissions: ["read"],
+  permissions: ["READ"],
   ...(Object.fromEntries(limits.map((l) => [l.key, null])) as Record<(typeof limits)[number]["key"], null>),
 };
 const small: Policy = {
   ...nothing,
   totalSlots: { cpu: "8", mem: String(32 * 1024 ** 3), "cuda.shares": "0" },
-  unlistedSlots: "zero",
+  unlistedSlots: "ZERO",
   maxPendingSlots: { cpu: "4" },
   maxSessions: 3,
   maxSessionLifetime: 90_000,
@@ -27,7 +27,7 @@ it("reads what it wrote", () => {
   expect(wrong).toEqual({});
   expect(read).toEqual({
     totalSlots: small.totalSlots,
-    unlistedSlots: "zero",
+    unlistedSlots: "ZERO",
     maxPendingSlots: { cpu: "4" },
     maxSessions: 3,
     maxSessionLifetime: 90_000,
@@ -61,7 +61,7 @@ it("names what it cannot read", () => {
 
 it("says in words what it limits", () => {
   expect(words(nothing)).toEqual([]);
-  expect(words({ ...nothing, unlistedSlots: "zero" })).toEqual([["no resources at all"]]);
+  expect(words({ ...nothing, unlistedSlots: "ZERO" })).toEqual([["no resources at all"]]);
   expect(words(small).map(([key]) => key)).toEqual([
     "{{slots}} in use at once",
     "no {{slot}}",

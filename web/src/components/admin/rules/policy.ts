@@ -43,7 +43,7 @@ export function draftOf(policy: Policy | null): Draft {
   return {
     name: policy?.name ?? "",
     totalSlots: textsOf(policy?.totalSlots ?? {}),
-    unlistedSlots: policy?.unlistedSlots ?? "unlimited",
+    unlistedSlots: policy?.unlistedSlots ?? "UNLIMITED",
     maxPendingSlots: textsOf(policy?.maxPendingSlots ?? {}),
     plain: Object.fromEntries(limits.map((l) => [l.key, text(l.kind, policy?.[l.key])])) as Draft["plain"],
   };
@@ -104,7 +104,7 @@ export function words(policy: Policy): Phrase[] {
   const line = slotsLine(policy.totalSlots);
   if (line) out.push(["{{slots}} in use at once", { slots: line }]);
   for (const [slot, n] of listed) if (Number(n) === 0) out.push(["no {{slot}}", { slot: slotName(slot) }]);
-  if (policy.unlistedSlots === "zero") out.push(listed.length > 0 ? ["no other resources"] : ["no resources at all"]);
+  if (policy.unlistedSlots === "ZERO") out.push(listed.length > 0 ? ["no other resources"] : ["no resources at all"]);
   const waiting = slotsLine(policy.maxPendingSlots);
   if (waiting) out.push(["{{slots}} requested by pending sessions", { slots: waiting }]);
   for (const { key } of limits) if (policy[key] !== null) out.push(phrases[key](policy[key]));

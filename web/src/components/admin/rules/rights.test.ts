@@ -11,22 +11,22 @@ const grant = (scope: string, entity: string, ...operations: string[]) => ({
 });
 
 it("lets superadmins make everything, others what a role on the system says", () => {
-  expect(mayCreate(viewer("superadmin"), "role")).toBe(true);
-  expect(mayCreate(viewer("user", grant("system", "role", "read", "create")), "role")).toBe(true);
-  expect(mayCreate(viewer("user", grant("system", "role", "read", "create")), "resource_group")).toBe(false);
-  expect(mayCreate(viewer("user", grant("domain", "role", "create")), "role")).toBe(false);
-  expect(mayCreate(viewer("user", grant("system", "role", "update")), "role")).toBe(false);
+  expect(mayCreate(viewer("SUPERADMIN"), "ROLE")).toBe(true);
+  expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "ROLE")).toBe(true);
+  expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "RESOURCE_GROUP")).toBe(false);
+  expect(mayCreate(viewer("USER", grant("DOMAIN", "ROLE", "CREATE")), "ROLE")).toBe(false);
+  expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "UPDATE")), "ROLE")).toBe(false);
 });
 
 it("lets a monitor make nothing, whatever he was granted", () => {
-  expect(mayCreate(viewer("monitor", grant("system", "role", "create")), "role")).toBe(false);
-  expect(binds(viewer("monitor", grant("system", "resource_policy", "update")))).toEqual([]);
+  expect(mayCreate(viewer("MONITOR", grant("SYSTEM", "ROLE", "CREATE")), "ROLE")).toBe(false);
+  expect(binds(viewer("MONITOR", grant("SYSTEM", "RESOURCE_POLICY", "UPDATE")))).toEqual([]);
 });
 
 it("says whom one may bind", () => {
-  expect(binds(viewer("superadmin"))).toContain("domain");
-  expect(binds(viewer("admin"))).toEqual(["project", "user", "keypair"]);
-  expect(binds(viewer("admin", grant("domain", "resource_policy", "update")))).toContain("domain");
-  expect(binds(viewer("user", grant("project", "resource_policy", "update")))).toEqual(["project"]);
-  expect(binds(viewer("user"))).toEqual([]);
+  expect(binds(viewer("SUPERADMIN"))).toContain("domain");
+  expect(binds(viewer("ADMIN"))).toEqual(["project", "user", "keypair"]);
+  expect(binds(viewer("ADMIN", grant("DOMAIN", "RESOURCE_POLICY", "UPDATE")))).toContain("domain");
+  expect(binds(viewer("USER", grant("PROJECT", "RESOURCE_POLICY", "UPDATE")))).toEqual(["project"]);
+  expect(binds(viewer("USER"))).toEqual([]);
 });

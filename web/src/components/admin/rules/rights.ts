@@ -11,7 +11,7 @@ const held = (
   op: Allowed["operations"][number],
   scopes?: Grant["scope"][],
 ) =>
-  viewer.user.role !== "monitor" &&
+  viewer.user.role !== "MONITOR" &&
   viewer.user.roleGrants.some(
     (g) =>
       (!scopes || scopes.includes(g.scope)) &&
@@ -20,12 +20,12 @@ const held = (
 
 /** Whether the viewer may make objects of a kind that stands in no domain; what is there says itself what he may do to it. */
 export const mayCreate = (viewer: Viewer, entity: Allowed["entity"]) =>
-  isSuper(viewer) || held(viewer, entity, "create", ["system"]);
+  isSuper(viewer) || held(viewer, entity, "CREATE", ["SYSTEM"]);
 
 /** To whom the viewer may attach policies. A domain's limits bound its admins. */
 export function binds(viewer: Viewer): HolderKind[] {
   if (isSuper(viewer)) return ["domain", "project", "user", "keypair"];
-  if (held(viewer, "resource_policy", "update", ["system", "domain"])) return ["domain", "project", "user", "keypair"];
-  if (viewer.user.role === "admin") return ["project", "user", "keypair"];
-  return held(viewer, "resource_policy", "update", ["project"]) ? ["project"] : [];
+  if (held(viewer, "RESOURCE_POLICY", "UPDATE", ["SYSTEM", "DOMAIN"])) return ["domain", "project", "user", "keypair"];
+  if (viewer.user.role === "ADMIN") return ["project", "user", "keypair"];
+  return held(viewer, "RESOURCE_POLICY", "UPDATE", ["PROJECT"]) ? ["project"] : [];
 }

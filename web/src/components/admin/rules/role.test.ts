@@ -2,35 +2,35 @@ import { expect, it } from "vitest";
 import { type Allows, allowsOf, brief, entities, operationsOf, state, tick, ticksOf } from "./role";
 
 const allows: Allows = [
-  { entity: "session", operations: ["read", "delete"] },
-  { entity: "vfolder", operations: ["read_files"] },
+  { entity: "SESSION", operations: ["READ", "DELETE"] },
+  { entity: "VFOLDER", operations: ["READ_FILES"] },
 ];
 
 it("sends what it read", () => expect(allowsOf(ticksOf(allows))).toEqual(allows));
 
 it("ticks and unticks, and leaves out what allows nothing", () => {
-  let ticks = tick(ticksOf(allows), "vfolder", ["read_files"], false);
-  ticks = tick(ticks, "agent", ["update", "read"], true);
+  let ticks = tick(ticksOf(allows), "VFOLDER", ["READ_FILES"], false);
+  ticks = tick(ticks, "AGENT", ["UPDATE", "READ"], true);
   expect(allowsOf(ticks)).toEqual([
-    { entity: "agent", operations: ["read", "update"] },
-    { entity: "session", operations: ["read", "delete"] },
+    { entity: "AGENT", operations: ["READ", "UPDATE"] },
+    { entity: "SESSION", operations: ["READ", "DELETE"] },
   ]);
 });
 
 it("sends the operations of a kind in their order", () =>
-  expect(allowsOf(tick({}, "session", ["enter", "read"], true))).toEqual([
-    { entity: "session", operations: ["read", "enter"] },
+  expect(allowsOf(tick({}, "SESSION", ["ENTER", "READ"], true))).toEqual([
+    { entity: "SESSION", operations: ["READ", "ENTER"] },
   ]));
 
 it("tells rows and columns that are full from those that are not", () => {
-  const ticks = tick({}, "vfolder", operationsOf("vfolder"), true);
-  expect(state(ticks, ["vfolder"], operationsOf)).toBe("all");
-  expect(state(tick(ticks, "vfolder", ["read"], false), ["vfolder"], operationsOf)).toBe("some");
-  expect(state(ticks, ["image"], operationsOf)).toBe("none");
-  expect(state(ticks, entities, () => ["read"])).toBe("some");
+  const ticks = tick({}, "VFOLDER", operationsOf("VFOLDER"), true);
+  expect(state(ticks, ["VFOLDER"], operationsOf)).toBe("all");
+  expect(state(tick(ticks, "VFOLDER", ["READ"], false), ["VFOLDER"], operationsOf)).toBe("some");
+  expect(state(ticks, ["IMAGE"], operationsOf)).toBe("none");
+  expect(state(ticks, entities, () => ["READ"])).toBe("some");
 });
 
 it("says everything for everything that there is", () => {
-  expect(brief("image", ["read", "create", "update", "delete"])).toEqual(["everything"]);
-  expect(brief("session", ["read", "create", "update", "delete"])).toEqual(["read", "create", "update", "delete"]);
+  expect(brief("IMAGE", ["READ", "CREATE", "UPDATE", "DELETE"])).toEqual(["everything"]);
+  expect(brief("SESSION", ["READ", "CREATE", "UPDATE", "DELETE"])).toEqual(["READ", "CREATE", "UPDATE", "DELETE"]);
 });

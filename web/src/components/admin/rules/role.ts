@@ -14,41 +14,41 @@ export type Scope = Role["grants"][number]["scope"];
 
 /** The kinds of objects that roles speak about, in the order in which they are shown. */
 export const entities = [
-  "domain",
-  "project",
-  "user",
-  "credential",
-  "invitation",
-  "identity_provider",
-  "role",
-  "resource_policy",
-  "resource_group",
-  "resource_preset",
-  "agent",
-  "registry",
-  "image",
-  "volume",
-  "object_storage",
-  "session",
-  "vfolder",
-  "task",
-  "audit",
-  "system",
+  "DOMAIN",
+  "PROJECT",
+  "USER",
+  "CREDENTIAL",
+  "INVITATION",
+  "IDENTITY_PROVIDER",
+  "ROLE",
+  "RESOURCE_POLICY",
+  "RESOURCE_GROUP",
+  "RESOURCE_PRESET",
+  "AGENT",
+  "REGISTRY",
+  "IMAGE",
+  "VOLUME",
+  "OBJECT_STORAGE",
+  "SESSION",
+  "VFOLDER",
+  "TASK",
+  "AUDIT",
+  "SYSTEM",
 ] as const satisfies readonly Entity[];
 
 /** The operations that every kind of object has. */
-export const general = ["read", "create", "update", "delete"] as const satisfies readonly Operation[];
+export const general = ["READ", "CREATE", "UPDATE", "DELETE"] as const satisfies readonly Operation[];
 
 /** The operations that only some kinds of objects have. */
 export const own: Partial<Record<Entity, readonly Operation[]>> = {
-  project: ["manage_members"],
-  user: ["impersonate"],
-  role: ["grant"],
-  resource_group: ["grant"],
-  volume: ["grant"],
-  object_storage: ["transfer"],
-  session: ["enter"],
-  vfolder: ["read_files", "write_files"],
+  PROJECT: ["MANAGE_MEMBERS"],
+  USER: ["IMPERSONATE"],
+  ROLE: ["GRANT"],
+  RESOURCE_GROUP: ["GRANT"],
+  VOLUME: ["GRANT"],
+  OBJECT_STORAGE: ["TRANSFER"],
+  SESSION: ["ENTER"],
+  VFOLDER: ["READ_FILES", "WRITE_FILES"],
 };
 
 /** The operations of a kind of object, in the order in which they are shown. */
@@ -56,20 +56,20 @@ export const operationsOf = (entity: Entity): readonly Operation[] => [...genera
 
 /** Kinds whose objects can be named one by one. */
 export const single = new Set<Entity>([
-  "domain",
-  "project",
-  "user",
-  "role",
-  "resource_policy",
-  "resource_group",
-  "resource_preset",
-  "agent",
-  "registry",
-  "image",
-  "volume",
-  "session",
-  "vfolder",
-  "task",
+  "DOMAIN",
+  "PROJECT",
+  "USER",
+  "ROLE",
+  "RESOURCE_POLICY",
+  "RESOURCE_GROUP",
+  "RESOURCE_PRESET",
+  "AGENT",
+  "REGISTRY",
+  "IMAGE",
+  "VOLUME",
+  "SESSION",
+  "VFOLDER",
+  "TASK",
 ]);
 
 /** A role as it is ticked: what is allowed per kind. */

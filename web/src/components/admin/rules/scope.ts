@@ -14,7 +14,7 @@ export const holderName = (s: Pick<Scope, "kind" | "holderUser" | "holderProject
   s.holderUser?.email ??
   (s.holderProject
     ? t("project {{name}}", { name: s.holderProject.name })
-    : s.kind === "project"
+    : s.kind === "PROJECT"
       ? t("a project that you cannot see")
       : t("a user that you cannot see"));
 

@@ -3,17 +3,17 @@ import { given } from "./volume";
 
 it("says what a grant gives", () => {
   expect(given([])).toEqual(["nothing"]);
-  expect(given(["mount", "create_folder"])).toEqual(["create folders", "mount folders"]);
+  expect(given(["MOUNT", "CREATE_FOLDER"])).toEqual(["create folders", "mount folders"]);
   expect(
     given([
-      "create_folder",
-      "modify_folder",
-      "delete_folder",
-      "mount",
-      "upload",
-      "download",
-      "invite",
-      "set_user_permission",
+      "CREATE_FOLDER",
+      "MODIFY_FOLDER",
+      "DELETE_FOLDER",
+      "MOUNT",
+      "UPLOAD",
+      "DOWNLOAD",
+      "INVITE",
+      "SET_USER_PERMISSION",
     ]),
   ).toEqual(["everything"]);
 });

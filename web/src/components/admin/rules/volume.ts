@@ -18,14 +18,14 @@ export type Atom = VolumeGrant["permissions"][number];
 
 /** What folders of a volume may be used for, in the order in which it is shown. */
 export const atoms = [
-  { value: "create_folder", label: words.VolumePermission.create_folder },
-  { value: "modify_folder", label: words.VolumePermission.modify_folder },
-  { value: "delete_folder", label: words.VolumePermission.delete_folder },
-  { value: "mount", label: words.VolumePermission.mount },
-  { value: "upload", label: words.VolumePermission.upload },
-  { value: "download", label: words.VolumePermission.download },
-  { value: "invite", label: words.VolumePermission.invite },
-  { value: "set_user_permission", label: words.VolumePermission.set_user_permission },
+  { value: "CREATE_FOLDER", label: words.VolumePermission.CREATE_FOLDER },
+  { value: "MODIFY_FOLDER", label: words.VolumePermission.MODIFY_FOLDER },
+  { value: "DELETE_FOLDER", label: words.VolumePermission.DELETE_FOLDER },
+  { value: "MOUNT", label: words.VolumePermission.MOUNT },
+  { value: "UPLOAD", label: words.VolumePermission.UPLOAD },
+  { value: "DOWNLOAD", label: words.VolumePermission.DOWNLOAD },
+  { value: "INVITE", label: words.VolumePermission.INVITE },
+  { value: "SET_USER_PERMISSION", label: words.VolumePermission.SET_USER_PERMISSION },
 ] as const satisfies readonly { value: Atom; label: string }[];
 
 /** What a grant gives, as phrases to translate. */

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { t } from "../../../i18n";
 import { duration } from "../../format";
-import { type Report, stageWords } from "./report";
+import { type Report, stageWord } from "./report";
 
 /** The head of the queue, as far as it is before the session. */
 export function Ahead({ report, now }: { report: Report; now: number }) {
@@ -25,7 +25,7 @@ export function Ahead({ report, now }: { report: Report; now: number }) {
             </span>
             <span className="dim push">
               {t("pending for {{time}}", { time: duration(now - Date.parse(e.waitingSince)) })} ·{" "}
-              {t(stageWords[e.stage] ?? e.stage)}
+              {t(stageWord(e.stage))}
             </span>
           </li>
         ))}

@@ -2,9 +2,9 @@ import { t } from "../../../i18n";
 import type { Report } from "./report";
 
 const words: Record<string, string> = {
-  lifo: "The newest session goes first in this group.",
-  drf: "The user with the smallest share goes first in this group.",
-  fair_share: "The user with the least recent usage goes first in this group.",
+  LIFO: "The newest session goes first in this group.",
+  DRF: "The user with the smallest share goes first in this group.",
+  FAIR_SHARE: "The user with the least recent usage goes first in this group.",
 };
 
 /** Why a session has its place where that is not its age. */
@@ -32,7 +32,7 @@ export function Factors({ order }: { order: NonNullable<Report["order"]> }) {
           <tbody>
             {order.levels.map((l) => (
               <tr key={l.scope}>
-                <td>{t(`the ${l.scope}`)}</td>
+                <td>{t(`the ${l.scope.toLowerCase()}`)}</td>
                 <td className="num">{`${Number((100 * l.usage).toPrecision(2))} %`}</td>
                 <td className="num">{l.weight}</td>
                 <td className="num">{l.factor.toFixed(3)}</td>

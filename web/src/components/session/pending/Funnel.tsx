@@ -49,7 +49,7 @@ export function Funnel({ report }: { report: Pick<Report, "agents" | "dropped" |
           {t(
             "Limit of the {{scope}} {{holder}} (policy {{policy}}): {{used}} of {{limit}} {{what}} in use, {{requested}} more requested.",
             {
-              scope: t(l.scope),
+              scope: t(l.scope.toLowerCase()),
               holder: l.holder,
               policy: l.policy,
               used: amount(l.what, l.used),

@@ -35,7 +35,7 @@ interface Props {
   may: boolean;
 }
 
-const does = (s: Suggestion) => (s.kind === "end_session" ? t("Stop that session") : t("Apply"));
+const does = (s: Suggestion) => (s.kind === "END_SESSION" ? t("Stop that session") : t("Apply"));
 
 /** What would let a session start at once, each with a button that does it. */
 export function Suggestions({ session, stamp, may }: Props) {
@@ -57,11 +57,11 @@ export function Suggestions({ session, stamp, may }: Props) {
   if (list.length === 0) return fetching ? <p className="dim">{t("Searching for ways to start it now…")}</p> : null;
 
   async function apply(s: Suggestion) {
-    if (s.kind === "end_session") return setEnding(s);
+    if (s.kind === "END_SESSION") return setEnding(s);
     const input =
-      s.kind === "slots"
+      s.kind === "SLOTS"
         ? { slots: s.slots }
-        : s.kind === "resource_group"
+        : s.kind === "RESOURCE_GROUP"
           ? { resourceGroup: s.resourceGroup }
           : { strictAgents: false };
     if (await change.run({ input: { id: session, ...input } })) refetch();
@@ -78,7 +78,7 @@ export function Suggestions({ session, stamp, may }: Props) {
                 className="push"
                 variant="light"
                 size="compact-sm"
-                color={s.kind === "end_session" ? "red" : undefined}
+                color={s.kind === "END_SESSION" ? "red" : undefined}
                 loading={change.busy}
                 aria-label={`${does(s)}: ${withSlotNames(s.text)}`}
                 onClick={() => void apply(s)}

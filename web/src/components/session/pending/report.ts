@@ -15,11 +15,11 @@ export type Report = ResultOf<typeof PendingParts>;
 
 /** What a session has to pass, in this order; it waits for the first that it does not. */
 export const stages = [
-  { key: "group", label: "Group open" },
-  { key: "held", label: "Start time and dependencies" },
-  { key: "limits", label: "Limits" },
-  { key: "room", label: "Capacity" },
-  { key: "order", label: "Turn in the queue" },
+  { key: "GROUP", label: "Group open" },
+  { key: "HELD", label: "Start time and dependencies" },
+  { key: "LIMITS", label: "Limits" },
+  { key: "ROOM", label: "Capacity" },
+  { key: "ORDER", label: "Turn in the queue" },
 ] as const;
 
 /** How a stage stands when the session waits for another. */
@@ -30,11 +30,11 @@ export function standing(stage: string, waitsFor: string): "passed" | "waits" | 
 }
 
 /** What one waits for, as a word in a list. */
-export const stageWords: Record<string, string> = {
-  group: "the resource group is closed",
-  held: "start time or dependencies",
-  limits: "a limit",
-  room: "capacity",
-  order: "turn in the queue",
-  "": "starts next",
+const stageWords: Record<Report["stage"], string> = {
+  GROUP: "the resource group is closed",
+  HELD: "start time or dependencies",
+  LIMITS: "a limit",
+  ROOM: "capacity",
+  ORDER: "turn in the queue",
 };
+export const stageWord = (stage: Report["stage"] | null): string => (stage ? stageWords[stage] : "starts next");
