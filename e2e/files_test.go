@@ -23,7 +23,7 @@ func TestFilesOfASession(t *testing.T) {
 	in := cluster.Interactive()
 	in.Mounts = []client.MountInput{{Vfolder: folder.Name, Target: "/home/work/kept"}}
 	s := u.Run(in)
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	at := client.ContainerRef{Session: s.ID}
 	shell := u.Shell()
 	big := strings.Repeat("0123456789", 1_000_000)

@@ -63,7 +63,7 @@ func TestAppsOfStarterImages(t *testing.T) {
 			}
 			u := platform.User(t)
 			id := u.Run(client.CreateSessionInput{Image: a.image, Slots: cluster.Slots("cpu", "1", "mem", a.mem)}).ID
-			u.Until(id, "running")
+			u.Until(id, "RUNNING")
 			for _, mode := range []string{"hosts", "paths"} {
 				if out, code := u.Exec(id, "cd /home/work; "+a.before); code != 0 {
 					t.Fatalf("before: %s", out)

@@ -21,7 +21,7 @@ func TestCommunication(t *testing.T) {
 		in.Name, in.Environment = name, env
 		in.Slots = cluster.Slots(append([]string{"cpu", "0.01", "mem", "32m"}, slots...)...)
 		s := u.Run(in)
-		u.Until(s.ID, "running")
+		u.Until(s.ID, "RUNNING")
 		return s.ID
 	}
 	const noStorage = "Storage no: the module nvidia_fs is not loaded on the machine"

@@ -90,7 +90,7 @@ func TestGatewaysAndAgentsThatEnd(t *testing.T) {
 			`mkdir -p /tmp/w/cgi-bin; cat /proc/sys/kernel/random/uuid > /tmp/w/index.html; printf '#!/bin/sh\necho; while echo more; do sleep 0.2; done' > /tmp/w/cgi-bin/stream; chmod +x /tmp/w/cgi-bin/stream; exec httpd -f -p 127.0.0.1:{port} -h /tmp/w`}}},
 	}}, &made)
 	session := made.CreateSession.Session
-	u.Until(session.ID, "running")
+	u.Until(session.ID, "RUNNING")
 	var opened struct{ OpenApp struct{ URL, Address string } }
 	cluster.Eventually(t, "the manager knows the gateways", func() bool {
 		resp, err := u.Raw(t.Context(), client.Request{Query: `mutation($in: OpenAppInput!) { openApp(input: $in) { url address } }`, Variables: map[string]any{"in": map[string]any{"session": session.ID, "app": "docs"}}})

@@ -120,7 +120,7 @@ exec mpirun -n 2 --map-by node sh -c 'echo rank $OMPI_COMM_WORLD_RANK on $(hostn
 	in.Image, in.ResourceGroup, in.Kernels = mpiImage, group, new(2)
 	in.Slots = cluster.Slots("cpu", "1", "mem", "256m")
 	s := u.Run(in)
-	u.Until(s.ID, "terminated")
+	u.Until(s.ID, "TERMINATED")
 	says(t, u.Shell().Must("session", "logs", s.ID), "rank 0 on main", "rank 1 on sub1")
 }
 
@@ -139,7 +139,7 @@ func TestSSHWithANumber(t *testing.T) {
 	in.Image, in.ResourceGroup, in.Kernels = mpiImage, group, new(2)
 	in.Slots = cluster.Slots("cpu", "1", "mem", "256m")
 	s := u.Run(in)
-	u.Until(s.ID, "running")
+	u.Until(s.ID, "RUNNING")
 	cluster.Eventually(t, "main reaches sub1", func() bool {
 		out, code := u.Exec(s.ID, "id -u && ssh sub1 'whoami; hostname' </dev/null")
 		return code == 0 && out == "4321\nuser4321\nsub1\n"

@@ -42,7 +42,7 @@ USE_LIBUV=0 exec python3 -c 'import nolibuv; from torch.distributed import run; 
 	in.Slots = cluster.Slots("cpu", "0.5", "mem", "1g", "mock.shares", "2")
 	in.Environment = map[string]string{"OMP_NUM_THREADS": "1"}
 	s := u.Run(in)
-	u.Until(s.ID, "terminated")
+	u.Until(s.ID, "TERMINATED")
 	var all strings.Builder
 	for _, k := range u.Show(s.ID).Kernels {
 		log := client.LogStream{Kernel: k.ID}

@@ -157,6 +157,10 @@ export const words = {
     READ_WRITE: "read and write",
     READ_WRITE_DELETE: "read, write and delete",
   } satisfies Record<Value<"FolderPermission">, string>,
+  GPUDirectFeature: { RDMA: "GPUDirect RDMA", STORAGE: "GPUDirect Storage" } satisfies Record<
+    Value<"GPUDirectFeature">,
+    string
+  >,
   IdleKind: {
     NETWORK: "No network activity",
     UTILIZATION: "Low utilization",

@@ -81,7 +81,7 @@ func TestCreateWithApps(t *testing.T) {
 
 func TestCreateOpensAnApp(t *testing.T) {
 	f := newServer(t)
-	f.Data("CreateSession", `{"payload":{"session":{"id":"s2","name":"train","status":"pending"}}}`)
+	f.Data("CreateSession", `{"payload":{"session":{"id":"s2","name":"train","status":"PENDING"}}}`)
 	asked := ""
 	f.Answer["OpenApp"] = func(raw json.RawMessage) string {
 		asked = string(raw)

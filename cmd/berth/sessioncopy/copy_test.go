@@ -35,8 +35,8 @@ type container struct {
 
 func newServer(t *testing.T) (*clitest.Server, *container) {
 	f := clitest.New(t, func(a *cli.App) []*cobra.Command { return []*cobra.Command{Command(a)} })
-	page := `{"sessions":` + clitest.Edges(`{"id":"s1","name":"train","status":"running","kernels":[
-		{"id":"k0","hostname":"main","status":"running"},{"id":"k1","hostname":"sub1","status":"running"}]}`) + `}`
+	page := `{"sessions":` + clitest.Edges(`{"id":"s1","name":"train","status":"RUNNING","kernels":[
+		{"id":"k0","hostname":"main","status":"RUNNING"},{"id":"k1","hostname":"sub1","status":"RUNNING"}]}`) + `}`
 	f.Data("Sessions", page)
 	f.Data("SessionContainers", page)
 	f.Data("Viewer", `{"viewer":{"user":{"id":"u1"}}}`)

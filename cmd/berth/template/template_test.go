@@ -75,9 +75,9 @@ func TestErrorsNameDocumentLineAndField(t *testing.T) {
 func TestApplyOfASession(t *testing.T) {
 	f := newServer(t)
 	session := strings.Replace(strings.Replace(file, "kind: template", "kind: session", 1), "train", "lab", 1)
-	f.Data("Sessions", `{"sessions":{"edges":[{"node":{"id":"s1","name":"lab","status":"running"}}],"pageInfo":{"hasNextPage":false}}}`)
+	f.Data("Sessions", `{"sessions":{"edges":[{"node":{"id":"s1","name":"lab","status":"RUNNING"}}],"pageInfo":{"hasNextPage":false}}}`)
 	f.Data("Images", `{"images":{"edges":[{"node":{"id":"i1","name":"python:3.11","reference":"r/python:3.11"}}],"pageInfo":{"hasNextPage":false}}}`)
-	f.Data("SessionRequest", `{"node":{"id":"s1","name":"lab","status":"running","request":`+strings.Replace(asked, `"python:3.11"`, `"r/python:3.11","priority":10,"project":"p1"`, 1)+`}}`)
+	f.Data("SessionRequest", `{"node":{"id":"s1","name":"lab","status":"RUNNING","request":`+strings.Replace(asked, `"python:3.11"`, `"r/python:3.11","priority":10,"project":"p1"`, 1)+`}}`)
 	if r := apply(f, session); r.Code != 0 || r.Out != "session lab unchanged\n" {
 		t.Errorf("%+v", r)
 	}

@@ -27,8 +27,8 @@ it("opens links to directories, and no other links", () => {
     modifiedAt: "2026-01-02T03:04:05Z",
   };
   expect(entryOf({ ...link, target: "/data", targetType: "DIRECTORY" })).toMatchObject({ path: "home/l", opens: true });
-  expect(entryOf({ ...link, target: "/nowhere" })).toMatchObject({ type: "symlink", opens: false });
-  expect(entryOf({ ...link, type: "SOMETHING" }).type).toBe("other");
+  expect(entryOf({ ...link, target: "/nowhere" })).toMatchObject({ type: "SYMLINK", opens: false });
+  expect(entryOf({ ...link, type: "SOMETHING" }).type).toBe("OTHER");
 });
 
 it("reads pages, and says what went wrong", async () => {

@@ -28,7 +28,7 @@ const relative = (path: string) => path.replace(/^\//, "");
 interface Listed {
   name: string;
   path: string;
-  type: FileEntry["type"];
+  type: string;
   size: number;
   mode: string;
   modifiedAt: string;
@@ -43,10 +43,12 @@ interface ListPage {
   next: string;
 }
 
+const types: readonly FileEntry["type"][] = ["FILE", "DIRECTORY", "SYMLINK"];
+
 export const entryOf = (f: Listed): FileEntry => ({
   name: f.name,
   path: relative(f.path),
-  type: f.type,
+  type: types.find((t) => t === f.type) ?? "OTHER",
   size: f.size,
   modifiedAt: f.modifiedAt,
   mode: f.mode,
