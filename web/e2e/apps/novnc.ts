@@ -12,7 +12,14 @@ await visit(({ page, eventually, picture }) => {
       return seen.size;
     });
   return [
-    ["shows a desktop", () => eventually("colours on the screen", async () => (await colours()) > 3)],
+    [
+      "shows a desktop",
+      async () => {
+        await page.waitForURL(/vnc\.html/); // its first page leads there
+        await page.locator("canvas").first().waitFor();
+        await eventually("colours on the screen", async () => (await colours()) > 3);
+      },
+    ],
     [
       "opens the menu with the mouse",
       async () => {
