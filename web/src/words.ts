@@ -156,6 +156,10 @@ export const words = {
     read_write: "read and write",
     read_write_delete: "read, write and delete",
   } satisfies Record<Value<"FolderPermission">, string>,
+  GPUDirectFeature: { RDMA: "GPUDirect RDMA", STORAGE: "GPUDirect Storage" } satisfies Record<
+    Value<"GPUDirectFeature">,
+    string
+  >,
   IdleKind: {
     network: "No network activity",
     utilization: "Low utilization",

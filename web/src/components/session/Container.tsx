@@ -1,5 +1,6 @@
 import { t } from "../../i18n";
 import { slotName } from "../../slots";
+import { word } from "../../words";
 import { amount, when } from "../format";
 import type { SessionDetail } from "./session";
 
@@ -24,8 +25,7 @@ export function Container({ kernel: k }: { kernel: Kernel }) {
         ))}
         {k.gpuDirect.map((g) => (
           <li key={g.feature}>
-            {g.feature === "RDMA" ? t("GPUDirect RDMA") : t("GPUDirect Storage")}:{" "}
-            {g.available ? t("available") : t("not available")}
+            {word("GPUDirectFeature", g.feature)}: {g.available ? t("available") : t("not available")}
             {g.reason ? <span className="dim"> ({g.reason})</span> : null}
           </li>
         ))}
