@@ -29,7 +29,7 @@ type Templates interface {
 }
 
 // Requests returns what sessions were asked to be, in the form in which createSession takes it
-// again, for those of the ids that the viewer can see and enter: whoever can enter a session
+// again, for those of the ids that the viewer can see and enter, because a user who can enter a session
 // can read its environment there.
 func (s *Service) Requests(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*CreateSessionInput, error) {
 	seen, err := s.Client.Session.Query().Where(session.IDIn(ids...)).

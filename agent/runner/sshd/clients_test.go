@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // client is a program that speaks SSH. Each row is a command; empty rows are what the client
@@ -159,9 +161,22 @@ func TestResize(t *testing.T) {
 	if err := s.WindowChange(50, 132); err != nil {
 		t.Fatal(err)
 	}
-	// The shell runs the trap after the command that it waits for, or during read.
-	fmt.Fprintln(in, "")
+	// The shell runs the trap after a read, so it needs a line after the signal has arrived.
+	done := make(chan struct{})
+	var lines sync.WaitGroup
+	lines.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(50 * time.Millisecond):
+				fmt.Fprintln(in, "")
+			}
+		}
+	})
 	expect(`50 132\r\n`)
+	close(done)
+	lines.Wait()
 	fmt.Fprint(in, "\x04")
 	expect(`end\r\n`)
 }
