@@ -70,7 +70,7 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 		t.Errorf("the friend writes what is his to read: %q", out)
 	}
 
-	share(owner, id, "updateVfolderShare", ", permission: read_write")
+	share(owner, id, "updateVfolderShare", ", permission: READ_WRITE")
 	cluster.Eventually(t, "the friend writes", func() bool { return does("echo done > /shared/thesis/result") })
 	if names := shell.Must("folder", "files", "thesis"); !strings.Contains(names, "result") {
 		t.Errorf("the owner sees %s", names)
@@ -84,7 +84,7 @@ until test -s /writer -a -s /worker; do sleep 0.1; done`)
 	if out, code := friend.Exec(s.ID, "kill -0 $(cat /writer) $(cat /worker) && mv /shared /moved && mkdir -p /shared/thesis && touch /moved/thesis/one"); code != 0 {
 		t.Fatalf("move the folder's parent: %s", out)
 	}
-	share(owner, id, "updateVfolderShare", ", permission: read_only")
+	share(owner, id, "updateVfolderShare", ", permission: READ_ONLY")
 	cluster.Eventually(t, "the friend reads only", func() bool { return !does("touch /moved/thesis/two") })
 	if !does("cat /moved/thesis/data.txt && touch /mine/x") {
 		t.Error("the friend cannot read, or not write what is his own")

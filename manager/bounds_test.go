@@ -76,11 +76,11 @@ func TestPresetFitsPerCaller(t *testing.T) {
 		args string
 		want string
 	}{
-		{c.A.Member, "", "map[huge:never medium:never small:when_free]"},
-		{c.A.Lead, "", "map[huge:never medium:now small:now]"},
-		{c.A.Loner, "", "map[huge:never medium:never small:never]"}, // in no project
-		{c.A.Lead, fmt.Sprintf("(project: %q)", c.B.Project.ID), "map[huge:never medium:never small:never]"},
-		{c.A.Lead, fmt.Sprintf("(resourceGroup: %q)", group.CreateResourceGroup.ResourceGroup.ID), "map[huge:never medium:never small:never]"},
+		{c.A.Member, "", "map[huge:NEVER medium:NEVER small:WHEN_FREE]"},
+		{c.A.Lead, "", "map[huge:NEVER medium:NOW small:NOW]"},
+		{c.A.Loner, "", "map[huge:NEVER medium:NEVER small:NEVER]"}, // in no project
+		{c.A.Lead, fmt.Sprintf("(project: %q)", c.B.Project.ID), "map[huge:NEVER medium:NEVER small:NEVER]"},
+		{c.A.Lead, fmt.Sprintf("(resourceGroup: %q)", group.CreateResourceGroup.ResourceGroup.ID), "map[huge:NEVER medium:NEVER small:NEVER]"},
 	} {
 		if got := fmt.Sprint(fits(one.who, one.args)); got != one.want {
 			t.Errorf("%s%s: %s, want %s", one.who.Email, one.args, got, one.want)

@@ -180,7 +180,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	stays := subscribed(t, lead)
 
 	began := time.Now()
-	set(c.A.Member, "inactive")
+	set(c.A.Member, "INACTIVE")
 	for name, as := range map[string]*managertest.Client{"token": token, "cookie": c.as} {
 		if status, body := as.Post(t, "/graphql", "application/json", []byte(`{"query":"{ viewer { due } }"}`)); status != http.StatusUnauthorized &&
 			!strings.Contains(string(body), "UNAUTHENTICATED") {
@@ -205,7 +205,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	}
 
 	// Back again, the same ticket counts.
-	set(c.A.Member, "active")
+	set(c.A.Member, "ACTIVE")
 	managertest.Eventually(t, "the ticket counts again", func() bool { return again() != http.StatusForbidden })
 
 	// One who is purged does not come back by their ticket.
@@ -217,16 +217,16 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 		t.Fatal(errs)
 	}
 	_, purgedAgain := d.slowUpload(t, c.m.As(t, purged), project)
-	set(purged, "inactive")
+	set(purged, "INACTIVE")
 	managertest.Eventually(t, "his ticket is refused", func() bool { return purgedAgain() == http.StatusForbidden })
 	root.Must(t, `mutation($u: ID!) { purgeUser(input: {id: $u}) { __typename } }`, managertest.Vars{"u": purged.ID}, nil)
 	managertest.Eventually(t, "he is gone", func() bool { return !c.Client.User.Query().Where(user.ID(purged.ID)).ExistX(c.System(t)) })
-	set(c.A.Member, "inactive") // the proxy hears of it after they were gone
+	set(c.A.Member, "INACTIVE") // the proxy hears of it after they were gone
 	managertest.Eventually(t, "another's ticket is refused", func() bool { return again() == http.StatusForbidden })
 	if status := purgedAgain(); status != http.StatusForbidden {
 		t.Errorf("the ticket of a purged user: %d", status)
 	}
-	set(c.A.Member, "active")
+	set(c.A.Member, "ACTIVE")
 
 	// The admin of a project who is one no longer hears of others' sessions no more.
 	began = time.Now()

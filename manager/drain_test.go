@@ -175,7 +175,7 @@ func TestDrainTerminates(t *testing.T) {
 		{managertest.Vars{"deadline": time.Now().Add(-time.Hour)}, "INVALID_ARGUMENT", "deadline"},
 		{managertest.Vars{"after": 1, "reason": strings.Repeat("x", 201)}, "INVALID_ARGUMENT", "reason"},
 	} {
-		bad.in["id"], bad.in["action"] = in["id"], "terminate"
+		bad.in["id"], bad.in["action"] = in["id"], "TERMINATE"
 		if errs := super.Ask(t, drainAgent, managertest.Vars{"in": bad.in}, nil); errs.Code() != bad.code || errs[0].Extensions.Field != bad.field {
 			t.Errorf("%v: %s", bad.in, errs)
 		}

@@ -264,7 +264,7 @@ func TestTheTrash(t *testing.T) {
 	friend, root := c.m.As(t, c.A.Loner), c.m.As(t, c.Superadmin)
 	a, b := d.filled(t, c.as, managertest.Vars{"name": "a"}, 3), d.filled(t, c.as, managertest.Vars{"name": "b"}, 3)
 	var shared shareResults
-	c.as.Must(t, shareFolder, managertest.Vars{"id": a.ID, "emails": []string{c.A.Loner.Email}, "p": "read_write_delete"}, &shared)
+	c.as.Must(t, shareFolder, managertest.Vars{"id": a.ID, "emails": []string{c.A.Loner.Email}, "p": "READ_WRITE_DELETE"}, &shared)
 	friend.Must(t, `mutation($id: ID!) { acceptVfolderShare(input: {id: $id}) { share { id } } }`,
 		managertest.Vars{"id": shared.ShareVfolder.Results[0].Share.ID}, nil)
 	friend.Must(t, trashFolder, managertest.Vars{"id": a.ID}, nil)

@@ -237,9 +237,9 @@ func TestRefusedAndOverdue(t *testing.T) {
 				"requested": requested, "limit": limit, "resourceGroup": "", "withinProject": ""}
 		}
 		if diff := cmp.Diff([]map[string]string{
-			limit("house", "domain", "a", "mem", "16777216", "1048576"),
-			limit("small", "user", "member-a", "cpu", "0.2", "0.1"),
-			limit("small", "user", "member-a", "priority", "30", "20"),
+			limit("house", "DOMAIN", "a", "mem", "16777216", "1048576"),
+			limit("small", "USER", "member-a", "cpu", "0.2", "0.1"),
+			limit("small", "USER", "member-a", "priority", "30", "20"),
 		}, errs[0].Extensions.Limits); diff != "" {
 			t.Error(diff)
 		}

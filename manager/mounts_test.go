@@ -102,7 +102,7 @@ func (l *loft) mount(t *testing.T, id uuid.UUID) *ent.SessionMount {
 
 // A friend reads, is promoted, writes, and loses the folder while the machine is away.
 func TestMountsFollowTheirOwnersRights(t *testing.T) {
-	l := newLoft(t, "read_only")
+	l := newLoft(t, "READ_ONLY")
 	n := l.machine(t)
 	if _, errs := folder(t, l.friend, managertest.Vars{"name": "mine"}); len(errs) > 0 {
 		t.Fatal(errs)
@@ -115,11 +115,11 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 		l.reaches(t, id, lifecycle.Running)
 	}
 	l.has(t, n, works, map[string]string{"/home/work/data": "ro", "/home/work/mine": "rw"})
-	l.change(t, l.as, "updateVfolderShare", ", permission: read_write")
+	l.change(t, l.as, "updateVfolderShare", ", permission: READ_WRITE")
 	l.has(t, n, works, map[string]string{"/home/work/data": "rw", "/home/work/mine": "rw"})
-	l.change(t, l.as, "updateVfolderShare", ", permission: read_only")
+	l.change(t, l.as, "updateVfolderShare", ", permission: READ_ONLY")
 	l.has(t, n, works, map[string]string{"/home/work/data": "ro", "/home/work/mine": "rw"})
-	l.change(t, l.as, "updateVfolderShare", ", permission: read_write")
+	l.change(t, l.as, "updateVfolderShare", ", permission: READ_WRITE")
 	l.has(t, n, works, map[string]string{"/home/work/data": "rw", "/home/work/mine": "rw"})
 	l.has(t, n, reads, map[string]string{"/home/work/in": "ro"}) // as it was asked for
 
@@ -161,7 +161,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	}
 	l.tells(t, works, "folder data is no longer shared with the session's owner: /home/work/data is empty")
 
-	l.invite(t, "read_write") // a session that lost it does not get it back
+	l.invite(t, "READ_WRITE") // a session that lost it does not get it back
 	again := l.start(t, l.friend, data)
 	l.reaches(t, again, lifecycle.Running)
 	l.has(t, n, again, map[string]string{"/home/work/data": "rw"})
@@ -171,7 +171,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 
 // The leader is killed before the machine has heard of it.
 func TestTheNextLeaderSettlesMounts(t *testing.T) {
-	l := newLoft(t, "read_write")
+	l := newLoft(t, "READ_WRITE")
 	second := l.Start(t)
 	n := l.machine(t)
 	managertest.Eventually(t, "the second manager reaches it", func() bool { return second.Reaches(n.name) })
@@ -180,7 +180,7 @@ func TestTheNextLeaderSettlesMounts(t *testing.T) {
 	l.has(t, n, id, map[string]string{"/home/work/data": "rw"})
 	n.stop()
 	l.as = second.As(t, l.A.Member)
-	l.change(t, l.as, "updateVfolderShare", ", permission: read_only")
+	l.change(t, l.as, "updateVfolderShare", ", permission: READ_ONLY")
 	managertest.Eventually(t, "the mount is to be read-only", func() bool { return l.mount(t, id).ReadOnly })
 	l.m.Kill()
 	l.m = second
@@ -190,14 +190,14 @@ func TestTheNextLeaderSettlesMounts(t *testing.T) {
 
 // What a session that waits will mount is what is right when it starts.
 func TestMountsOfWhatWaits(t *testing.T) {
-	l := newLoft(t, "read_write")
+	l := newLoft(t, "READ_WRITE")
 	l.grow(t, 1) // a machine without the volume
 	data := managertest.Vars{"vfolder": "data"}
 	id := l.start(t, l.friend, data)
 	kept := l.start(t, l.friend, managertest.Vars{"vfolder": "data", "target": "/home/work/kept"})
 	l.change(t, l.as, "removeVfolderShare", "")
 	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, id).RevokedAt != nil && l.mount(t, kept).RevokedAt != nil })
-	l.invite(t, "read_only")
+	l.invite(t, "READ_ONLY")
 	managertest.Eventually(t, "the mount is back", func() bool {
 		m := l.mount(t, kept)
 		return l.mount(t, id).RevokedAt == nil && m.RevokedAt == nil && m.ReadOnly
@@ -217,7 +217,7 @@ func TestMountsOfWhatWaits(t *testing.T) {
 
 // One that is revoked when the session starts is left out.
 func TestRevokedMountIsLeftOut(t *testing.T) {
-	l := newLoft(t, "read_write")
+	l := newLoft(t, "READ_WRITE")
 	l.grow(t, 1)
 	if _, errs := folder(t, l.friend, managertest.Vars{"name": "mine"}); len(errs) > 0 {
 		t.Fatal(errs)
@@ -232,7 +232,7 @@ func TestRevokedMountIsLeftOut(t *testing.T) {
 
 // A project's folder, in sessions of its members.
 func TestMountsOfAProjectsFolder(t *testing.T) {
-	l := newLoft(t, "read_write")
+	l := newLoft(t, "READ_WRITE")
 	n := l.machine(t)
 	lead, member := l.friend, l.as
 	team, errs := folder(t, lead, managertest.Vars{"name": "team", "project": l.A.Project.ID})
@@ -249,9 +249,9 @@ func TestMountsOfAProjectsFolder(t *testing.T) {
 		lead.Must(t, `mutation($id: ID!, $p: FolderPermission) { updateVfolder(input: {id: $id, permission: $p}) { vfolder { name } } }`,
 			managertest.Vars{"id": team, "p": p}, nil)
 	}
-	permission("read_only")
+	permission("READ_ONLY")
 	l.has(t, n, id, map[string]string{"/home/work/team": "ro"})
-	permission("read_write")
+	permission("READ_WRITE")
 	l.has(t, n, id, map[string]string{"/home/work/team": "rw"})
 	lead.Must(t, `mutation($p: ID!, $u: ID!) { removeMembership(input: {project: $p, user: $u}) { project { id } } }`,
 		managertest.Vars{"p": l.A.Project.ID, "u": l.A.Member.ID}, nil)
@@ -263,7 +263,7 @@ func TestMountsOfAProjectsFolder(t *testing.T) {
 // Who is deactivated reads nothing of others, in sessions that run on; they are no
 // reason any more why a folder cannot be put into the trash.
 func TestMountsOfWhoIsDeactivated(t *testing.T) {
-	l := newLoft(t, "read_write")
+	l := newLoft(t, "READ_WRITE")
 	n := l.machine(t)
 	id := l.start(t, l.friend, managertest.Vars{"vfolder": "data"})
 	l.reaches(t, id, lifecycle.Running)

@@ -100,7 +100,7 @@ func TestOccupancyAudit(t *testing.T) {
 		c.over(t, id)
 		c.Client.Allocation.Update().Where(allocation.SessionID(id)).ClearFreedAt().ExecX(ctx)
 		a := c.compare(t)
-		if a.kinds() != "[leaked:2]" || !a.Drift[0].Repaired || *a.Drift[0].Session != id {
+		if a.kinds() != "[LEAKED:2]" || !a.Drift[0].Repaired || *a.Drift[0].Session != id {
 			t.Errorf("%+v", a)
 		}
 		// What the last audit found may be that of another one by now.
@@ -123,7 +123,7 @@ func TestOccupancyAudit(t *testing.T) {
 		c.Client.Kernel.DeleteOneID(k).ExecX(ctx)
 		c.Client.Session.DeleteOneID(id).ExecX(ctx)
 		a := c.compare(t)
-		if a.kinds() != "[orphan:1]" || a.Drift[0].Agent != n.name || *a.Drift[0].Kernel != k || !a.Drift[0].Repaired {
+		if a.kinds() != "[ORPHAN:1]" || a.Drift[0].Agent != n.name || *a.Drift[0].Kernel != k || !a.Drift[0].Repaired {
 			t.Errorf("%+v", a)
 		}
 		managertest.Eventually(t, "the orphan ends", func() bool { return c.containers(t, n) == before-1 })
@@ -136,7 +136,7 @@ func TestOccupancyAudit(t *testing.T) {
 		c.Client.Kernel.Update().Where(kernel.SessionID(id)).SetStatus(lifecycle.Running).ClearTerminatedAt().ExecX(ctx)
 		c.Client.Session.UpdateOneID(id).SetStatus(lifecycle.Running).ClearTerminatedAt().ClearTerminationReason().ExecX(ctx)
 		a := c.compare(t)
-		if a.kinds() != "[missing:1]" || *a.Drift[0].Session != id || !a.Drift[0].Repaired {
+		if a.kinds() != "[MISSING:1]" || *a.Drift[0].Session != id || !a.Drift[0].Repaired {
 			t.Errorf("%+v", a)
 		}
 		if s := c.over(t, id); *s.TerminationReason != session.TerminationReasonFailed || *s.ExitCode != 3 {
@@ -154,7 +154,7 @@ func TestOccupancyAudit(t *testing.T) {
 		}
 		c.Client.Allocation.Update().Where(allocation.SessionID(runs)).SetFreedAt(c.A.CreatedAt).ExecX(ctx)
 		a := c.compare(t)
-		if a.kinds() != "[freed:2]" || !a.Drift[0].Repaired || rows() != 2 {
+		if a.kinds() != "[FREED:2]" || !a.Drift[0].Repaired || rows() != 2 {
 			t.Errorf("%+v, %d rows", a, rows())
 		}
 		c.noDrift(t)
@@ -165,7 +165,7 @@ func TestOccupancyAudit(t *testing.T) {
 		mem.Update().SetCapacity(resource.Slots{"mem": 1}).ExecX(ctx)
 		c.Client.Device.Update().Where(device.AgentID(on), device.DeviceID("cpu")).SetHealth(device.HealthLost).ExecX(ctx)
 		a := c.compare(t)
-		if a.kinds() != "[exceeded:1 gone:1]" || a.Drift[0].Repaired || a.Drift[1].Repaired {
+		if a.kinds() != "[EXCEEDED:1 GONE:1]" || a.Drift[0].Repaired || a.Drift[1].Repaired {
 			t.Errorf("%+v", a)
 		}
 		if s := c.session(t, runs); s.Status != lifecycle.Running {

@@ -46,7 +46,7 @@ func TestOneSuperadminStays(t *testing.T) {
 	for _, p := range people {
 		clients = append(clients, m.As(t, p))
 	}
-	changes := []string{`role: user`, `status: inactive`, `role: admin`, `status: deleted`}
+	changes := []string{`role: USER`, `status: INACTIVE`, `role: ADMIN`, `status: DELETED`}
 	var all sync.WaitGroup
 	for i, as := range clients {
 		for j := range people {

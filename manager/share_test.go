@@ -44,17 +44,17 @@ func TestAFolderIsShared(t *testing.T) {
 		return as.Ask(t, mutation, managertest.Vars{"id": id}, nil).Code()
 	}
 
-	if code := admin.Ask(t, shareFolder, managertest.Vars{"id": id, "emails": []string{c.A.Admin.Email}, "p": "read_only"}, nil).Code(); code != "PERMISSION_DENIED" {
+	if code := admin.Ask(t, shareFolder, managertest.Vars{"id": id, "emails": []string{c.A.Admin.Email}, "p": "READ_ONLY"}, nil).Code(); code != "PERMISSION_DENIED" {
 		t.Errorf("an admin shares with himself what he may not read: %q", code)
 	}
 	var got shareResults
-	owner.Must(t, shareFolder, managertest.Vars{"id": id, "emails": []string{strings.ToUpper(c.A.Loner.Email), "nonsense", c.A.Member.Email, c.B.Admin.Email}, "p": "read_only"}, &got)
+	owner.Must(t, shareFolder, managertest.Vars{"id": id, "emails": []string{strings.ToUpper(c.A.Loner.Email), "nonsense", c.A.Member.Email, c.B.Admin.Email}, "p": "READ_ONLY"}, &got)
 	results := got.ShareVfolder.Results
 	if results[0].Share == nil || results[1].Error == nil || results[2].Error == nil || results[3].Share == nil {
 		t.Fatalf("%+v", results)
 	}
 	again := shareResults{}
-	owner.Must(t, shareFolder, managertest.Vars{"id": id, "emails": []string{c.A.Loner.Email}, "p": "read_write"}, &again)
+	owner.Must(t, shareFolder, managertest.Vars{"id": id, "emails": []string{c.A.Loner.Email}, "p": "READ_WRITE"}, &again)
 	if e := again.ShareVfolder.Results[0].Error; e == nil {
 		t.Error("shared twice with one person")
 	}
@@ -102,11 +102,11 @@ func TestAFolderIsShared(t *testing.T) {
 	if !see(friend) || may(friend, download) != "" || may(friend, write) != "PERMISSION_DENIED" || may(friend, upload) != "PERMISSION_DENIED" {
 		t.Errorf("for reading: download %q, write %q, upload %q", may(friend, download), may(friend, write), may(friend, upload))
 	}
-	if code := on(friend, "updateVfolderShare", ", permission: read_write").Code(); code != "PERMISSION_DENIED" {
+	if code := on(friend, "updateVfolderShare", ", permission: READ_WRITE").Code(); code != "PERMISSION_DENIED" {
 		t.Errorf("who may read lets himself write: %q", code)
 	}
 
-	if errs := on(owner, "updateVfolderShare", ", permission: read_write"); len(errs) > 0 {
+	if errs := on(owner, "updateVfolderShare", ", permission: READ_WRITE"); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	if code := may(friend, write); code != "" {
@@ -148,7 +148,7 @@ func TestAFolderIsShared(t *testing.T) {
 	managertest.Eventually(t, "the ticket counts no longer", func() bool { return begin() == http.StatusForbidden })
 
 	got = shareResults{}
-	owner.Must(t, shareFolder, managertest.Vars{"id": id, "emails": []string{c.A.Loner.Email}, "p": "read_write_delete"}, &got)
+	owner.Must(t, shareFolder, managertest.Vars{"id": id, "emails": []string{c.A.Loner.Email}, "p": "READ_WRITE_DELETE"}, &got)
 	share = got.ShareVfolder.Results[0].Share.ID
 	if errs := on(friend, "declineVfolderShare", ""); len(errs) > 0 || see(friend) {
 		t.Errorf("declined: %s", errs)
@@ -172,7 +172,7 @@ func TestAMembersShareGoesBeforeAllMembers(t *testing.T) {
 		t.Fatalf("members may write: %q", code)
 	}
 	var got shareResults
-	lead.Must(t, shareFolder, managertest.Vars{"id": id, "emails": []string{c.A.Member.Email, c.A.Loner.Email}, "p": "read_only"}, &got)
+	lead.Must(t, shareFolder, managertest.Vars{"id": id, "emails": []string{c.A.Member.Email, c.A.Loner.Email}, "p": "READ_ONLY"}, &got)
 	if r := got.ShareVfolder.Results; r[0].Share == nil || r[1].Error == nil {
 		t.Fatalf("%+v", r)
 	}

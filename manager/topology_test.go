@@ -73,15 +73,15 @@ func TestTopologyOfAGroup(t *testing.T) {
 		UpdateResourceGroup struct{ ResourceGroup struct{ Topology string } }
 	}
 	super.Must(t, change, managertest.Vars{"in": managertest.Vars{"id": c.Group.ID, "topology": "ROOT"}}, &got)
-	if topology := got.UpdateResourceGroup.ResourceGroup.Topology; topology != "root" {
+	if topology := got.UpdateResourceGroup.ResourceGroup.Topology; topology != "ROOT" {
 		t.Errorf("the group's topology is %s", topology)
 	}
 	errs := super.Ask(t, change, managertest.Vars{"in": managertest.Vars{"id": c.Group.ID, "topology": "near"}}, nil)
-	if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "topology" || errs[0].Extensions.Limit != "prefer, node, root, linked" {
+	if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "topology" || errs[0].Extensions.Limit != "PREFER, NODE, ROOT, LINKED" {
 		t.Errorf("a topology that there is not: %s", errs)
 	}
 	errs = super.Ask(t, `mutation($id: ID!) { updateResourceGroup(input: {id: $id, topology: near}) { resourceGroup { id } } }`, managertest.Vars{"id": c.Group.ID}, nil)
-	if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Limit != "prefer, node, root, linked" {
+	if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Limit != "PREFER, NODE, ROOT, LINKED" {
 		t.Errorf("a topology that there is not, in the query: %s", errs)
 	}
 }

@@ -57,7 +57,7 @@ func TestSharesAndBytesOfOneAccelerator(t *testing.T) {
 		less["mock.mem"] -= 1 << 20
 		on[0].Update().SetCapacity(less).ExecX(ctx)
 		a := c.compare(t)
-		if a.kinds() != "[exceeded:1]" || !strings.Contains(a.Drift[0].Detail, "mock.shares 0.5") || !strings.Contains(a.Drift[0].Detail, "mock.mem 8589934592") {
+		if a.kinds() != "[EXCEEDED:1]" || !strings.Contains(a.Drift[0].Detail, "mock.shares 0.5") || !strings.Contains(a.Drift[0].Detail, "mock.mem 8589934592") {
 			t.Errorf("%+v", a)
 		}
 		on[0].Update().SetCapacity(on[0].Capacity).ExecX(ctx)

@@ -47,7 +47,7 @@ func accessToken(t *testing.T, as *managertest.Client, name, scopes string) (id 
 			Secret      string
 		}
 	}
-	as.Must(t, `mutation($n: String!) { createAccessToken(input: {name: $n, scopes: [`+scopes+`]}) { accessToken { id } secret } }`,
+	as.Must(t, `mutation($n: String!) { createAccessToken(input: {name: $n, scopes: [`+strings.ToUpper(scopes)+`]}) { accessToken { id } secret } }`,
 		managertest.Vars{"n": name}, &got)
 	return got.CreateAccessToken.AccessToken.ID, got.CreateAccessToken.Secret
 }
@@ -71,8 +71,8 @@ func TestFoldersOverWebDAV(t *testing.T) {
 	if _, errs := folder(t, lead, managertest.Vars{"name": "private"}); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	id, full := accessToken(t, c.as, "files", "folders")
-	_, reader := accessToken(t, c.as, "reads", "read")
+	id, full := accessToken(t, c.as, "files", "FOLDERS")
+	_, reader := accessToken(t, c.as, "reads", "READ")
 	_, admin := accessToken(t, c.m.As(t, c.Superadmin), "all", "admin, folders")
 	team := "/projects/" + c.A.Project.Name
 	managertest.Eventually(t, "the manager can be asked", func() bool {
@@ -164,7 +164,7 @@ func TestFoldersOverSFTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, reader := accessToken(t, c.as, "reads", "read")
+	_, reader := accessToken(t, c.as, "reads", "READ")
 	enter := func(user string, by ssh.AuthMethod) (*sftp.Client, error) {
 		conn, err := ssh.Dial("tcp", l.Addr().String(), &ssh.ClientConfig{
 			User: user, Auth: []ssh.AuthMethod{by}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 30 * time.Second,

@@ -15,10 +15,11 @@ const setGrant = `mutation($in: SetVolumeGrantInput!) { setVolumeGrant(input: $i
 // grant replaces a grant of the volume and returns its id.
 func (d *depot) grant(t *testing.T, in managertest.Vars, permissions ...access.VolumePermission) uuid.UUID {
 	t.Helper()
-	if permissions == nil {
-		permissions = []access.VolumePermission{}
+	names := make([]string, len(permissions))
+	for i, p := range permissions {
+		names[i] = strings.ToUpper(string(p))
 	}
-	in["volume"], in["permissions"] = d.Client.Volume.Query().OnlyIDX(d.System(t)), permissions
+	in["volume"], in["permissions"] = d.Client.Volume.Query().OnlyIDX(d.System(t)), names
 	var got struct {
 		SetVolumeGrant struct{ Grant struct{ ID uuid.UUID } }
 	}
@@ -128,10 +129,10 @@ func TestVolumeGrantsAddUp(t *testing.T) {
 	one := d.grant(t, managertest.Vars{"domain": c.A.ID}, access.VolumeMount)
 	d.grant(t, managertest.Vars{"user": c.A.Member.ID}, access.VolumeUpload)
 	d.grant(t, managertest.Vars{"project": c.A.Project.ID}, access.VolumeDownload)
-	if got := strings.Join(see(member, nil), " "); got != "mount upload" {
+	if got := strings.Join(see(member, nil), " "); got != "MOUNT UPLOAD" {
 		t.Errorf("in no project: %q", got)
 	}
-	if got := strings.Join(see(member, c.A.Project.ID), " "); got != "mount upload download" {
+	if got := strings.Join(see(member, c.A.Project.ID), " "); got != "MOUNT UPLOAD DOWNLOAD" {
 		t.Errorf("in the project: %q", got)
 	}
 	if got := see(c.m.As(t, c.B.Member), nil); len(got) != 0 {
@@ -142,7 +143,7 @@ func TestVolumeGrantsAddUp(t *testing.T) {
 		t.Error("a member takes a grant away")
 	}
 	c.m.As(t, c.Superadmin).Must(t, remove, managertest.Vars{"id": one}, nil)
-	if got := strings.Join(see(member, nil), " "); got != "upload" {
+	if got := strings.Join(see(member, nil), " "); got != "UPLOAD" {
 		t.Errorf("without the domain's: %q", got)
 	}
 }

@@ -254,7 +254,7 @@ func TestDryRunRefuses(t *testing.T) {
 		fields  []string
 	}{
 		{"all well", input(nil, "true"), "NOW", nil},
-		{"several mistakes", input(managertest.Vars{"name": "-", "image": "nothing", "priority": 7, "mounts": []managertest.Vars{{"vfolder": "nothing"}}}, "true"), "refused",
+		{"several mistakes", input(managertest.Vars{"name": "-", "image": "nothing", "priority": 7, "mounts": []managertest.Vars{{"vfolder": "nothing"}}}, "true"), "REFUSED",
 			[]string{"name", "image", "mounts[0].vfolder"}},
 		{"too much", input(managertest.Vars{"slots": managertest.Vars{"cpu": "100000"}}, "true"), "NEVER", []string{"slots.cpu"}},
 		{"too much and a mistake", input(managertest.Vars{"name": "-", "slots": managertest.Vars{"cpu": "100000"}}, "true"), "REFUSED", []string{"name", "slots.cpu"}},

@@ -52,9 +52,9 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 		}
 		for _, d := range audit.Drift {
 			switch d.Kind {
-			case "orphan":
+			case "ORPHAN":
 				found = append(found, d)
-			case "missing":
+			case "MISSING":
 				missing++
 			}
 		}

@@ -27,7 +27,7 @@ import { t } from "../i18n";
 const HeldQuery = graphql(
   `
   query HeldScopes($projects: [ID!]!) {
-    mine: vfolders(first: 100, where: { kind: mine }) {
+    mine: vfolders(first: 100, where: { kind: MINE }) {
       edges { node { id project { id name } quotaScope { ...HeldFields } } }
     }
     projects: vfolders(first: 100, where: { projectIDIn: $projects }) {

@@ -17,13 +17,13 @@ import { withSlotNames } from "../slots";
 
 const HomeQuery = graphql(`
   query Home($me: ID!, $from: Time!) {
-    open: sessions(first: 20, where: { ownerID: $me, statusNotIn: [terminated, cancelled, error] }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+    open: sessions(first: 20, where: { ownerID: $me, statusNotIn: [TERMINATED, CANCELLED, ERROR] }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
       totalCount
       edges {
         node { id version name type status slots createdAt startedAt pending { position summary } image { id name } }
       }
     }
-    past: sessions(first: 5, where: { ownerID: $me, statusIn: [terminated, cancelled, error] }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+    past: sessions(first: 5, where: { ownerID: $me, statusIn: [TERMINATED, CANCELLED, ERROR] }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
       edges { node { id version name status result exitCode terminatedAt } }
     }
     usage(where: { user: $me, from: $from }) { slot slotSeconds }

@@ -7,7 +7,7 @@ import { list } from "../testing/api";
 import { stage } from "../testing/stage";
 import { Sessions } from "./Sessions";
 
-const session = (name: string, status = "running") => ({
+const session = (name: string, status = "RUNNING") => ({
   __typename: "Session",
   id: name,
   version: 1,
@@ -33,12 +33,12 @@ it("follows pushed changes: a state in its row, and a new session by reading aga
   expect(await screen.findByText("Running", { selector: "[data-status]" })).toBeDefined();
   const reads = api.sent("Sessions").length;
 
-  await api.push("sessionChanged", { ...session("train", "terminating"), version: 2 });
+  await api.push("sessionChanged", { ...session("train", "TERMINATING"), version: 2 });
   expect(await screen.findByText("Stopping")).toBeDefined();
   expect(api.sent("Sessions").length).toBe(reads);
 
-  sessions.unshift(session("evaluate", "pending"));
-  await api.push("sessionChanged", session("evaluate", "pending"));
+  sessions.unshift(session("evaluate", "PENDING"));
+  await api.push("sessionChanged", session("evaluate", "PENDING"));
   expect(await screen.findByText("evaluate")).toBeDefined();
 });
 

@@ -15,10 +15,10 @@ const share = (status: string) => ({ status }) as Folder["myShare"];
 describe("whose", () => {
   it.each([
     ["mine", folder({ owner: { id: "me", email: "" } })],
-    ["project", folder({ project: { id: "p", name: "p" }, myShare: share("accepted") })],
-    ["shared", folder({ owner: { id: "you", email: "" }, myShare: share("accepted") })],
+    ["project", folder({ project: { id: "p", name: "p" }, myShare: share("ACCEPTED") })],
+    ["shared", folder({ owner: { id: "you", email: "" }, myShare: share("ACCEPTED") })],
     ["others", folder({ owner: { id: "you", email: "" } })],
-    ["others", folder({ owner: { id: "you", email: "" }, myShare: share("left") })],
+    ["others", folder({ owner: { id: "you", email: "" }, myShare: share("LEFT") })],
   ] as const)("%s", (want, f) => expect(whose(f, "me")).toBe(want));
 });
 

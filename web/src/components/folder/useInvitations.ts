@@ -7,7 +7,7 @@ import { ShareFields } from "./share";
 const InvitationsQuery = graphql(
   `
   query Invitations {
-    vfolderShares(first: 100, mine: true, where: { status: pending }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+    vfolderShares(first: 100, mine: true, where: { status: PENDING }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
       totalCount edges { node { ...ShareFields } }
     }
   }

@@ -20,7 +20,7 @@ const DomainRow = graphql(`
   fragment DomainRow on Domain {
     id name description active occupied permissions totpRequired passwordMinLength signUp
     policies { id policy { id name } }
-    users(first: 1, where: { statusIn: [active, inactive, before_verification] }) { totalCount }
+    users(first: 1, where: { statusIn: [ACTIVE, INACTIVE, BEFORE_VERIFICATION] }) { totalCount }
     projects(first: 1) { totalCount }
   }
 `);

@@ -18,7 +18,7 @@ type Row = ResultOf<typeof WaitingRow>;
 const WaitingQuery = graphql(
   `
   query WaitingUsers($first: Int, $after: Cursor) {
-    users(first: $first, after: $after, where: { status: before_verification }, orderBy: [{ field: CREATED_AT, direction: ASC }]) {
+    users(first: $first, after: $after, where: { status: BEFORE_VERIFICATION }, orderBy: [{ field: CREATED_AT, direction: ASC }]) {
       totalCount pageInfo { hasNextPage endCursor } edges { node { ...WaitingRow } }
     }
   }

@@ -9,7 +9,7 @@ export const DomainQuery = graphql(
         id name description active createdAt occupied permissions
         registriesRestricted registries { id } totpRequired passwordMinLength passwordMaxAgeDays signUp
         policies { ...AttachmentFields }
-        users(first: 1, where: { statusIn: [active, inactive, before_verification] }) { totalCount }
+        users(first: 1, where: { statusIn: [ACTIVE, INACTIVE, BEFORE_VERIFICATION] }) { totalCount }
         projects(first: 1) { totalCount }
       }
     }

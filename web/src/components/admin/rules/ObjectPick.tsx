@@ -16,7 +16,7 @@ const ObjectsQuery = graphql(`
     resourcePresets @include(if: $preset) { id name }
     agents(first: 100) @include(if: $agent) { edges { node { id name } } }
     registries @include(if: $registry) { id name }
-    images(first: 100, where: { status: alive }) @include(if: $image) { edges { node { id reference } } }
+    images(first: 100, where: { status: ALIVE }) @include(if: $image) { edges { node { id reference } } }
     volumes @include(if: $volume) { id name }
     sessions(first: 50, where: $sessions) @include(if: $session) { edges { node { id name owner { id email } } } }
     vfolders(first: 50, where: $vfolders) @include(if: $vfolder) { edges { node { id name } } }

@@ -25,10 +25,10 @@ it("allows and forbids one operation, a row and a column", async () => {
   await user.click(box("connect on session"));
   expect(allowed()).toEqual([{ entity: "SESSION", operations: ["READ"] }]);
   await user.click(box("everything on folder"));
-  expect(allowed().find((a) => a.entity === "VFOLDER")?.operations).toContain("write_files");
+  expect(allowed().find((a) => a.entity === "VFOLDER")?.operations).toContain("WRITE_FILES");
   await user.click(box("read on all types"));
   expect(allowed().every((a) => a.operations.includes("READ"))).toBe(true);
-  expect(allowed().find((a) => a.entity === "REGISTRY")?.operations).toEqual(["read"]);
+  expect(allowed().find((a) => a.entity === "REGISTRY")?.operations).toEqual(["READ"]);
 });
 
 it("is only read where nothing may be changed, without rows that allow nothing", async () => {
