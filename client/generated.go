@@ -493,7 +493,7 @@ type CloneVfolderInput struct {
 	Project string `json:"project,omitempty"`
 	// Default: that of the original.
 	UsageMode Enum `json:"usageMode,omitempty"`
-	// For members of the project. Default: read_write.
+	// For members of the project. Default: READ_WRITE.
 	Permission Enum `json:"permission,omitempty"`
 }
 
@@ -599,11 +599,11 @@ type CreateIdleCheckerInput struct {
 	NewUserGrace *int `json:"newUserGrace,omitempty"`
 	// Seconds, 0 to the timeout; default 300, or half of the timeout when that is less.
 	Warning *int `json:"warning,omitempty"`
-	// Default: all.
+	// Default: ALL.
 	Match Enum `json:"match,omitempty"`
 	// At least one for utilization and memory; not allowed for the other kinds.
 	Thresholds []IdleThresholdInput `json:"thresholds,omitzero"`
-	// Any of interactive and batch; default interactive.
+	// Default: INTERACTIVE.
 	SessionTypes []Enum `json:"sessionTypes,omitzero"`
 	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only.
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
@@ -635,7 +635,7 @@ type CreateObjectStorageInput struct {
 	Region string `json:"region,omitempty"`
 	Bucket string `json:"bucket"`
 	Prefix string `json:"prefix,omitempty"`
-	// Default: path.
+	// Default: PATH.
 	Addressing Enum `json:"addressing,omitempty"`
 	// Give both accessKeyID and secret, or neither for a public bucket.
 	AccessKeyID string `json:"accessKeyID,omitempty"`
@@ -669,27 +669,27 @@ type CreateResourceGroupInput struct {
 	SessionTypes []Enum `json:"sessionTypes,omitzero"`
 	// IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none.
 	AllowedNetworks []string `json:"allowedNetworks,omitzero"`
-	// Default: pack.
+	// Default: PACK.
 	Strategy Enum `json:"strategy,omitempty"`
-	// Default: fifo.
+	// Default: FIFO.
 	Order Enum `json:"order,omitempty"`
 	// Seconds, 0 to 2592000, or -1 for never; default 600.
 	HoldAfter *int `json:"holdAfter,omitempty"`
-	// Default: fill.
+	// Default: FILL.
 	Split Enum `json:"split,omitempty"`
-	// Default: prefer.
+	// Default: PREFER.
 	Topology Enum `json:"topology,omitempty"`
 	// Seconds, 60 to 31536000; default 604800, a week.
 	HalfLife *int `json:"halfLife,omitempty"`
 	// Seconds, 60 to 31536000; default 2419200, four weeks.
 	Lookback *int `json:"lookback,omitempty"`
-	// Default: off.
+	// Default: OFF.
 	Preemption Enum `json:"preemption,omitempty"`
-	// Default: user.
+	// Default: USER.
 	PreemptionScope Enum `json:"preemptionScope,omitempty"`
 	// Seconds, 0 to 31536000; default 300.
 	PreemptionAfter *int `json:"preemptionAfter,omitempty"`
-	// Default: wait.
+	// Default: WAIT.
 	LostPolicy Enum `json:"lostPolicy,omitempty"`
 	// Seconds, 0 to 2592000; default 300.
 	LostAfter *int `json:"lostAfter,omitempty"`
@@ -767,7 +767,7 @@ type CreateSessionInput struct {
 	Template string `json:"template,omitempty"`
 	// Full reference, or name:tag if only one registry has it. Required without from and template.
 	Image string `json:"image,omitempty"`
-	// Default: batch if there is a command, otherwise interactive.
+	// Default: BATCH if there is a command, otherwise INTERACTIVE.
 	Type Enum `json:"type,omitempty"`
 	// Slots of each kernel. Required without from and template.
 	Slots Slots `json:"slots,omitzero"`
@@ -850,9 +850,9 @@ type CreateVfolderInput struct {
 	Volume string `json:"volume,omitempty"`
 	// The project that will own the folder; default: the viewer owns it.
 	Project string `json:"project,omitempty"`
-	// Default: general.
+	// Default: GENERAL.
 	UsageMode Enum `json:"usageMode,omitempty"`
-	// For members of the project. Default: read_write.
+	// For members of the project. Default: READ_WRITE.
 	Permission Enum `json:"permission,omitempty"`
 }
 
@@ -1254,7 +1254,7 @@ type ExportFolderInput struct {
 	ObjectStorage string `json:"objectStorage"`
 	// Target prefix, relative to the storage's prefix.
 	Directory string `json:"directory,omitempty"`
-	// Default: update.
+	// Default: UPDATE.
 	Existing Enum `json:"existing,omitempty"`
 }
 
@@ -1667,7 +1667,7 @@ type ImportFolderInput struct {
 	ObjectStorage string `json:"objectStorage"`
 	// A prefix or the key of one object, relative to the storage's prefix. Default: everything.
 	Path string `json:"path,omitempty"`
-	// Default: update.
+	// Default: UPDATE.
 	Existing Enum `json:"existing,omitempty"`
 }
 
@@ -2238,7 +2238,7 @@ type QueueEntrySession struct {
 type QueueOrder struct {
 	// LIFO, DRF or FAIR_SHARE.
 	Order Enum `json:"order"`
-	// The domain, project and user that the session counts for, in this order; empty for lifo.
+	// The domain, project and user that the session counts for, in this order; empty for LIFO.
 	Levels []Standing `json:"levels"`
 }
 

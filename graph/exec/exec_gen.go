@@ -1008,7 +1008,7 @@ extend type ResourceGroup {
 }
 
 extend input CreateResourceGroupInput {
-  "Default: wait."
+  "Default: WAIT."
   lostPolicy: LostPolicy
   "Seconds, 0 to 2592000; default 300."
   lostAfter: Int
@@ -1722,23 +1722,23 @@ input CreateResourceGroupInput {
   sessionTypes: [SessionType!]
   "IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none."
   allowedNetworks: [String!]
-  "Default: pack."
+  "Default: PACK."
   strategy: PlacementStrategy
-  "Default: fifo."
+  "Default: FIFO."
   order: QueueOrder
   "Seconds, 0 to 2592000, or -1 for never; default 600."
   holdAfter: Int
-  "Default: fill."
+  "Default: FILL."
   split: DeviceSplit
-  "Default: prefer."
+  "Default: PREFER."
   topology: DeviceTopology
   "Seconds, 60 to 31536000; default 604800, a week."
   halfLife: Int
   "Seconds, 60 to 31536000; default 2419200, four weeks."
   lookback: Int
-  "Default: off."
+  "Default: OFF."
   preemption: Preemption
-  "Default: user."
+  "Default: USER."
   preemptionScope: PreemptionScope
   "Seconds, 0 to 31536000; default 300."
   preemptionAfter: Int
@@ -2105,7 +2105,7 @@ type Domain implements Node @allow(to: USER) {
 
 enum ProjectType {
   GENERAL
-  "A project for models: its folders have usageMode model, members can read them, and administrators of the project can write."
+  "A project for models: its folders have usageMode MODEL, members can read them, and administrators of the project can write."
   MODEL_STORE
 }
 
@@ -2371,11 +2371,11 @@ input CreateIdleCheckerInput {
   newUserGrace: Int
   "Seconds, 0 to the timeout; default 300, or half of the timeout when that is less."
   warning: Int
-  "Default: all."
+  "Default: ALL."
   match: IdleMatch
   "At least one for utilization and memory; not allowed for the other kinds."
   thresholds: [IdleThresholdInput!]
-  "Any of interactive and batch; default interactive."
+  "Default: INTERACTIVE."
   sessionTypes: [SessionType!]
   "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only."
   ignoredApps: [String!]
@@ -2811,7 +2811,7 @@ input CreateObjectStorageInput {
   region: String
   bucket: String!
   prefix: String
-  "Default: path."
+  "Default: PATH."
   addressing: ObjectAddressing
   "Give both accessKeyID and secret, or neither for a public bucket."
   accessKeyID: String
@@ -2826,7 +2826,7 @@ input UpdateObjectStorageInput { id: ID! name: String endpoint: String region: S
 input DeleteObjectStorageInput { id: ID! }
 input TestObjectStorageInput { id: ID! }
 
-"What happens if the file or object already exists. update: replaced unless size and time are equal. overwrite: always replaced. fail: kept and reported as a failure."
+"What happens if the file or object already exists. UPDATE: replaced unless size and time are equal. OVERWRITE: always replaced. FAIL: kept and reported as a failure."
 enum ObjectExisting {
   UPDATE
   OVERWRITE
@@ -2839,7 +2839,7 @@ input ImportFolderInput {
   objectStorage: ID!
   "A prefix or the key of one object, relative to the storage's prefix. Default: everything."
   path: String
-  "Default: update."
+  "Default: UPDATE."
   existing: ObjectExisting
 }
 input ExportFolderInput {
@@ -2849,7 +2849,7 @@ input ExportFolderInput {
   objectStorage: ID!
   "Target prefix, relative to the storage's prefix."
   directory: String
-  "Default: update."
+  "Default: UPDATE."
   existing: ObjectExisting
 }
 
@@ -3754,7 +3754,7 @@ type PendingReport @allow(to: USER) {
 type PendingOrder @allow(to: USER) {
   "LIFO, DRF or FAIR_SHARE."
   order: QueueOrder!
-  "The domain, project and user that the session counts for, in this order; empty for lifo."
+  "The domain, project and user that the session counts for, in this order; empty for LIFO."
   levels: [PendingStanding!]!
 }
 
@@ -3878,7 +3878,7 @@ input CreateSessionInput {
   template: ID
   "Full reference, or name:tag if only one registry has it. Required without from and template."
   image: String
-  "Default: batch if there is a command, otherwise interactive."
+  "Default: BATCH if there is a command, otherwise INTERACTIVE."
   type: SessionType
   "Slots of each kernel. Required without from and template."
   slots: Slots
@@ -4420,7 +4420,7 @@ enum VfolderUsageMode {
   MODEL
 }
 
-"read_only: list and read files. read_write: also create, change and delete files. read_write_delete: also move the folder itself to the trash."
+"READ_ONLY: list and read files. READ_WRITE: also create, change and delete files. READ_WRITE_DELETE: also move the folder itself to the trash."
 enum FolderPermission {
   READ_ONLY
   READ_WRITE
@@ -4514,9 +4514,9 @@ input CreateVfolderInput {
   volume: ID
   "The project that will own the folder; default: the viewer owns it."
   project: ID
-  "Default: general."
+  "Default: GENERAL."
   usageMode: VfolderUsageMode
-  "For members of the project. Default: read_write."
+  "For members of the project. Default: READ_WRITE."
   permission: FolderPermission
 }
 "Fields that are null stay unchanged."
@@ -4536,7 +4536,7 @@ input CloneVfolderInput {
   project: ID
   "Default: that of the original."
   usageMode: VfolderUsageMode
-  "For members of the project. Default: read_write."
+  "For members of the project. Default: READ_WRITE."
   permission: FolderPermission
 }
 input HandOverVfolderInput { id: ID! user: ID! }
