@@ -1564,7 +1564,7 @@ var (
 				Unique:  true,
 				Columns: []*schema.Column{SessionsColumns[41], SessionsColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "terminated_at IS NULL AND NOT replaced",
+					Where: "(terminated_at IS NULL) AND (NOT replaced)",
 				},
 			},
 			{
@@ -1622,7 +1622,7 @@ var (
 				Columns: []*schema.Column{SessionsColumns[25]},
 				Annotation: &entsql.IndexAnnotation{
 					Type:  "GIN",
-					Where: "tags <> '[]'",
+					Where: "tags <> '[]'::jsonb",
 				},
 			},
 			{
@@ -1753,7 +1753,7 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{SessionDependenciesColumns[5]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "needed_array_id IS NOT NULL AND NOT satisfied",
+					Where: "(needed_array_id IS NOT NULL) AND (NOT satisfied)",
 				},
 			},
 		},

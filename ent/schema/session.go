@@ -105,7 +105,7 @@ func (Session) Indexes() []ent.Index {
 		// the session that it replaces, and an idempotency key creates one session. The first index is also used to list live sessions. No index has a column
 		// that changes while a session lives, because a state change would then write to every
 		// index of the table.
-		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("terminated_at IS NULL AND NOT replaced")),
+		index.Fields("owner_id", "name").Unique().Annotations(entsql.IndexWhere("(terminated_at IS NULL) AND (NOT replaced)")),
 		index.Fields("owner_id", "idempotency_key").Unique().Annotations(entsql.IndexWhere("idempotency_key IS NOT NULL")),
 		index.Fields("project_id"),
 		index.Fields("domain_id"),
@@ -113,7 +113,7 @@ func (Session) Indexes() []ent.Index {
 		index.Fields("owner_id", "created_at"),
 		index.Fields("array_id", "array_index").Annotations(entsql.IndexWhere("array_id IS NOT NULL")),
 		index.Fields("restart_of_id").Annotations(entsql.IndexWhere("restart_of_id IS NOT NULL")),
-		index.Fields("tags").Annotations(entsql.IndexType("GIN"), entsql.IndexWhere("tags <> '[]'")),
+		index.Fields("tags").Annotations(entsql.IndexType("GIN"), entsql.IndexWhere("tags <> '[]'::jsonb")),
 		index.Fields("session_group_id").Annotations(entsql.IndexWhere("session_group_id IS NOT NULL")),
 	}
 }

@@ -42,6 +42,6 @@ func (SessionDependency) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("session_id", "needed_id").Unique(),
 		index.Fields("needed_id").Annotations(entsql.IndexWhere("NOT satisfied")).StorageKey("sessiondependency_open"),
-		index.Fields("needed_array_id").Annotations(entsql.IndexWhere("needed_array_id IS NOT NULL AND NOT satisfied")),
+		index.Fields("needed_array_id").Annotations(entsql.IndexWhere("(needed_array_id IS NOT NULL) AND (NOT satisfied)")),
 	}
 }

@@ -59,9 +59,10 @@ func startersCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "starters",
 		Short: "List the starter images, and the commands that build them",
-		Long: `List the images that the source tree of Berth has recipes for, and which of them are
-registered. Run the command of one as root in the source tree. "berthd up" registers it at
-its next start; for another cluster, copy it to a registry of the cluster and scan that:
+		Long: `List the images that the source tree of Berth has recipes for, and which of
+them are registered. Run the command of one as root in the source tree.
+"berthd up" registers it at its next start; for another cluster, copy it to a
+registry of the cluster and scan that:
 
   skopeo copy oci:build/images/r docker://registry.example/r:4.5`,
 		Args: cli.Args(0, 0),
