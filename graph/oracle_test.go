@@ -54,6 +54,10 @@ func shown(object *ast.Definition, filter string) bool {
 	if filter == "createdat" { // ids sort by it anyway
 		return true
 	}
+	// Filters that are named otherwise than the field that shows the same.
+	if other, ok := map[string]string{"Session.tag": "tags", "SessionArray.tag": "sessions", "SessionArray.live": "counts"}[object.Name+"."+filter]; ok {
+		filter = other
+	}
 	for _, f := range object.Fields {
 		if f.Directives.ForName("allow") != nil {
 			continue
@@ -64,7 +68,7 @@ func shown(object *ast.Definition, filter string) bool {
 			continue
 		}
 		switch rest {
-		case "", "id", "idin", "idneq", "in", "notin", "neq", "isnil", "notnil", "contains", "containsfold", "hasprefix", "equalfold", "gt", "gte", "lt", "lte":
+		case "", "id", "idin", "idneq", "idisnil", "in", "notin", "neq", "isnil", "notnil", "contains", "containsfold", "hasprefix", "equalfold", "gt", "gte", "lt", "lte":
 			return true
 		}
 	}

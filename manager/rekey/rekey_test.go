@@ -115,7 +115,7 @@ func newVault(t *testing.T) *vault {
 	return v
 }
 
-// session makes a row of one, whose environment is sealed.
+// session makes rows of a session and of a template, whose environments are sealed.
 func (v *vault) session(t *testing.T, ring *seal.Ring) {
 	t.Helper()
 	system := viewer.SystemContext(t.Context())
@@ -125,6 +125,9 @@ func (v *vault) session(t *testing.T, ring *seal.Ring) {
 		SetResourceGroup(v.Client.ResourceGroup.Create().SetName("g").SaveX(system)).SetImage(img).SetSlots(nil).
 		SetSecretsSealed(ring.Seal(seal.SessionSecrets, []byte("an environment"))).ExecX(system)
 	v.kept["sessions.secrets_sealed"] = "an environment"
+	v.Client.SessionTemplate.Create().SetName("t").SetDomainID(v.A.ID).SetOwner(v.A.Member).SetRequest([]byte(`{}`)).
+		SetSecretsSealed(ring.Seal(seal.TemplateSecrets, []byte("an environment of a template"))).ExecX(system)
+	v.kept["session_templates.secrets_sealed"] = "an environment of a template"
 }
 
 func (v *vault) rekeyer(say func(string, ...any)) rekey.Rekeyer {
