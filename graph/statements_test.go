@@ -81,6 +81,11 @@ func survey(name string) (more int) {
 			more += n
 		}
 	}
+	// The variables of kernels are read from their allocations, devices, sessions and arrays, once for
+	// all kernels.
+	if strings.Contains(name, ".kernels") || strings.HasPrefix(name, "kernels") {
+		more += 6
+	}
 	// The request of a session is read from its row and the rows of six other tables.
 	if strings.Contains(name, ".request") && !strings.Contains(name, "sessionTemplates.request") {
 		more += 7
