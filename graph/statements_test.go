@@ -84,7 +84,7 @@ func survey(name string) (more int) {
 	// The variables of kernels are read from their allocations, devices, sessions and arrays, once for
 	// all kernels.
 	if strings.Contains(name, ".kernels") || strings.HasPrefix(name, "kernels") {
-		more += 6
+		more += 5
 	}
 	// The request of a session is read from its row and the rows of six other tables.
 	if strings.Contains(name, ".request") && !strings.Contains(name, "sessionTemplates.request") {

@@ -73,7 +73,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 func (c *Conn) CloseWrite() error { return c.frame(end, nil) }
 
 // WriteTo copies the data of the other side to w. It returns a Failure if the other side sends one
-// instead of the end. After another error, also one of w, the connection cannot be used any more.
+// instead of the end. After another error, also one of w, the connection can no longer be used.
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	var done int64
 	b := make([]byte, MaxData)

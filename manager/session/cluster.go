@@ -26,7 +26,7 @@ func newPeerSecret(kernels int) []byte {
 	return secret
 }
 
-// cluster is what each kernel of a session is told about all of them, nil if there is one.
+// cluster describes all kernels of a session to each of them. It returns nil if there is one.
 func cluster(sess *ent.Session, secret []byte) *agentpb.KernelCluster {
 	if len(sess.Edges.Kernels) < 2 {
 		return nil
