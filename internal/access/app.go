@@ -17,4 +17,3 @@ func AppAudiences() []AppAudience { return []AppAudience{AppProject, AppEveryone
 func (AppAudience) Values() []string {
 	return []string{string(AppProject), string(AppEveryone), string(AppPublic)}
 }
-
