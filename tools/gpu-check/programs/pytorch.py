@@ -1,4 +1,4 @@
-"""Uses PyTorch under a limit: torch.py LIMIT."""
+"""Uses PyTorch under a limit: pytorch.py LIMIT."""
 import sys
 
 import torch
