@@ -7,6 +7,7 @@ import (
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -14,7 +15,7 @@ import (
 // are refused, and these go where they can be had.
 func TestOnlyAmountsOfASlot(t *testing.T) {
 	c := newCluster(t, 0)
-	plugin := mockPlugin(t)
+	plugin := testenv.Plugin(t, "accelerator/mock")
 	mock := func(config string) agent.PluginConfig {
 		return agent.PluginConfig{Path: plugin, Force: true, ConfigJSON: []byte(config)}
 	}

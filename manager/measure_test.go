@@ -108,10 +108,7 @@ func TestRatesOfAVolume(t *testing.T) {
 func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)
-	vfs, err := plugin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	vfs := testenv.Plugin(t, "volume/vfs")
 	// Its name comes before the other's, and its directory is not there.
 	bad := newProxy(t, c, "a1", storage.VolumeConfig{Name: "main", Backend: vfs, MountPath: filepath.Join(t.TempDir(), "not", "there")})
 	admin := c.m.As(t, c.Superadmin)

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/opsserver"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager"
 	"github.com/berthhq/berth/manager/managertest"
 	"github.com/berthhq/berth/storage"
@@ -32,7 +33,7 @@ func allRoles(t *testing.T) (*cluster, map[string]prometheus.Gatherer) {
 		w.Configure = func(cfg *manager.Config) { cfg.Registry = opsserver.NewRegistry("v1", "manager") }
 		return w.Start(t)
 	})
-	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
+	c.grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
 	of := opsserver.NewRegistry("v1", "storage")
 	d := newProxyWith(t, c, "far", of, storage.VolumeConfig{Name: "main", MountPath: t.TempDir()})
 	resp, err := http.Get(d.url + "/download") // an error of transfers

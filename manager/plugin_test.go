@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -13,7 +14,7 @@ import (
 // superadmin restarts it.
 func TestAPluginThatSeesNothing(t *testing.T) {
 	c := newCluster(t, 0)
-	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1, "faults": {"look": "failed mock-smi prints no JSON"}}`)})
+	c.grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1, "faults": {"look": "failed mock-smi prints no JSON"}}`)})
 	super := c.m.As(t, c.Superadmin)
 	type plugin struct {
 		Name, State, Message string
@@ -58,7 +59,7 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 // A session whose start waits for a plugin says so while it waits.
 func TestASessionThatWaitsForAPlugin(t *testing.T) {
 	c := newCluster(t, 0)
-	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1, "faults": {"hang": "Prepare"}}`)})
+	c.grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1, "faults": {"hang": "Prepare"}}`)})
 	id := c.create(t, input(managertest.Vars{"slots": managertest.Vars{"cpu": "0.05", "mem": "16m", "mock.device": "1"}}, "sleep", "600"))
 	managertest.Eventually(t, "it says what it waits for", func() bool {
 		return c.session(t, id).StatusMessage == "waits for plugin mock to prepare its devices"

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -23,7 +24,7 @@ import (
 func TestTopologyOfAGroup(t *testing.T) {
 	c := newCluster(t, 0)
 	ctx := c.System(t)
-	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 4, "numa_nodes": 2, "links": "none"}`)})
+	c.grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 4, "numa_nodes": 2, "links": "none"}`)})
 	managertest.Eventually(t, "four accelerators", func() bool {
 		return c.Client.Device.Query().Where(device.Plugin("mock"), device.Allocatable(true), device.HealthEQ(device.HealthHealthy)).CountX(ctx) == 4
 	})
@@ -95,7 +96,7 @@ func TestHostIsNearTheAccelerator(t *testing.T) {
 	c := newCluster(t, 0)
 	ctx := c.System(t)
 	n := &node{name: "a", dir: t.TempDir(), sysfs: t.TempDir(), wires: newWires(len(c.nodes)), host: fake.NewHost(pulled()),
-		plugins: []agent.PluginConfig{{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 2, "numa_nodes": 2}`)}}}
+		plugins: []agent.PluginConfig{{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 2, "numa_nodes": 2}`)}}}
 	for path, text := range map[string]string{
 		"devices/system/node/node0/cpulist": "0", "devices/system/node/node0/meminfo": "Node 0 MemTotal: 4194304 kB",
 		"devices/system/node/node1/cpulist": fmt.Sprintf("1-%d", runtime.NumCPU()-1), "devices/system/node/node1/meminfo": "Node 1 MemTotal: 4194304 kB",
@@ -129,13 +130,4 @@ func TestHostIsNearTheAccelerator(t *testing.T) {
 	if len(used) != 2 {
 		t.Errorf("both sessions are on the same node: %v", used)
 	}
-}
-
-func mockPlugin(t *testing.T) string {
-	t.Helper()
-	mock, err := mock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mock
 }

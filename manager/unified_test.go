@@ -9,6 +9,7 @@ import (
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestSharesAndBytesOfOneAccelerator(t *testing.T) {
 	c := newCluster(t, 0)
 	ctx := c.System(t)
-	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
+	c.grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
 	asks := func(more managertest.Vars) managertest.Vars {
 		slots := managertest.Vars{"cpu": "0.05", "mem": "16m"}
 		for name, amount := range more {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,40 +21,10 @@ import (
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager/managertest"
 	"github.com/berthhq/berth/storage"
 )
-
-// programs is where the plugins that tests run are built.
-var programs string
-
-// The programs of the vfs plugin and of the mock one, built once.
-var (
-	plugin = built("volume/vfs")
-	mock   = built("accelerator/mock")
-)
-
-// built builds a plugin of this repository when it is first asked for.
-func built(name string) func() (string, error) {
-	return sync.OnceValues(func() (string, error) {
-		path := filepath.Join(programs, filepath.Base(name))
-		out, err := exec.Command("go", "build", "-o", path, "github.com/berthhq/berth/plugins/"+name).CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("build plugin: %w: %s", err, out)
-		}
-		return path, nil
-	})
-}
-
-func TestMain(m *testing.M) {
-	var err error
-	if programs, err = os.MkdirTemp("", "berth-manager-"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	os.RemoveAll(programs)
-	os.Exit(code)
-}
 
 // depot is a storage proxy with one volume, in the cluster of c.
 type depot struct {
@@ -81,11 +50,7 @@ func newProxy(t *testing.T, c *cluster, name string, vol storage.VolumeConfig) *
 func newProxyWith(t *testing.T, c *cluster, name string, metrics prometheus.Registerer, vol storage.VolumeConfig) *depot {
 	t.Helper()
 	if vol.Backend == "" {
-		vfs, err := plugin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		vol.Backend, vol.Create = vfs, true
+		vol.Backend, vol.Create = testenv.Plugin(t, "volume/vfs"), true
 	}
 	token, err := c.m.NewJoinToken(t.Context(), "storage")
 	if err != nil {

@@ -116,7 +116,7 @@ func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 // TestVersionsOfAllRoles asks which version of which program runs where.
 func TestVersionsOfAllRoles(t *testing.T) {
 	c := newCluster(t, 0)
-	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
+	c.grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
 	d := newProxy(t, c, "far", storage.VolumeConfig{Name: "main", MountPath: t.TempDir()})
 	var got struct {
 		Cluster struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -62,7 +63,7 @@ type trial struct {
 func halved(t *testing.T) *cluster {
 	c := newCluster(t, 0)
 	ctx := c.System(t)
-	c.grow(t, 3, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 8}`)})
+	c.grow(t, 3, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 8}`)})
 	managertest.Eventually(t, "24 accelerators", func() bool {
 		return c.Client.Device.Query().Where(device.Plugin("mock"), device.Allocatable(true), device.HealthEQ(device.HealthHealthy)).CountX(ctx) == 24
 	})
