@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/signature"
 	"github.com/berthhq/berth/manager/auth"
-	"github.com/berthhq/berth/manager/portconn"
 )
 
 type (
@@ -213,7 +213,7 @@ func (g *Gateway) broken(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has gone, or must go
 	}
 	p.e.setUpstream(nil)
-	if portconn.Refused(err) && (r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0) {
+	if portstream.Refused(err) && (r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0) {
 		g.pass(w, r, p.at, p.e) // it has ended: start it again
 		return
 	}
