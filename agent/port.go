@@ -14,8 +14,14 @@ import (
 
 // ServePort serves a stream of a manager or gateway to a loopback port of a kernel, and closes it.
 func (a *Agent) ServePort(ctx context.Context, stream net.Conn) {
+	open := a.meter.streams.WithLabelValues(portStream)
+	open.Inc()
+	defer open.Dec()
 	portstream.Serve(ctx, stream, a.dial)
 }
+
+// portStream is the label of these streams in metrics.
+const portStream = "Port"
 
 func (a *Agent) dial(ctx context.Context, kernel string, port uint16) (net.Conn, error) {
 	if err := a.available(); err != nil {
