@@ -48,7 +48,7 @@ func TestOnlyAmountsOfASlot(t *testing.T) {
 	if errs.Code() != "INVALID_ARGUMENT" || len(errs) != 1 || errs[0].Extensions.Field != "slots.mock.device" || errs[0].Extensions.Limit != "1, 2 or 4" {
 		t.Errorf("three: %v", errs)
 	}
-	if want := "mock.device is offered in 1, 2 or 4, not 3"; len(errs) == 1 && errs[0].Message != want {
+	if want := "mock.device is available in amounts of 1, 2 or 4, not 3"; len(errs) == 1 && errs[0].Message != want {
 		t.Errorf("it says %q, want %q", errs[0].Message, want)
 	}
 	var dry struct {

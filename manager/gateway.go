@@ -66,7 +66,7 @@ func (m *Manager) watchGateways(ctx context.Context) {
 		for id, said := range alive {
 			var g app.Gateway
 			if err := json.Unmarshal([]byte(said), &g); err != nil {
-				m.log.Warn("read what a gateway says", "gateway", id, "error", err)
+				m.log.Warn("read the entry of a gateway", "gateway", id, "error", err)
 				continue
 			}
 			list = append(list, g)

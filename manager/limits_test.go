@@ -253,7 +253,7 @@ func TestRefusedAndOverdue(t *testing.T) {
 		t.Errorf("%s %s %s", s.Status, *s.TerminationReason, s.Result)
 	}
 	if n := c.Client.SessionEvent.Query().Where(sessionevent.SessionID(runs), sessionevent.Code("lifetime"), sessionevent.ToStatusEQ(lifecycle.Terminating),
-		sessionevent.Message("policy small of the user member-a lets a session run for 1s")).CountX(ctx); n != 1 {
+		sessionevent.Message("policy small of the user member-a allows a session to run for 1s")).CountX(ctx); n != 1 {
 		t.Errorf("%d entries name the policy\n%s", n, c.history(t, runs))
 	}
 }

@@ -256,7 +256,7 @@ func TestMountsOfAProjectsFolder(t *testing.T) {
 	lead.Must(t, `mutation($p: ID!, $u: ID!) { removeMembership(input: {project: $p, user: $u}) { project { id } } }`,
 		managertest.Vars{"p": l.A.Project.ID, "u": l.A.Member.ID}, nil)
 	l.has(t, n, id, map[string]string{})
-	l.tells(t, id, "folder team is of a project of which the session's owner is no longer a member: /home/work/team is empty")
+	l.tells(t, id, "folder team belongs to a project of which the session's owner is no longer a member: /home/work/team is empty")
 	l.has(t, n, leads, map[string]string{"/home/work/team": "rw"})
 }
 
@@ -275,6 +275,6 @@ func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	}
 	l.join(t, n, l.m)
 	l.has(t, n, id, map[string]string{})
-	l.tells(t, id, "folder data is closed to the session's owner, who can no longer log in: /home/work/data is empty")
+	l.tells(t, id, "folder data cannot be used by the session's owner, who can no longer log in: /home/work/data is empty")
 	l.as.Must(t, trashFolder, managertest.Vars{"id": l.folder}, nil)
 }

@@ -102,7 +102,7 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 		// Again: the last of what it reported may be written yet.
 		c.Client.StorageProxy.Update().Where(storageproxy.Name("far"), storageproxy.LastSeenAtGT(ago)).SetLastSeenAt(ago).ExecX(c.System(t))
 		v := c.Client.Volume.Query().Where(volume.Name("main")).OnlyX(c.System(t))
-		return v.Health == "unavailable" && strings.Contains(v.HealthMessage, "its storage proxy far has not been heard of since")
+		return v.Health == "unavailable" && strings.Contains(v.HealthMessage, "its storage proxy far has not sent a heartbeat since")
 	})
 
 	d.cfg.JoinToken, d.cfg.Dir = token(), t.TempDir()

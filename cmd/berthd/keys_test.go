@@ -66,7 +66,7 @@ func TestRotateKeys(t *testing.T) {
 		if err := cmd.ExecuteContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if want := "registries.password_sealed: 1 sealed again\nthe old keys are gone\n"; out.String() != want {
+		if want := "registries.password_sealed: 1 encrypted again\nthe old keys are removed\n"; out.String() != want {
 			t.Errorf("it says %q, want %q", out.String(), want)
 		}
 		note()

@@ -130,7 +130,7 @@ func (s *Service) setLead(l *leadership) {
 	s.TellManagers()
 }
 
-// TellManagers restarts all watches, because a watch sends its agent the list of managers and
+// AnnounceManagers restarts all watches, because a watch sends its agent the list of managers and
 // whether this one leads.
 func (s *Service) TellManagers() {
 	s.mu.Lock()
@@ -209,7 +209,7 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 			return errgrpc.ToNative(err)
 		}
 		if id == uuid.Nil && ev.GetReport() == nil {
-			return fmt.Errorf("first event of agent %s is no report: %w", c.peer.Name, errdefs.ErrFailedPrecondition)
+			return fmt.Errorf("first event of agent %s is not a report: %w", c.peer.Name, errdefs.ErrFailedPrecondition)
 		}
 		switch e := ev.Event.(type) {
 		case *agentpb.Event_Report:

@@ -161,7 +161,7 @@ func upsertDevices(ctx context.Context, tx *ent.Tx, agentID uuid.UUID, devices [
 	}
 	return tx.Device.Update().
 		Where(device.AgentID(agentID), device.DeviceIDNotIn(present...),
-			device.Or(device.HealthNEQ(device.HealthLost), device.Allocatable(true))). // a plugin may have said first that it is lost
+			device.Or(device.HealthNEQ(device.HealthLost), device.Allocatable(true))). // a plugin may already have reported it as lost
 		SetHealth(device.HealthLost).SetHealthMessage(unreported).SetAllocatable(false).
 		Exec(ctx)
 }

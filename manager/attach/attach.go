@@ -42,10 +42,10 @@ type Revocations interface {
 type Handler struct {
 	Client   *ent.Client
 	Sessions *msession.Service
-	Idle     *idle.Service // is told of who comes, and of what moves
+	Idle     *idle.Service // records connections and traffic
 	Revoked  Revocations
 	Audit    *audit.Service
-	Open     *prometheus.GaugeVec // what is open, made by NewOpen
+	Open     *prometheus.GaugeVec // open connections by kind; see NewOpen
 	Logger   *slog.Logger
 
 	places store.Limit // of terminals and ports
@@ -80,7 +80,7 @@ func NewOpen(to prometheus.Registerer) *prometheus.GaugeVec {
 	return open
 }
 
-// What can be open.
+// Kinds of open connections.
 const (
 	terminals = "terminal"
 	ports     = "port"

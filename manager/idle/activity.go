@@ -132,7 +132,7 @@ func (s *Service) Note(ctx context.Context) {
 		return
 	}
 	if err := s.note(ctx, used); err != nil {
-		s.Logger.Warn("note which sessions are used", "sessions", len(used), "error", err)
+		s.Logger.Warn("record which sessions are used", "sessions", len(used), "error", err)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for session, at := range used {

@@ -35,7 +35,7 @@ type state struct {
 	found   []Drift
 }
 
-// look compares once.
+// compareOnce compares the reports with the rows of one moment.
 func (s *Service) look(ctx context.Context) (*Audit, error) {
 	all, err := s.Client.Agent.Query().Where(agent.StatusNEQ(agent.StatusTerminated)).Order(agent.ByName()).All(ctx)
 	if err != nil {
@@ -217,7 +217,7 @@ type holding struct {
 	device, slot string
 }
 
-// holders compares the devices that kernels use with the allocations.
+// checkAllocations compares the devices that kernels use with the allocations.
 func (st *state) holders() {
 	rows := map[holding]int64{}
 	for _, a := range st.rows {
@@ -248,7 +248,7 @@ func (st *state) holders() {
 				}
 				st.found = append(st.found, Drift{
 					Kind: Freed, Agent: st.agents[on].Name, Device: h.DeviceId, Kernel: &id, Session: &k.SessionID,
-					Detail: fmt.Sprintf("its container has %s %s, of which %s are held for it", h.Amount, h.Slot,
+					Detail: fmt.Sprintf("its container has %s %s, of which %s are allocated to it", h.Amount, h.Slot,
 						resource.Format(h.Slot, rows[holding{id, h.DeviceId, h.Slot}])),
 					repair: st.holdAgain(k, h.DeviceId, h.Slot),
 				})
@@ -257,8 +257,8 @@ func (st *state) holders() {
 	}
 }
 
-// devices finds over-allocated devices, allocations of slots that exclude each other, and
-// devices that are gone.
+// checkDevices finds over-allocated devices, allocations of slots that exclude each other, and
+// devices that no longer exist.
 func (st *state) devices() {
 	used := map[uuid.UUID]resource.Slots{}
 	byID := map[uuid.UUID]*ent.Device{}
@@ -285,7 +285,7 @@ func (st *state) devices() {
 			continue
 		}
 		d := Drift{Kind: Gone, Agent: on.Name, Device: a.Edges.Device.DeviceID, Kernel: &a.KernelID, Session: &a.SessionID,
-			Detail: "is held, and its agent has it no more"}
+			Detail: "is allocated, and its agent no longer has it"}
 		if !gone[d.sight()] {
 			gone[d.sight()] = true
 			st.found = append(st.found, d)

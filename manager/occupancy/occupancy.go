@@ -233,7 +233,7 @@ func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 	return a, nil
 }
 
-// tell logs differences that are new since the last audit, and those that have disappeared; a
+// logChanges logs differences that are new since the last audit, and those that have disappeared; a
 // difference without repair would otherwise fill the log. The caller holds turn.
 func (s *Service) tell(found []Drift) {
 	now := map[string]Drift{}
@@ -251,7 +251,7 @@ func (s *Service) tell(found []Drift) {
 	s.told = now
 }
 
-// looks returns the differences that two comparisons, a while apart, have in common.
+// compareTwice returns the differences that two comparisons, a while apart, have in common.
 func (s *Service) looks(ctx context.Context) (*Audit, error) {
 	first, err := s.look(ctx)
 	if err != nil || len(first.Drift) == 0 {

@@ -11,7 +11,7 @@ import (
 func TestOnlyChangesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := &Service{Config: Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
-	lost := Drift{Kind: Kinds[0], Agent: "a", Device: "cuda:0", Detail: "is held, and its agent has it no more"}
+	lost := Drift{Kind: Kinds[0], Agent: "a", Device: "cuda:0", Detail: "is allocated, and its agent no longer has it"}
 	lines := func(found ...Drift) string {
 		log.Reset()
 		s.tell(found)

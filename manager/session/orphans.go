@@ -46,8 +46,8 @@ type orphan struct {
 	holds   []*agentpb.Allocation
 }
 
-// unheard bounds how much older than the request for a launch an agent's list can be. No
-// call takes that long.
+// unheard limits how much older than the request for a launch an agent's list can be. No call takes
+// that long.
 const unheard = 2 * callTimeout
 
 // set replaces the orphans of an agent. It keeps those that were given up so recently that
@@ -150,8 +150,8 @@ func (s *Orphans) On(agent uuid.UUID) map[string]resource.Slots {
 	return sum
 }
 
-// Hear takes the list of an agent's kernels before the scheduler can use the agent: kernels
-// that should not exist are orphans and keep their devices.
+// Adopt takes the list of an agent's kernels before the scheduler can use the agent. Kernels that
+// should not exist become orphans and keep their devices.
 func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error {
 	found := map[launch]orphan{}
 	epochs := map[uuid.UUID]int64{}
@@ -181,7 +181,7 @@ func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.
 	return nil
 }
 
-// hearUnknown reports the launches of an agent that the database does not know.
+// adoptUnknown reports the launches of an agent that the database does not know.
 func (s *Service) hearUnknown(ctx context.Context, agent uuid.UUID, epochs map[uuid.UUID]int64, known []*ent.Kernel) error {
 	if s.Unknown == nil {
 		return nil
@@ -209,7 +209,7 @@ func (s *Service) hearUnknown(ctx context.Context, agent uuid.UUID, epochs map[u
 // are not freed after all, endOrphans removes the orphans again.
 func (s step) abandon(ctx context.Context) {
 	if slices.Contains([]lifecycle.Status{lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared}, s.sess.Status) {
-		return // its agents have not been asked for anything
+		return // its agents have not received a request yet
 	}
 	for _, k := range s.sess.Edges.Kernels {
 		if k.AgentID != nil && !s.exited(k) {
@@ -236,8 +236,7 @@ func (s *Service) gone(ctx context.Context, agent uuid.UUID, last launch) {
 // anyLaunch is every launch of a kernel, for gone.
 func anyLaunch(kernel uuid.UUID) launch { return launch{kernel, math.MaxInt64} }
 
-// heard stores an agent's report of a kernel. A launch that exists has replaced those
-// before it.
+// report stores an agent's report of a kernel. A launch that exists has replaced those before it.
 func (s *Service) heard(ctx context.Context, agent, kernel uuid.UUID, state *agentpb.KernelState) {
 	s.observed.put(kernel, observation{agent, state})
 	last := launch{kernel, state.LaunchEpoch}

@@ -132,7 +132,7 @@ func changesOf(v *visit, of kind) (containerfile.Request, error) {
 	return of(in)
 }
 
-// summary returns what a change is about, for the audit log.
+// summary describes a change for the audit log.
 func summary(q containerfile.Request) string {
 	n, text := len(q.Paths), ""
 	if q.Op == containerfile.Move {

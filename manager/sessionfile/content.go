@@ -12,14 +12,14 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// maxUnsized limits files that have no size but a content, such as those of /proc.
+// maxUnsized limits files that report no size and have a content, such as those of /proc.
 const maxUnsized = 64 << 20
 
 // tagOf is what a tag of a file can have. Everything else would be a header of the container's.
 var tagOf = regexp.MustCompile(`^[0-9a-f-]{1,100}$`)
 
-// content sends a file, with ranges, conditions and HEAD as net/http supports them. What is sent is
-// the file as it is read; one that becomes shorter breaks the connection.
+// content sends a file, with ranges, conditions and HEAD as net/http supports them. A file that
+// changes is sent as it is read; one that becomes shorter breaks the connection.
 func (v *visit) content() error {
 	p, err := pathOf(v.r)
 	if err == nil {
@@ -197,7 +197,7 @@ func (v *visit) archive() error {
 	return nil
 }
 
-// counted is the client.
+// counted counts the bytes that are written to the client.
 type counted struct{ v *visit }
 
 // Write implements io.Writer.

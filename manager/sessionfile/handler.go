@@ -1,7 +1,7 @@
 // Package sessionfile serves the files in the containers of running sessions over HTTP: listings,
 // downloads, uploads and changes. The runner in the container does the work as the container's user
-// (package agent/runner/files); this package decides who may, records it in the audit log, and limits
-// it. The manager registers its routes beside those of package attach.
+// (package agent/runner/files); this package checks permissions, writes the audit log, and limits
+// concurrent requests. The manager registers its routes beside those of package attach.
 package sessionfile
 
 import (
@@ -140,7 +140,7 @@ func (h *Handler) transfer(name string, do action) http.HandlerFunc {
 	}, do)
 }
 
-// serve runs an action for a person who can enter the session.
+// serve runs an action for a user who can enter the session.
 func (h *Handler) serve(name string, timeout time.Duration, place func(context.Context, uuid.UUID) (func(), error), do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())

@@ -17,8 +17,8 @@ type File struct {
 	Size       int64     `json:"size"`
 	Mode       string    `json:"mode"`
 	ModifiedAt time.Time `json:"modifiedAt"`
-	Target     string    `json:"target,omitempty"`     // of a link
-	TargetType string    `json:"targetType,omitempty"` // of a link; empty if it leads nowhere
+	Target     string    `json:"target,omitempty"`     // target of a link
+	TargetType string    `json:"targetType,omitempty"` // type of the target; empty if the target does not exist
 }
 
 // Page is a page of a directory.

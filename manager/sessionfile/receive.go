@@ -26,7 +26,7 @@ func (v *visit) receive() error {
 		return err
 	}
 	last := q.Upload == "" || v.r.ContentLength >= 0 && q.Offset+v.r.ContentLength >= q.Size
-	if !last { // nobody sees the file before its end
+	if !last { // the file is not visible before it is complete
 		return v.store(q)
 	}
 	begun, started := time.Now(), v.entry
@@ -45,7 +45,7 @@ func (v *visit) receive() error {
 	return err
 }
 
-// writeOf returns what an upload asks for.
+// writeOf returns the request of an upload.
 func writeOf(r *http.Request) (q containerfile.Request, err error) {
 	in := r.URL.Query()
 	q = containerfile.Request{Op: containerfile.Write, Path: in.Get("path"), Upload: in.Get("upload")}
@@ -167,7 +167,7 @@ func (v *visit) written(a *containerfile.Answer) error {
 	return v.answer(out)
 }
 
-// body is what the client sends.
+// body is the body of an upload.
 type body struct{ v *visit }
 
 // lostClient is an error of the client's side.
@@ -185,7 +185,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads a part of what the client still sends, so that it sees the answer.
+// drain reads a part of the rest of the body, so that the client sees the answer.
 func (v *visit) drain() {
 	if v.r.Context().Err() != nil {
 		return
@@ -193,7 +193,7 @@ func (v *visit) drain() {
 	_, _ = io.CopyN(io.Discard, v.r.Body, drainBytes)
 }
 
-// partial answers with how much of an interrupted upload is there.
+// partial answers with the number of bytes that are stored of an interrupted upload.
 func (v *visit) partial() error {
 	c, a, err := v.unfinished(containerfile.Partial)
 	if err != nil {

@@ -142,7 +142,7 @@ func gathered(stream grpc.ServerStreamingClient[storagepb.Progress], err error) 
 	}
 }
 
-// settledAs returns the results of a call in the order of the request.
+// resultsInOrder returns the results of a call in the order of the request.
 func (s *Service) settledAs(ctx context.Context, paths []string, results []*storagepb.FileResult, err error, changed ...*ent.Vfolder) (*FilesPayload, error) {
 	if err != nil {
 		return nil, errgrpc.ToNative(err)
@@ -171,7 +171,7 @@ func (s *Service) settledAs(ctx context.Context, paths []string, results []*stor
 	return out, nil
 }
 
-// said returns the error message of a path without the error class, which has a field of its
+// messageOf returns the error message of a path without the error class, which has a field of its
 // own.
 func said(r *storagepb.FileResult) string {
 	if p, known := problem.From(errgrpc.ToNative(r.Err())); known {

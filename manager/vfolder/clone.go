@@ -217,7 +217,7 @@ func (l *leftOut) String() string {
 	if l.all == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("left out what is more than %d levels deep, in %s", folderpath.MaxDepth, strings.Join(l.paths, ", "))
+	text := fmt.Sprintf("left out files more than %d levels deep, in %s", folderpath.MaxDepth, strings.Join(l.paths, ", "))
 	if more := l.all - len(l.paths); more > 0 {
 		text += fmt.Sprintf(" and %d more directories", more)
 	}

@@ -65,7 +65,7 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	s.Logger.Info("storage proxy disconnected", "proxy", peer.Name)
 }
 
-// TellManagers restarts all watches, because a watch sends its proxy the list of managers.
+// AnnounceManagers restarts all watches, because a watch sends its proxy the list of managers.
 func (s *Service) TellManagers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Service) TellManagers() {
 	}
 }
 
-// nextTell returns a context that ends with the next TellManagers.
+// nextTell returns a context that ends with the next AnnounceManagers.
 func (s *Service) nextTell() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +159,8 @@ func recovered(before, now map[string]storagepb.Volume_Health) bool {
 	return false
 }
 
-// elsewhere reports whether another proxy takes precedence for a volume: one that serves it in
-// better health, or in equal health with a smaller name. The row has the values of the proxy
+// servedElsewhere reports whether another proxy takes precedence for a volume: one that serves it
+// in better health, or in equal health with a smaller name. The row has the values of the proxy
 // that takes precedence.
 func (s *Service) elsewhere(name string, v *storagepb.Volume) bool {
 	s.mu.Lock()
@@ -214,7 +214,7 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 	}
 	if made { // this report created the volume
 		if err := everybody(ctx, tx, fresh); err != nil {
-			return fmt.Errorf("open volume %s to everybody: %w", v.Name, err)
+			return fmt.Errorf("grant everyone access to volume %s: %w", v.Name, err)
 		}
 	}
 	return tx.Commit()
@@ -287,11 +287,11 @@ func (s *Service) markUnresponsive(ctx context.Context) error {
 		Where(volume.HealthNEQ("unavailable"), volume.HasProxyWith(storageproxy.LastSeenAtLT(time.Now().Add(-heartbeatTimeout)))).
 		WithProxy().All(ctx)
 	if err != nil {
-		return fmt.Errorf("look for silent storage proxies: %w", err)
+		return fmt.Errorf("find unresponsive storage proxies: %w", err)
 	}
 	for _, v := range lost {
 		p := v.Edges.Proxy
-		why := fmt.Sprintf("its storage proxy %s has not been heard of since %s", p.Name, p.LastSeenAt.UTC().Format(time.RFC3339))
+		why := fmt.Sprintf("its storage proxy %s has not sent a heartbeat since %s", p.Name, p.LastSeenAt.UTC().Format(time.RFC3339))
 		n, err := s.Client.Volume.Update().
 			Where(volume.ID(v.ID), volume.HasProxyWith(storageproxy.ID(p.ID), storageproxy.LastSeenAt(p.LastSeenAt))).
 			SetHealth("unavailable").SetHealthMessage(why).Save(ctx)

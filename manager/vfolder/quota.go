@@ -85,7 +85,7 @@ func (s *Service) syncScopes(ctx context.Context) error {
 		}
 		got, err := s.settled(ctx, p.rpc, request(scope, scope.Edges.Volume, leastBytes(scope, limits)))
 		if err != nil {
-			s.Logger.Debug("settle quota scope", "scope", scope.ID, "error", err)
+			s.Logger.Debug("apply quota scope", "scope", scope.ID, "error", err)
 			continue
 		}
 		u := s.Client.QuotaScope.UpdateOne(scope).SetEnforcement(got.Enforcement).
@@ -94,13 +94,13 @@ func (s *Service) syncScopes(ctx context.Context) error {
 			u.SetMeasuredAt(clock.Now())
 		}
 		if err := u.Exec(ctx); err != nil {
-			return fmt.Errorf("note quota scope %s: %w", scope.ID, err)
+			return fmt.Errorf("store quota scope %s: %w", scope.ID, err)
 		}
 	}
 	return nil
 }
 
-// settled applies limits to a scope and returns the scope as its proxy reports it. Some
+// applyLimits applies limits to a scope and returns the scope as its proxy reports it. Some
 // products round limits, so limits that were applied before are not applied again.
 func (s *Service) settled(ctx context.Context, rpc storagepb.StorageClient, want *storagepb.ScopeRequest) (*storagepb.Scope, error) {
 	got, err := rpc.GetScope(ctx, want)

@@ -172,7 +172,7 @@ func (s *Service) revokedUsers(ctx context.Context) ([][]byte, error) {
 	ids, err := s.Client.User.Query().
 		Where(user.Or(user.StatusNEQ(user.StatusActive), inClosedDomain)).Order(user.ByID()).IDs(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list users who may not transfer: %w", err)
+		return nil, fmt.Errorf("list users who cannot transfer files: %w", err)
 	}
 	s.mu.Lock()
 	left := slices.DeleteFunc(slices.Clone(s.shut), func(id uuid.UUID) bool {
@@ -183,7 +183,7 @@ func (s *Service) revokedUsers(ctx context.Context) ([][]byte, error) {
 	if len(left) > 0 {
 		back, err := s.Client.User.Query().Where(user.IDIn(left...)).Order(user.ByID()).IDs(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list users who may transfer again: %w", err)
+			return nil, fmt.Errorf("list users who can transfer files again: %w", err)
 		}
 		for _, id := range left {
 			if _, is := slices.BinarySearchFunc(back, id, compare); !is {

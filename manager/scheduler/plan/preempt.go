@@ -283,7 +283,7 @@ func (q *queue) victims(list []live, on []int) *victims {
 	return v
 }
 
-// doom records that a session is to end.
+// endFor records that a session is to end.
 func (q *queue) doom(l live) {
 	q.doomed[l.SessionID] = true
 	q.leave(l)
