@@ -209,7 +209,7 @@ func (s *Service) satisfyArrays(ctx context.Context, epoch int64, on ...uuid.UUI
 			s.changed(ctx, d.SessionID)
 			continue
 		}
-		why := fmt.Sprintf("it depends on array %s, of which %d of %d members did not succeed", size-c.Succeeded, size, d.Name)
+		why := fmt.Sprintf("it depends on array %s, of which %d of %d members did not succeed", d.Name, size-c.Succeeded, size)
 		if err := s.cancelFor(ctx, epoch, d, why); err != nil && !isAborted(err) {
 			return err
 		}
