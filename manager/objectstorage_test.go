@@ -222,7 +222,7 @@ func TestFolderFromAnObjectStorageAndBack(t *testing.T) {
 			t.Errorf("overwrite left some: %+v", f)
 		}
 		got = l.ends(t, l.bring(t, managertest.Vars{"existing": "FAIL"}), task.StatusFailed)
-		if f := got.ObjectTransfer; f.Failed != int64(len(objects)) || !strings.Contains(got.Message, "a file is there") {
+		if f := got.ObjectTransfer; f.Failed != int64(len(objects)) || !strings.Contains(got.Message, "a file exists there") {
 			t.Errorf("fail: %+v", got)
 		}
 	})
@@ -707,7 +707,7 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		"the secret":     {su, managertest.Vars{"secret": "another"}, "secret", "signature"},
 		"the region":     {su, managertest.Vars{"region": "eu-north-9"}, "region", "region"},
 		"nobody listens": {su, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", "cannot be reached: connection refused"},
-		"no such host":   {su, managertest.Vars{"endpoint": "http://no-such-host.invalid"}, "endpoint", "cannot be reached: there is no such host"},
+		"no such host":   {su, managertest.Vars{"endpoint": "http://no-such-host.invalid"}, "endpoint", "cannot be reached: the host does not exist"},
 		"metadata":       {su, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", "is not on the Internet"},
 		"inside":         {su, managertest.Vars{"endpoint": inside}, "endpoint", "is not on the Internet"},
 		// Who is not the operator does not learn what listens where.

@@ -61,7 +61,7 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	if err := countSlots(ctx, tx, counted); err != nil {
 		return uuid.Nil, err
 	}
-	if err := observer.Hear(ctx, id, r.Kernels); err != nil {
+	if err := observer.Adopt(ctx, id, r.Kernels); err != nil {
 		return uuid.Nil, err
 	}
 	if err := tx.Commit(); err != nil {

@@ -129,7 +129,7 @@ func TestRecordTakesDevicesAway(t *testing.T) {
 // deaf is an observer of a report without kernels.
 type deaf struct{ Observer }
 
-func (deaf) Hear(context.Context, uuid.UUID, []*agentpb.KernelState) error { return nil }
+func (deaf) Adopt(context.Context, uuid.UUID, []*agentpb.KernelState) error { return nil }
 
 // Amounts are those of all agents with the slot, and every amount as soon as one of
 // them does not say.

@@ -50,7 +50,7 @@ func over(i *report.Idle, now time.Time) bool {
 
 // differs reports whether a report differs from the previous one enough for a new version of the
 // session. While use keeps postponing the end, a new version is written only at intervals.
-func news(before, now *report.Idle, at time.Time) bool {
+func differs(before, now *report.Idle, at time.Time) bool {
 	if before == nil || now == nil {
 		return before != now
 	}

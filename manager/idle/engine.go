@@ -125,7 +125,7 @@ func (s *Service) Pass(ctx context.Context, epoch int64) (time.Duration, error) 
 			if err == nil {
 				s.Logger.Info("idle session ended", "session", c.ID, "checker", is.Checker, "reason", is.Reason)
 			}
-		case news(c.Idle, is, now):
+		case differs(c.Idle, is, now):
 			notes = append(notes, session.IdleNote{Session: c.Session, Idle: is, Warning: warning(c.Idle, is)})
 		}
 		if is != nil {

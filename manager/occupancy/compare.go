@@ -36,7 +36,7 @@ type state struct {
 }
 
 // compareOnce compares the reports with the rows of one moment.
-func (s *Service) look(ctx context.Context) (*Audit, error) {
+func (s *Service) compareOnce(ctx context.Context) (*Audit, error) {
 	all, err := s.Client.Agent.Query().Where(agent.StatusNEQ(agent.StatusTerminated)).Order(agent.ByName()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
@@ -44,7 +44,7 @@ func (s *Service) look(ctx context.Context) (*Audit, error) {
 	st := &state{Service: s, agents: map[uuid.UUID]*ent.Agent{}, live: map[uuid.UUID]map[uuid.UUID]*agentpb.KernelState{}}
 	audit := &Audit{At: clock.Now(), Silent: []string{}}
 	alive := slices.DeleteFunc(slices.Clone(all), func(a *ent.Agent) bool { return a.Status != agent.StatusAlive })
-	st.reports = s.ask(ctx, alive)
+	st.reports = s.readReports(ctx, alive)
 	for _, a := range all {
 		st.agents[a.ID] = a
 		if a.Status == agent.StatusAlive && st.reports[a.ID] == nil {
@@ -65,8 +65,8 @@ func (s *Service) look(ctx context.Context) (*Audit, error) {
 	}
 	st.kernelsOfAgents()
 	st.kernelsOfRows()
-	st.holders()
-	st.devices()
+	st.checkAllocations()
+	st.checkDevices()
 	if err := st.name(ctx); err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (st *state) kernelsOfRows() {
 		if said := st.live[*k.AgentID][k.ID]; said == nil || said.LaunchEpoch != k.LaunchEpoch {
 			st.found = append(st.found, Drift{
 				Kind: Missing, Agent: st.agents[*k.AgentID].Name, Kernel: &k.ID, Session: &k.SessionID,
-				Detail: fmt.Sprintf("launch %d should run there, and does not", k.LaunchEpoch), repair: st.tellMissing(*k.AgentID),
+				Detail: fmt.Sprintf("launch %d should run there, and does not", k.LaunchEpoch), repair: st.reportMissing(*k.AgentID),
 			})
 		}
 	}
@@ -218,7 +218,7 @@ type holding struct {
 }
 
 // checkAllocations compares the devices that kernels use with the allocations.
-func (st *state) holders() {
+func (st *state) checkAllocations() {
 	rows := map[holding]int64{}
 	for _, a := range st.rows {
 		k := st.kernels[a.KernelID]
@@ -250,7 +250,7 @@ func (st *state) holders() {
 					Kind: Freed, Agent: st.agents[on].Name, Device: h.DeviceId, Kernel: &id, Session: &k.SessionID,
 					Detail: fmt.Sprintf("its container has %s %s, of which %s are allocated to it", h.Amount, h.Slot,
 						resource.Format(h.Slot, rows[holding{id, h.DeviceId, h.Slot}])),
-					repair: st.holdAgain(k, h.DeviceId, h.Slot),
+					repair: st.allocateAgain(k, h.DeviceId, h.Slot),
 				})
 			}
 		}
@@ -259,7 +259,7 @@ func (st *state) holders() {
 
 // checkDevices finds over-allocated devices, allocations of slots that exclude each other, and
 // devices that no longer exist.
-func (st *state) devices() {
+func (st *state) checkDevices() {
 	used := map[uuid.UUID]resource.Slots{}
 	byID := map[uuid.UUID]*ent.Device{}
 	for _, a := range st.rows {

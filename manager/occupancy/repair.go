@@ -45,7 +45,7 @@ func (st *state) endOrphan(on, id uuid.UUID) repair {
 }
 
 // reportMissing passes the report of the agent to the sessions, which end by their own rules.
-func (st *state) tellMissing(on uuid.UUID) repair {
+func (st *state) reportMissing(on uuid.UUID) repair {
 	kernels := st.reports[on].Kernels
 	return func(ctx context.Context, _ int64) error {
 		st.Sessions.ObserveAll(ctx, on, kernels)
@@ -76,7 +76,7 @@ func (st *state) freeLeaked(a *ent.Allocation) repair {
 
 // allocateAgain restores a freed allocation of a running kernel if no other session has got the
 // device since.
-func (st *state) holdAgain(k *ent.Kernel, name, slot string) repair {
+func (st *state) allocateAgain(k *ent.Kernel, name, slot string) repair {
 	return func(ctx context.Context, epoch int64) error {
 		return st.fenced(ctx, epoch, func(tx *ent.Tx) error {
 			running, err := tx.Session.Query().Where(session.ID(k.SessionID), session.StatusEQ(lifecycle.Running),

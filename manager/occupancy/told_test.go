@@ -14,7 +14,7 @@ func TestOnlyChangesAreLogged(t *testing.T) {
 	lost := Drift{Kind: Kinds[0], Agent: "a", Device: "cuda:0", Detail: "is allocated, and its agent no longer has it"}
 	lines := func(found ...Drift) string {
 		log.Reset()
-		s.tell(found)
+		s.logChanges(found)
 		var out []string
 		for line := range strings.Lines(log.String()) {
 			_, msg, _ := strings.Cut(line, `msg="`)

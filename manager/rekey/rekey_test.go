@@ -131,7 +131,7 @@ func (v *vault) session(t *testing.T, ring *seal.Ring) {
 }
 
 func (v *vault) rekeyer(say func(string, ...any)) rekey.Rekeyer {
-	return rekey.Rekeyer{DB: v.db, Dir: v.dir, Say: say, Straggle: time.Millisecond}
+	return rekey.Rekeyer{DB: v.db, Dir: v.dir, Progress: say, Straggle: time.Millisecond}
 }
 
 func (v *vault) keys(t *testing.T) []string {

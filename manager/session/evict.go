@@ -62,7 +62,7 @@ func (s *Service) drains(ctx context.Context, epoch int64, known map[uuid.UUID]*
 		if slices.ContainsFunc(all, func(now *ent.Agent) bool { return now.ID == id }) {
 			continue
 		}
-		if err := s.tellDrain(ctx, epoch, a, codeKept, "agent "+a.Name+" is no longer drained"); err != nil {
+		if err := s.notifyOfDrain(ctx, epoch, a, codeKept, "agent "+a.Name+" is no longer drained"); err != nil {
 			return err
 		}
 		delete(known, id)
@@ -70,7 +70,7 @@ func (s *Service) drains(ctx context.Context, epoch int64, known map[uuid.UUID]*
 	}
 	for _, a := range all {
 		known[a.ID] = a
-		if err := s.tellDrain(ctx, epoch, a, codeDraining, drainingText(a)); err != nil {
+		if err := s.notifyOfDrain(ctx, epoch, a, codeDraining, drainingText(a)); err != nil {
 			return err
 		}
 		left, err := s.Client.Kernel.Query().Where(kernel.AgentID(a.ID), kernel.TerminatedAtIsNil()).Exist(ctx)
@@ -100,7 +100,7 @@ func drainingText(a *ent.Agent) string {
 
 // notifyOfDrain makes text the latest message about the drain of an agent for the sessions on it,
 // in their histories and as their status message.
-func (s *Service) tellDrain(ctx context.Context, epoch int64, a *ent.Agent, code, text string) error {
+func (s *Service) notifyOfDrain(ctx context.Context, epoch int64, a *ent.Agent, code, text string) error {
 	on, err := s.Client.Session.Query().Where(
 		session.TerminatedAtIsNil(), session.StatusIn(lifecycle.Occupying...), session.StatusNEQ(lifecycle.Terminating),
 		session.HasKernelsWith(kernel.AgentID(a.ID)),
@@ -120,7 +120,7 @@ func (s *Service) tellDrain(ctx context.Context, epoch int64, a *ent.Agent, code
 		if last == text || last == "" && code == codeKept {
 			continue
 		}
-		if err := s.tell(ctx, epoch, sess, code, text); err != nil && !isAborted(err) {
+		if err := s.notify(ctx, epoch, sess, code, text); err != nil && !isAborted(err) {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (s *Service) tellDrain(ctx context.Context, epoch int64, a *ent.Agent, code
 }
 
 // notify gives the owner of a session a message without a change of state.
-func (s *Service) tell(ctx context.Context, epoch int64, sess *ent.Session, code, text string) error {
+func (s *Service) notify(ctx context.Context, epoch int64, sess *ent.Session, code, text string) error {
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		if err := leader.Fence(ctx, tx, epoch); err != nil {
 			return err
@@ -151,9 +151,9 @@ func (s *Service) tell(ctx context.Context, epoch int64, sess *ent.Session, code
 // displacing is the move with which the platform ends a session. If the session is to start again,
 // it returns to pending after its containers have ended, and this does not count as a failure of
 // the session.
-func displacing(reason session.TerminationReason, anew bool, text string) move {
+func displacing(reason session.TerminationReason, restarts bool, text string) move {
 	m := move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo, code: string(reason), message: text, reason: &reason}
-	if anew {
+	if restarts {
 		now := clock.Now()
 		m.retryAt = &now
 	}
@@ -179,9 +179,9 @@ func (s step) displace(ctx context.Context) (bool, error) {
 	if len(due) == 0 {
 		return false, nil
 	}
-	anew := *due[0].Edges.Agent.DrainAction == agent.DrainActionReschedule
-	m := displacing(session.TerminationReasonDrained, anew, drainedText(due[0].Edges.Agent, anew))
-	if s.starting() && anew {
+	restarts := *due[0].Edges.Agent.DrainAction == agent.DrainActionReschedule
+	m := displacing(session.TerminationReasonDrained, restarts, drainedText(due[0].Edges.Agent, restarts))
+	if s.starting() && restarts {
 		s.stopKernels(ctx, time.Millisecond)
 		m = move{to: lifecycle.Pending, result: sessionevent.ResultInfo, code: m.code, message: m.message, avoid: agentsOf(due)}
 	}
@@ -189,12 +189,12 @@ func (s step) displace(ctx context.Context) (bool, error) {
 	return true, s.move(ctx, m)
 }
 
-func drainedText(a *ent.Agent, anew bool) string {
+func drainedText(a *ent.Agent, restarts bool) string {
 	text := "agent " + a.Name + " was drained"
 	if a.CordonReason != "" {
 		text += " (" + a.CordonReason + ")"
 	}
-	if anew {
+	if restarts {
 		text += "; the session starts again elsewhere"
 	}
 	return text
@@ -216,15 +216,15 @@ func (s step) lose(ctx context.Context) (bool, error) {
 	if len(gone) == 0 {
 		return false, nil
 	}
-	anew := g.LostPolicy == resourcegroup.LostPolicyReschedule
-	if anew {
+	restarts := g.LostPolicy == resourcegroup.LostPolicyReschedule
+	if restarts {
 		text += "; the session starts again elsewhere"
 	}
-	return true, s.move(ctx, displacing(session.TerminationReasonAgentLost, anew, text))
+	return true, s.move(ctx, displacing(session.TerminationReasonAgentLost, restarts, text))
 }
 
 // startAgain ends the present run, and lets the session wait for another place.
-func (s step) startAnew(ctx context.Context) error {
+func (s step) startAgain(ctx context.Context) error {
 	reason := *s.sess.TerminationReason
 	left := s.on(func(a *ent.Agent) bool {
 		return a.Status != agent.StatusAlive || reason == session.TerminationReasonDrained && a.DrainAction != nil
@@ -263,7 +263,7 @@ func names(kernels []*ent.Kernel) string {
 // Preempt ends sessions, in the caller's transaction, to make room for a waiting session. If they
 // are to start again, they return to the queue, and this does not count as a failure. Their message
 // names the other session only if it has the same owner.
-func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent.Session, anew bool) error {
+func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent.Session, restarts bool) error {
 	if err := lockRows(ctx, tx, victims...); err != nil {
 		return err
 	}
@@ -272,10 +272,10 @@ func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent
 		if v.OwnerID == other.OwnerID {
 			text = fmt.Sprintf("it was preempted by your session %s of priority %d; its own priority is %d", other.Name, other.Priority, v.Priority)
 		}
-		if anew {
+		if restarts {
 			text += "; it starts again when its turn comes"
 		}
-		if err := Move(ctx, tx, displacing(session.TerminationReasonPreempted, anew, text), v); err != nil {
+		if err := Move(ctx, tx, displacing(session.TerminationReasonPreempted, restarts, text), v); err != nil {
 			return err
 		}
 	}

@@ -118,7 +118,7 @@ func (s step) stopKernels(ctx context.Context, grace time.Duration) {
 		if state.Reason == notFound { // the agent knows no launch of a kernel without a record
 			state.LaunchEpoch = k.LaunchEpoch
 		}
-		s.heard(ctx, *k.AgentID, k.ID, state)
+		s.report(ctx, *k.AgentID, k.ID, state)
 	}
 }
 
@@ -224,7 +224,7 @@ func (s step) endedItself() bool {
 func (s step) finish(ctx context.Context, note string) error {
 	if s.sess.Status == lifecycle.Terminating && s.sess.RetryAt != nil {
 		if !s.endedItself() {
-			return s.startAnew(ctx)
+			return s.startAgain(ctx)
 		}
 		s.sess.TerminationReason = nil
 	}

@@ -187,7 +187,7 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 			if err != nil {
 				return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, "create", err.Error(), k)
 			}
-			s.heard(ctx, *k.AgentID, k.ID, state)
+			s.report(ctx, *k.AgentID, k.ID, state)
 		}
 		steps = append(steps, toSteps(state.Steps)...)
 		switch {

@@ -42,14 +42,14 @@ func (s *Service) followMounts(ctx context.Context, epoch int64) {
 	news := s.Bus.Gather(ctx, []event.Topic{event.Share, event.Login, event.Vfolder})
 	settling := &settling{s: s, epoch: epoch, busy: map[uuid.UUID]bool{}}
 	defer settling.running.Wait()
-	var looked time.Time
-	look := true
+	var last time.Time
+	due := true
 	for {
-		if look || time.Since(looked) > mountsEvery {
-			looked = time.Now()
-			if err := s.lookAtMounts(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {
+		if due || time.Since(last) > mountsEvery {
+			last = time.Now()
+			if err := s.checkMountRows(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {
 				s.Logger.Error("compare mounts with permissions", "error", err)
-				looked = time.Time{}
+				last = time.Time{}
 			}
 		}
 		wait := mountsEvery
@@ -59,16 +59,16 @@ func (s *Service) followMounts(ctx context.Context, epoch int64) {
 				s.Logger.Error("read mounts to change", "error", err)
 			}
 		}
-		if looked.IsZero() {
+		if last.IsZero() {
 			wait = retryAfter
 		}
-		look = false
+		due = false
 		select {
 		case <-ctx.Done():
 			return
 		case <-news.Wake():
 			news.Take() // once for many
-			look = true
+			due = true
 		case <-time.After(wait):
 		}
 	}
@@ -83,7 +83,7 @@ var granted = predicate.SessionMount(func(s *sql.Selector) {
 })
 
 // checkMountRows makes the rows of mounts agree with the current permissions.
-func (s *Service) lookAtMounts(ctx context.Context, epoch int64, which ...predicate.SessionMount) error {
+func (s *Service) checkMountRows(ctx context.Context, epoch int64, which ...predicate.SessionMount) error {
 	all, err := s.Client.SessionMount.Query().Where(granted).Where(which...).
 		// A running session does not get a folder back that it has lost.
 		Where(sessionmount.Or(sessionmount.RevokedAtIsNil(), sessionmount.HasSessionWith(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending)))).
@@ -198,7 +198,7 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 			if err := u.Exec(ctx); err != nil {
 				return err
 			}
-			code, text := c.tell(sess.Status == lifecycle.Pending)
+			code, text := c.describe(sess.Status == lifecycle.Pending)
 			told = append(told, entry{session: sess.ID, phase: phaseOf(sess.Status), from: &sess.Status, to: sess.Status,
 				result: sessionevent.ResultInfo, attempt: sess.Attempt, code: code, message: text})
 		}
@@ -217,7 +217,7 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 const sessionOwner = "the session's owner"
 
 // describe returns the message about a change for the owner of the session.
-func (c mountChange) tell(waits bool) (code, text string) {
+func (c mountChange) describe(waits bool) (code, text string) {
 	folder := "folder " + c.row.Edges.Vfolder.Name
 	switch {
 	case c.revoked && waits:
@@ -238,7 +238,7 @@ func (s step) refreshMounts(ctx context.Context) error {
 	if len(s.sess.Edges.Mounts) == 0 {
 		return nil
 	}
-	if err := s.lookAtMounts(ctx, s.epoch, sessionmount.SessionID(s.sess.ID)); err != nil {
+	if err := s.checkMountRows(ctx, s.epoch, sessionmount.SessionID(s.sess.ID)); err != nil {
 		return err
 	}
 	mounts, err := s.sess.QueryMounts().WithVfolder(atVolume).All(ctx)

@@ -46,7 +46,7 @@ func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*ag
 		if _, asked := s.requests.Load(k.ID); known[k.ID] || asked || !s.unknown(ctx, k) {
 			continue
 		}
-		s.heard(ctx, agent, k.ID, &agentpb.KernelState{
+		s.report(ctx, agent, k.ID, &agentpb.KernelState{
 			KernelId: k.ID.String(), SessionId: k.SessionID.String(), LaunchEpoch: k.LaunchEpoch,
 			Phase: agentpb.KernelState_EXITED, Reason: notFound, ExitCode: 255,
 			Message: "its agent no longer knows the container",
@@ -104,7 +104,7 @@ func (s *Service) Observe(ctx context.Context, agent uuid.UUID, k *agentpb.Kerne
 	if err != nil {
 		return
 	}
-	s.heard(ctx, agent, id, k)
+	s.report(ctx, agent, id, k)
 	if _, asked := s.requests.Load(id); asked && k.Phase == agentpb.KernelState_CREATING {
 		return // the worker that starts the kernel gets this as the answer
 	}

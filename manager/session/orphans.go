@@ -46,9 +46,9 @@ type orphan struct {
 	holds   []*agentpb.Allocation
 }
 
-// unheard limits how much older than the request for a launch an agent's list can be. No call takes
+// reportDelay limits how much older than the request for a launch an agent's list can be. No call takes
 // that long.
-const unheard = 2 * callTimeout
+const reportDelay = 2 * callTimeout
 
 // set replaces the orphans of an agent. It keeps those that were given up so recently that
 // the agent's list may not contain them yet.
@@ -61,7 +61,7 @@ func (s *Orphans) set(agent uuid.UUID, now map[launch]orphan) {
 		case listed:
 			one.givenUp = old.givenUp
 			now[l] = one
-		case clock.Now().Sub(old.givenUp) < unheard:
+		case clock.Now().Sub(old.givenUp) < reportDelay:
 			now[l] = old
 		}
 	}
@@ -152,7 +152,7 @@ func (s *Orphans) On(agent uuid.UUID) map[string]resource.Slots {
 
 // Adopt takes the list of an agent's kernels before the scheduler can use the agent. Kernels that
 // should not exist become orphans and keep their devices.
-func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error {
+func (s *Service) Adopt(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error {
 	found := map[launch]orphan{}
 	epochs := map[uuid.UUID]int64{}
 	var lives []uuid.UUID
@@ -168,7 +168,7 @@ func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.
 		if err != nil {
 			return fmt.Errorf("compare kernels with an agent: %w", err)
 		}
-		if err := s.hearUnknown(ctx, agent, epochs, known); err != nil {
+		if err := s.adoptUnknown(ctx, agent, epochs, known); err != nil {
 			return err
 		}
 		for _, k := range known {
@@ -182,7 +182,7 @@ func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.
 }
 
 // adoptUnknown reports the launches of an agent that the database does not know.
-func (s *Service) hearUnknown(ctx context.Context, agent uuid.UUID, epochs map[uuid.UUID]int64, known []*ent.Kernel) error {
+func (s *Service) adoptUnknown(ctx context.Context, agent uuid.UUID, epochs map[uuid.UUID]int64, known []*ent.Kernel) error {
 	if s.Unknown == nil {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (s *Service) gone(ctx context.Context, agent uuid.UUID, last launch) {
 func anyLaunch(kernel uuid.UUID) launch { return launch{kernel, math.MaxInt64} }
 
 // report stores an agent's report of a kernel. A launch that exists has replaced those before it.
-func (s *Service) heard(ctx context.Context, agent, kernel uuid.UUID, state *agentpb.KernelState) {
+func (s *Service) report(ctx context.Context, agent, kernel uuid.UUID, state *agentpb.KernelState) {
 	s.observed.put(kernel, observation{agent, state})
 	last := launch{kernel, state.LaunchEpoch}
 	if state.Phase != agentpb.KernelState_EXITED {

@@ -201,7 +201,7 @@ func (s *seen) put(id uuid.UUID, version int) {
 
 // unseen returns the live sessions, in their order, whose version differs from the one at the last
 // check, and drops sessions that are not live.
-func (s *seen) news(live []*ent.Session) (news []uuid.UUID) {
+func (s *seen) unseen(live []*ent.Session) (news []uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.m
@@ -283,7 +283,7 @@ func (s *Service) queueLive(ctx context.Context, live []predicate.Session, all b
 			s.queue.add(row.ID)
 		}
 	}
-	for _, id := range s.seen.news(rows) {
+	for _, id := range s.seen.unseen(rows) {
 		s.queue.add(id)
 	}
 	if all {

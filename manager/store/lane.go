@@ -22,7 +22,7 @@ const (
 	Streams
 	// Audit is for rows of the audit log, which must be written no matter how busy the other lanes
 	// are.
-	Trail
+	Audit
 	// Leader is for the loops that only the leader runs.
 	Leader
 
@@ -42,7 +42,7 @@ type limits struct {
 var limitsOf = [lanes]limits{
 	Requests: {14, 30 * time.Second},
 	Streams:  {3, 15 * time.Second},
-	Trail:    {2, 15 * time.Second},
+	Audit:    {2, 15 * time.Second},
 	Leader:   {8, 2 * time.Minute},
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // names of the lanes in metrics.
-var names = [lanes]string{Requests: "requests", Streams: "streams", Trail: "trail", Leader: "leader"}
+var names = [lanes]string{Requests: "requests", Streams: "streams", Audit: "trail", Leader: "leader"}
 
 // meter measures the statements of one manager.
 type meter struct {

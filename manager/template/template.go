@@ -100,7 +100,7 @@ func (s *Service) CreateSessionTemplate(ctx context.Context, in CreateSessionTem
 
 func (s *Service) insert(ctx context.Context, in CreateSessionTemplateInput, c *contents, on access.Object) (row *ent.SessionTemplate, err error) {
 	err = store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
-		if err := room(ctx, tx, on); err != nil {
+		if err := checkCount(ctx, tx, on); err != nil {
 			return err
 		}
 		u := tx.SessionTemplate.Create().SetName(in.Name).SetNillableDescription(in.Description).SetDomainID(on.Domain).
@@ -211,7 +211,7 @@ func (s *Service) within(ctx context.Context, id uuid.UUID) (access.Object, erro
 }
 
 // checkCount returns an error if a user or project has the largest number of templates already.
-func room(ctx context.Context, tx *ent.Tx, on access.Object) error {
+func checkCount(ctx context.Context, tx *ent.Tx, on access.Object) error {
 	holder, which := on.Owner, sessiontemplate.OwnerID(on.Owner)
 	if on.Project != uuid.Nil {
 		holder, which = on.Project, sessiontemplate.ProjectID(on.Project)

@@ -55,7 +55,7 @@ func (s *Service) CloneVfolder(ctx context.Context, in CloneVfolderInput) (*Vfol
 	if in.Volume == nil {
 		in.Volume = &vol.ID
 	}
-	w, err := s.wanted(ctx, v, folderWish{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
+	w, err := s.wanted(ctx, v, folderRequest{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func modelFolder(p *ent.Project, mode *vfolder.UsageMode, permission *access.Fol
 }
 
 // inModelStore sets the use of a new folder to models if the project is a model store.
-func (w *folderWish) inModelStore(p *ent.Project) error {
+func (w *folderRequest) inModelStore(p *ent.Project) error {
 	if err := modelFolder(p, w.mode, w.permission); err != nil || p.Type != project.TypeModelStore {
 		return err
 	}

@@ -40,7 +40,7 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn), objects: storagepb.NewObjectsClient(peer.Conn), enrolment: peer.Enrolment}
 	s.Logger.Info("storage proxy connected", "proxy", peer.Name)
 	for ctx.Err() == nil {
-		again := s.nextTell()
+		again := s.nextAnnouncement()
 		wctx, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(again, cancel)
 		err := s.watch(wctx, peer.Name, p)
@@ -66,23 +66,23 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 }
 
 // AnnounceManagers restarts all watches, because a watch sends its proxy the list of managers.
-func (s *Service) TellManagers() {
+func (s *Service) AnnounceManagers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tell != nil {
-		s.tell()
-		s.told, s.tell = nil, nil
+	if s.announce != nil {
+		s.announce()
+		s.announced, s.announce = nil, nil
 	}
 }
 
-// nextTell returns a context that ends with the next AnnounceManagers.
-func (s *Service) nextTell() context.Context {
+// nextAnnouncement returns a context that ends with the next AnnounceManagers.
+func (s *Service) nextAnnouncement() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told == nil {
-		s.told, s.tell = context.WithCancel(context.Background())
+	if s.announced == nil {
+		s.announced, s.announce = context.WithCancel(context.Background())
 	}
-	return s.told
+	return s.announced
 }
 
 func (s *Service) watch(ctx context.Context, name string, p *proxy) error {
@@ -124,7 +124,7 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	names := map[string]storagepb.Volume_Health{}
 	for _, v := range r.Volumes {
 		names[v.Name] = v.Health
-		if s.elsewhere(name, v) {
+		if s.servedElsewhere(name, v) {
 			continue
 		}
 		if err := s.recordVolume(ctx, id, v); err != nil {
@@ -162,7 +162,7 @@ func recovered(before, now map[string]storagepb.Volume_Health) bool {
 // servedElsewhere reports whether another proxy takes precedence for a volume: one that serves it
 // in better health, or in equal health with a smaller name. The row has the values of the proxy
 // that takes precedence.
-func (s *Service) elsewhere(name string, v *storagepb.Volume) bool {
+func (s *Service) servedElsewhere(name string, v *storagepb.Volume) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other, p := range s.proxies {

@@ -113,6 +113,6 @@ func (s *Service) impose(ctx context.Context, scope *ent.QuotaScope, vol *ent.Vo
 	if err != nil {
 		return err
 	}
-	_, err = s.settled(ctx, p.rpc, request(scope, vol, limit))
+	_, err = s.applyLimits(ctx, p.rpc, request(scope, vol, limit))
 	return err
 }

@@ -56,13 +56,13 @@ type Config struct {
 type Service struct {
 	Config
 
-	mu      sync.Mutex
-	proxies map[string]*proxy // by name
-	back    chan struct{}     // receives when the health of a volume has improved
-	told    context.Context   // ends when the list of managers changes
-	tell    context.CancelFunc
-	rounded map[string]rounded // limits by volume and scope, as products rounded them
-	shut    []uuid.UUID        // users whose tickets are revoked, as of the last query
+	mu        sync.Mutex
+	proxies   map[string]*proxy // by name
+	back      chan struct{}     // receives when the health of a volume has improved
+	announced context.Context   // ends when the list of managers changes
+	announce  context.CancelFunc
+	rounded   map[string]rounded // limits by volume and scope, as products rounded them
+	shut      []uuid.UUID        // users whose tickets are revoked, as of the last query
 }
 
 // New returns a Service, and registers the kinds of its tasks.
@@ -87,7 +87,7 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.wanted(ctx, v, folderWish{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
+	w, err := s.wanted(ctx, v, folderRequest{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 }
 
 // folderRequest is the request for a new folder.
-type folderWish struct {
+type folderRequest struct {
 	name       string
 	volume     *uuid.UUID
 	project    *uuid.UUID
@@ -120,7 +120,7 @@ type folderWish struct {
 
 // wanted is a new folder that the viewer may create.
 type wanted struct {
-	folderWish
+	folderRequest
 	volume *ent.Volume
 	scope  *ent.QuotaScope
 	domain uuid.UUID
@@ -128,7 +128,7 @@ type wanted struct {
 
 // wanted finds the volume and the scope of a new folder, and returns an error if the viewer
 // cannot create it.
-func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (*wanted, error) {
+func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderRequest) (*wanted, error) {
 	if err := checkName(in.name); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (
 	if _, err := permit.Check(ctx, access.Create, access.Vfolder, on); err != nil {
 		return nil, err
 	}
-	w := &wanted{folderWish: in, volume: vol, domain: domain}
+	w := &wanted{folderRequest: in, volume: vol, domain: domain}
 	if err := s.allow(ctx, vol, domain, in.project, access.VolumeCreate); err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []
 	}
 	var list []live
 	for _, l := range q.evictable(g) {
-		if !q.doomed[l.SessionID] && g.src.Preemption.covers(r, l.Running, q.now) {
+		if !q.victims[l.SessionID] && g.src.Preemption.covers(r, l.Running, q.now) {
 			list = append(list, l)
 		}
 	}
@@ -113,7 +113,7 @@ func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []
 		return nil, nil
 	}
 	for _, l := range best.list {
-		q.doom(l)
+		q.addVictim(l)
 	}
 	room := &report.Room{Since: q.now, Sessions: []uuid.UUID{}}
 	for _, l := range best.list {
@@ -284,8 +284,8 @@ func (q *queue) victims(list []live, on []int) *victims {
 }
 
 // endFor records that a session is to end.
-func (q *queue) doom(l live) {
-	q.doomed[l.SessionID] = true
+func (q *queue) addVictim(l live) {
+	q.victims[l.SessionID] = true
 	q.leave(l)
 	for i := range q.keeps {
 		if k := q.kept(i); k != nil {
