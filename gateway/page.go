@@ -23,8 +23,8 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 // page is what the gateway itself shows to people.
 type page struct {
 	Title, Text, Log string
-	Wait             string // path of the question whether the app is ready; "": nothing to wait for
-	Again            bool   // trying again makes sense
+	Wait             string // path that reports whether the app is ready; "": nothing to wait for
+	Again            bool   // a retry can help
 	Page             string // URL of Berth's page
 	Nonce            string
 }
@@ -48,8 +48,8 @@ func (g *Gateway) show(w http.ResponseWriter, status int, p page) {
 	_, _ = w.Write(text.Bytes())
 }
 
-// waiting answers while an app starts: a person gets a page that continues by itself, a program an
-// error after it has waited for long.
+// waiting answers while an app starts: a person gets a page that reloads itself, and a program an
+// error after a long wait.
 func (g *Gateway) waiting(w http.ResponseWriter, r *http.Request, x *start) {
 	if !navigates(r) {
 		g.refuse(w, r, problem.Unavailable("the app is still starting").WithStatus(http.StatusGatewayTimeout).RetryAfter(time.Second))

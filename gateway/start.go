@@ -56,12 +56,12 @@ func (u *upstream) host() string {
 type failure struct {
 	Title, Reason string
 	Log           string // the last output of the program
-	gone          bool   // trying again is useless
+	gone          bool   // a retry does not help
 }
 
 func (f *failure) Error() string { return f.Title + ": " + f.Reason }
 
-// start is the way of an app to its port, which all requests for it wait for.
+// start is the start of an app, for which all requests for the app wait.
 type start struct {
 	done chan struct{}
 	up   *upstream
@@ -117,7 +117,7 @@ func (s *starts) sweep() {
 // begin returns the start of an app that is under way or has just failed, or begins one.
 func (g *Gateway) begin(e *entry, at location) *start {
 	key := at.target.Label()
-	if e.public { // a visitor who must leave fails alone
+	if e.public { // only a visitor who must leave gets the error
 		key += "|public"
 	}
 	g.starts.mu.Lock()
@@ -231,7 +231,7 @@ func (g *Gateway) try(ctx context.Context, up *upstream) error {
 	return c.Close()
 }
 
-// stages are what people see of the start of a session.
+// stages are the texts about the start of a session that people see.
 var stages = map[lifecycle.Status]string{
 	lifecycle.Pending: "Waiting for capacity", lifecycle.Scheduled: "Preparing the machine", lifecycle.Preparing: "Pulling the image",
 	lifecycle.Prepared: "Creating the container", lifecycle.Creating: "Creating the container",

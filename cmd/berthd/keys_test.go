@@ -114,8 +114,8 @@ func TestRotateTicketKey(t *testing.T) {
 		keys int
 	}{
 		{[]string{"--secrets", secrets}, "the new key signs from ", 2},
-		{[]string{"--data", data, "--after", "2m"}, "tickets of the old one count until ", 3},
-		{[]string{"--data", data, "--stolen"}, "tickets of the old keys count no longer\n", 1},
+		{[]string{"--data", data, "--after", "2m"}, "tickets of the old one are valid until ", 3},
+		{[]string{"--data", data, "--stolen"}, "tickets that were signed with the old keys are no longer valid\n", 1},
 	} {
 		said, err := run(c.args...)
 		ring, lerr := ticket.LoadRing(secrets)
