@@ -13,12 +13,12 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// maxPaths bounds the paths of one call.
+// maxPaths limits the paths of one call.
 const maxPaths = 1000
 
 func checkPaths(field string, n int) error {
 	if n == 0 || n > maxPaths {
-		return fmt.Errorf("%s: %d at once, wants 1 to %d: %w", field, n, maxPaths, errdefs.ErrInvalidArgument)
+		return fmt.Errorf("%s: %d paths in one call; allowed are 1 to %d: %w", field, n, maxPaths, errdefs.ErrInvalidArgument)
 	}
 	return nil
 }

@@ -75,8 +75,8 @@ func request(ctx context.Context, method string, s *storagepb.SignedRequest, bod
 	return r, nil
 }
 
-// do sends a request and returns an error for every status but the good ones. The error does
-// not contain the address, which is signed.
+// do sends a request and returns an error for every status that is not expected. The error does not
+// contain the address, which is signed.
 func do(c *http.Client, r *http.Request, good ...int) (*http.Response, error) {
 	resp, err := c.Do(r)
 	if err != nil {

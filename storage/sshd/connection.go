@@ -192,8 +192,8 @@ func (v *connection) session(ch ssh.Channel, requests <-chan *ssh.Request) {
 	}
 }
 
-// maxSaid limits the lines that one channel gets outside of the protocol. A client that does
-// not read them has space for them in its window.
+// maxLines limits the lines that one channel gets outside of the protocol. A client that does not
+// read them has space for them in its window.
 const maxSaid = 20
 
 func (v *connection) subsystem(ch ssh.Channel) {

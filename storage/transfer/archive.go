@@ -107,7 +107,7 @@ func (d *tooDeep) seen(path string) {
 	}
 }
 
-// tell adds the list to the archive if a directory was left out.
+// addList adds the list to the archive if a directory was left out.
 func (d *tooDeep) tell(p packer) error {
 	if len(d.paths) == 0 {
 		return nil

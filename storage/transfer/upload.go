@@ -22,8 +22,8 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// lifetime is how long an upload is checkpoint after its last byte, and how long the note of a used
-// ticket is checkpoint.
+// lifetime is how long an upload is kept after its last byte, and how long the note of a used
+// ticket is kept.
 const lifetime = 24 * time.Hour
 
 // upload is the state of one upload. On disk, it is two files in the scope's staging
@@ -132,7 +132,7 @@ func (s *Server) lockUpload(w http.ResponseWriter, r *http.Request, id string) (
 	return x, nil
 }
 
-// errElsewhere reports that another process has locked the upload. The process may be
+// errLockedElsewhere reports that another process has locked the upload. The process may be
 // stopping.
 var errElsewhere = fmt.Errorf("the upload is locked by another proxy: %w", errdefs.ErrConflict)
 

@@ -27,7 +27,7 @@ const idle = time.Minute
 func (v *Views) WebDAV(w http.ResponseWriter, r *http.Request) error {
 	_, token, ok := r.BasicAuth()
 	if !ok {
-		return challenge(w, r, "show an access token as the password")
+		return challenge(w, r, "log in with an access token as the password")
 	}
 	t := &tree{views: v, protocol: "WebDAV", guest: Credentials{Token: token, Peer: r.RemoteAddr, Forwarded: r.Header.Values("X-Forwarded-For")}}
 	_, err := v.accounts.get(r.Context(), t.guest)
@@ -150,12 +150,12 @@ func (x *request) conditional(r *http.Request, prefix string) (err error) {
 func (x *request) pair(r *http.Request, prefix string) error {
 	u, err := url.Parse(r.Header.Get("Destination"))
 	if err != nil || u.Path == "" {
-		return fmt.Errorf("header Destination: %q is no address: %w", r.Header.Get("Destination"), errdefs.ErrInvalidArgument)
+		return fmt.Errorf("header Destination: %q is not an address: %w", r.Header.Get("Destination"), errdefs.ErrInvalidArgument)
 	}
 	from, to := strings.TrimPrefix(r.URL.Path, prefix), strings.TrimPrefix(u.Path, prefix)
 	a, b := strings.TrimSuffix(from, "/")+"/", strings.TrimSuffix(to, "/")+"/"
 	if a != b && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
-		return fmt.Errorf("header Destination: %q and %q lie in one another: %w", to, from, errdefs.ErrPermissionDenied)
+		return fmt.Errorf("header Destination: one of %q and %q contains the other: %w", to, from, errdefs.ErrPermissionDenied)
 	}
 	ctx := r.Context()
 	if r.Method == "MOVE" {
@@ -325,7 +325,7 @@ func readTags(h http.Header, name string) (*tags, error) {
 			end = strings.IndexByte(rest[1:], '"') + 2
 		}
 		if end < 2 {
-			return nil, fmt.Errorf("header %s: %q is no entity tag: %w", name, text, errdefs.ErrInvalidArgument)
+			return nil, fmt.Errorf("header %s: %q is not an entity tag: %w", name, text, errdefs.ErrInvalidArgument)
 		}
 		tag := rest[:end]
 		if weak {

@@ -28,7 +28,7 @@ type davFS struct {
 	r *request
 }
 
-// told converts an error to the form that package webdav expects. It records errors that the
+// davError converts an error to the form that package webdav expects. It records errors that the
 // package has no status for.
 func (f davFS) told(err error) error {
 	switch {

@@ -75,7 +75,7 @@ type sftpError struct {
 func (e sftpError) Error() string { return e.words }
 func (e sftpError) Unwrap() error { return e.class }
 
-// told converts an error to a code and a message of the protocol.
+// reply converts an error to a code and a message of the protocol.
 func (f *sftpFS) told(name string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
@@ -146,7 +146,7 @@ func (w *sftpWriting) WriteAt(p []byte, at int64) (int, error) {
 		return 0, w.fs.told(w.name, err)
 	}
 	if at < w.floor.Load() {
-		return 0, w.fs.told(w.name, fmt.Errorf("%q: is open for appending, and byte %d is there: %w", w.name, at, errdefs.ErrInvalidArgument))
+		return 0, w.fs.told(w.name, fmt.Errorf("%q: is open for appending, and byte %d exists already: %w", w.name, at, errdefs.ErrInvalidArgument))
 	}
 	n, err := w.staged.WriteAt(p, at)
 	w.written.Add(int64(n))

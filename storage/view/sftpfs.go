@@ -171,7 +171,7 @@ func (f *sftpFS) command(r *sftp.Request) error {
 	case "Setstat":
 		return f.set(r)
 	}
-	return fmt.Errorf("%s: links are not made here: %w", r.Method, errdefs.ErrNotImplemented)
+	return fmt.Errorf("%s: links cannot be created over SFTP: %w", r.Method, errdefs.ErrNotImplemented)
 }
 
 // PosixRename replaces the file at the target.
@@ -185,7 +185,7 @@ func (f *sftpFS) set(r *sftp.Request) error {
 		return fmt.Errorf("%q: the attributes are cut off: %w", r.Filepath, errdefs.ErrInvalidArgument)
 	}
 	if has.UidGid {
-		return fmt.Errorf("%q: owners are not changed here: %w", r.Filepath, errdefs.ErrPermissionDenied)
+		return fmt.Errorf("%q: owners cannot be changed over SFTP: %w", r.Filepath, errdefs.ErrPermissionDenied)
 	}
 	var a volume.Attributes
 	if has.Permissions {
@@ -253,7 +253,7 @@ func (f *sftpFS) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	case "Stat":
 		return f.Lstat(r)
 	}
-	return nil, f.told(r.Filepath, fmt.Errorf("%s: links are not shown here: %w", r.Method, errdefs.ErrNotImplemented))
+	return nil, f.told(r.Filepath, fmt.Errorf("%s: links are hidden over SFTP: %w", r.Method, errdefs.ErrNotImplemented))
 }
 
 // Lstat describes a name. No name of a view is a link.

@@ -64,7 +64,7 @@ func openArrival(scope *os.File, name string) (*arrival, error) {
 func lockDir(bin, dir *os.File, name string) error {
 	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("the same is under way already: %w", errdefs.ErrAborted)
+			return fmt.Errorf("the same call is already running: %w", errdefs.ErrAborted)
 		}
 		return err
 	}

@@ -113,7 +113,7 @@ func (f *Folder) Usage(ctx context.Context) (*volumepb.TreeUsageReport, error) {
 		if err == nil && told.Bytes >= 0 && told.Files >= 0 {
 			return told, nil
 		}
-		f.vol.log.Debug("the product tells no usage, it is walked", "usage", told, "error", err)
+		f.vol.log.Debug("the product reports no usage; the proxy counts the files", "usage", told, "error", err)
 	}
 	d, err := openDir(f.dir, "", inside)
 	if err != nil {

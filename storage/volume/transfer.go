@@ -28,7 +28,7 @@ type Transfer struct {
 	Move      bool // both folders on one volume; renames if the file system can
 	Overwrite bool // replace a file or link at a target
 	Meter     *Meter
-	// Settled is called once with the result of every pair, in no order.
+	// OnResult is called once with the result of every pair, in no order.
 	Settled func(i int, e Entry, err error)
 }
 
@@ -81,14 +81,14 @@ func (t *Transfer) check(p Pair) (Pair, error) {
 		return p, err
 	}
 	if t.same() && strings.HasPrefix(to, from+"/") {
-		return p, invalid("to %q: lies inside %q", to, from)
+		return p, invalid("to %q: is inside %q", to, from)
 	}
 	return Pair{from, to}, nil
 }
 
 func (t *Transfer) same() bool { return t.From.vol == t.To.vol && t.From.Path == t.To.Path }
 
-// settle reports the result of a pair.
+// report reports the result of a pair.
 func (t *Transfer) settle(i int, p Pair, err error) {
 	var e Entry
 	if err == nil {
@@ -102,7 +102,7 @@ func (t *Transfer) into(p Pair) (*os.File, string, error) {
 	d, name, err := t.To.parent(p.To)
 	if errors.Is(err, unix.ENOENT) {
 		dir, _ := split(p.To)
-		err = fmt.Errorf("there is no directory %q: %w", dir, errdefs.ErrNotFound)
+		err = fmt.Errorf("directory %q does not exist: %w", dir, errdefs.ErrNotFound)
 	}
 	return d, name, err
 }
@@ -149,7 +149,7 @@ func (t *Transfer) rename(p Pair) error {
 	}
 	defer target.Close()
 	if room := walkDepth - folderpath.Depth(p.To); folderpath.Depth(p.To) > folderpath.Depth(p.From) && deeper(source, fromName, room) {
-		return invalid("move to %.80q: what is in %.80q would be more than %d levels deep", p.To, p.From, walkDepth)
+		return invalid("move to %.80q: the contents of %.80q would be more than %d levels deep", p.To, p.From, walkDepth)
 	}
 	err = rename(source, fromName, target, toName, t.Overwrite)
 	switch {

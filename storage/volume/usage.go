@@ -30,7 +30,8 @@ func (v *Volume) Limit(ctx context.Context, scope string) (*volumepb.Scope, erro
 	return v.LastScope(scope), nil
 }
 
-// Over refuses a file that a scope has no room for beside what is promised to others.
+// Over returns an error if a scope has no room for a file, in addition to the reservations of
+// others.
 func Over(s *volumepb.Scope, size, promised int64) error {
 	limit := s.GetLimit()
 	if most := limit.GetInodes(); limit != nil && limit.Inodes != nil && s.GetUsedInodes() >= most {
@@ -43,7 +44,7 @@ func Over(s *volumepb.Scope, size, promised int64) error {
 	if size <= most-taken {
 		return nil
 	}
-	return problem.Full("%d bytes: the scope's limit is %d bytes and %d are taken", size, most, taken).WithLimit(strconv.FormatInt(most, 10))
+	return problem.Full("%d bytes: the scope's limit is %d bytes, and %d are in use", size, most, taken).WithLimit(strconv.FormatInt(most, 10))
 }
 
 // fits returns an error if a copy would exceed a limit that the proxy must enforce. A product

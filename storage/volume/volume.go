@@ -48,9 +48,9 @@ var volumeName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 func (c Config) check() error {
 	switch {
 	case !volumeName.MatchString(c.Name):
-		return invalid("volume name %q: wants a-z, 0-9, '.', '_', '-', at most 63", c.Name)
+		return invalid("volume name %q must be at most 63 characters of a-z, 0-9, '.', '_' and '-'", c.Name)
 	case c.Backend == "":
-		return invalid("volume %s: backend: the plugin's program is missing", c.Name)
+		return invalid("volume %s: backend is missing: the plugin's program", c.Name)
 	case !filepath.IsAbs(c.MountPath):
 		return invalid("volume %s: mount path %q is not absolute", c.Name, c.MountPath)
 	case c.OptionsJSON != "" && !json.Valid([]byte(c.OptionsJSON)):
