@@ -118,7 +118,7 @@ func (s *service) transfer(q *storagepb.TransferRequest, out grpc.ServerStreamin
 	}
 	return s.long(out, func(ctx context.Context, m *volume.Meter, settled *results) error {
 		t.Meter = m
-		t.Settled = func(i int, e volume.Entry, err error) {
+		t.OnResult = func(i int, e volume.Entry, err error) {
 			settled.add(storagepb.NewFileResult(t.Pairs[i].From, fileInfo(e), err))
 		}
 		return t.Run(ctx)

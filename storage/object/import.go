@@ -132,7 +132,7 @@ func (g *download) try(parent context.Context) (further bool, err error) {
 	if err == nil {
 		err = g.sum.check()
 	}
-	if errors.Is(err, errSpoiled) { // the bytes must be downloaded again
+	if errors.Is(err, errChecksum) { // the bytes must be downloaded again
 		err = errors.Join(g.restart(), &passing{error: err})
 		further = false
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// errSpoiled reports that the bytes do not match the checksum of the storage.
-var errSpoiled = errors.New("the bytes that arrived do not match the object's checksum")
+// errChecksum reports that the bytes do not match the checksum of the storage.
+var errChecksum = errors.New("the bytes that arrived do not match the object's checksum")
 
 // kinds are the checksums that S3 stores for whole objects, the strongest first.
 var kinds = []struct {
@@ -128,5 +128,5 @@ func (s *sum) check() error {
 	if s == nil || bytes.Equal(s.Sum(nil), s.want) {
 		return nil
 	}
-	return errSpoiled
+	return errChecksum
 }

@@ -134,7 +134,7 @@ func (s *Server) lockUpload(w http.ResponseWriter, r *http.Request, id string) (
 
 // errLockedElsewhere reports that another process has locked the upload. The process may be
 // stopping.
-var errElsewhere = fmt.Errorf("the upload is locked by another proxy: %w", errdefs.ErrConflict)
+var errLockedElsewhere = fmt.Errorf("the upload is locked by another proxy: %w", errdefs.ErrConflict)
 
 // waitForLock opens the upload. If another proxy has it, it waits until that one releases it.
 func (x *lockedUpload) waitForLock(ctx context.Context, c ticket.Claims) error {
@@ -142,7 +142,7 @@ func (x *lockedUpload) waitForLock(ctx context.Context, c ticket.Claims) error {
 	defer cancel()
 	for {
 		err := x.open(c)
-		if !errors.Is(err, errElsewhere) {
+		if !errors.Is(err, errLockedElsewhere) {
 			return err
 		}
 		select {
@@ -181,7 +181,7 @@ func (x *lockedUpload) open(c ticket.Claims) error {
 	}
 	x.file = f
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return errElsewhere
+		return errLockedElsewhere
 	}
 	info, err := f.Stat()
 	if err != nil {

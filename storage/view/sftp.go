@@ -43,13 +43,13 @@ func (v *Views) login(ctx context.Context, g Credentials) (sshd.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sftpClient{t: &tree{views: v, protocol: "SFTP", guest: g}, user: a.user}, nil
+	return &sftpClient{t: &tree{views: v, protocol: "SFTP", credentials: g}, user: a.user}, nil
 }
 
 func (g *sftpClient) User() string { return g.user }
 
 func (g *sftpClient) Check(ctx context.Context) error {
-	_, err := g.t.views.accounts.get(ctx, g.t.guest)
+	_, err := g.t.views.accounts.get(ctx, g.t.credentials)
 	return err
 }
 

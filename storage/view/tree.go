@@ -20,9 +20,9 @@ import (
 // tree is the tree of folders of one client. Every call checks again what the token gives
 // access to.
 type tree struct {
-	views    *Views
-	guest    Credentials
-	protocol string
+	views       *Views
+	credentials Credentials
+	protocol    string
 }
 
 // place is the target of a name in the view.
@@ -35,7 +35,7 @@ type place struct {
 
 // find resolves a name up to the folder. The volume resolves the rest.
 func (t *tree) find(ctx context.Context, name string) (place, error) {
-	a, err := t.views.accounts.get(ctx, t.guest)
+	a, err := t.views.accounts.get(ctx, t.credentials)
 	if err != nil {
 		return place{}, err
 	}
@@ -81,7 +81,7 @@ func (o *open) check(write bool) error {
 
 // still returns an error if the client has lost the permission for an operation that it began.
 func (t *tree) still(ctx context.Context, o *open, write bool) error {
-	a, err := t.views.accounts.get(ctx, t.guest)
+	a, err := t.views.accounts.get(ctx, t.credentials)
 	if err != nil {
 		return err
 	}
@@ -304,7 +304,7 @@ func (t *tree) rename(ctx context.Context, from, to string, overwrite bool) erro
 			var failed error
 			run := (&volume.Transfer{
 				From: source, To: target, Pairs: []volume.Pair{{From: a.path, To: b.path}}, Move: true, Overwrite: overwrite,
-				Meter: volume.NewMeter(), Settled: func(_ int, _ volume.Entry, err error) { failed = err },
+				Meter: volume.NewMeter(), OnResult: func(_ int, _ volume.Entry, err error) { failed = err },
 			}).Run(ctx)
 			if run != nil {
 				return run

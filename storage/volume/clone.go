@@ -66,7 +66,7 @@ func (v *Volume) bring(ctx context.Context, from *Folder, target *os.File, path 
 	if there(a.dir, byPlugin) {
 		made = byPlugin
 	}
-	err = settle(a.dir, made, target, path[33:])
+	err = moveToPlace(a.dir, made, target, path[33:])
 	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) {
 		return fmt.Errorf("the folder was created in the meantime: %w", errdefs.ErrAborted)
 	}
@@ -216,7 +216,7 @@ func (v *Volume) carry(ctx context.Context, target *os.File, from, path string) 
 		return classify("move folder", from[33:], err)
 	}
 	defer folder.Close()
-	err = settle(source, from[33:], target, to)
+	err = moveToPlace(source, from[33:], target, to)
 	if errors.Is(err, unix.EXDEV) {
 		return v.bring(ctx, &Folder{dir: folder, scope: source, vol: v, Path: from}, target, path, NewMeter(), nil)
 	}
@@ -228,7 +228,7 @@ func (v *Volume) carry(ctx context.Context, target *os.File, from, path string) 
 }
 
 // moveToPlace renames a directory to a folder's place.
-func settle(from *os.File, name string, target *os.File, to string) error {
+func moveToPlace(from *os.File, name string, target *os.File, to string) error {
 	dir, last := split(to)
 	prefix, err := prefixMode(target)
 	if err != nil {

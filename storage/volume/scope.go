@@ -302,7 +302,7 @@ func (v *Volume) eachMounted(ctx context.Context, root *os.File, f func(s *os.Fi
 }
 
 // reportMounts adds to the state who mounts the scopes, and the errors of mounts.
-func (v *Volume) tellMounts(s *State, caps *volumepb.OpenVolumeResponse) {
+func (v *Volume) reportMounts(s *State, caps *volumepb.OpenVolumeResponse) {
 	able := has(caps, volumepb.Capability_PER_SCOPE_MOUNT)
 	if v.mounts == nil && !able {
 		return

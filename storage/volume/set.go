@@ -137,8 +137,8 @@ func (s *Set) watch(ctx context.Context) {
 		var wg sync.WaitGroup
 		for _, v := range s.volumes {
 			wg.Go(func() {
-				if v.look(ctx) {
-					s.tell()
+				if v.check(ctx) {
+					s.notify()
 				}
 			})
 		}
@@ -159,7 +159,7 @@ func (s *Set) poke() {
 	}
 }
 
-func (s *Set) tell() {
+func (s *Set) notify() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.changed)

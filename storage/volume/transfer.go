@@ -29,7 +29,7 @@ type Transfer struct {
 	Overwrite bool // replace a file or link at a target
 	Meter     *Meter
 	// OnResult is called once with the result of every pair, in no order.
-	Settled func(i int, e Entry, err error)
+	OnResult func(i int, e Entry, err error)
 }
 
 // Run processes all pairs, and returns an error only if it was cancelled. Copies are created
@@ -47,7 +47,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 		}
 		var err error
 		if pairs[i], err = t.check(t.Pairs[i]); err != nil {
-			t.Settled(i, Entry{}, err)
+			t.OnResult(i, Entry{}, err)
 			continue
 		}
 		if !t.Move {
@@ -60,7 +60,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 			continue
 		}
 		t.Meter.did(1, 0)
-		t.settle(i, pairs[i], err)
+		t.report(i, pairs[i], err)
 	}
 	if len(left) == 0 {
 		return nil
@@ -89,12 +89,12 @@ func (t *Transfer) check(p Pair) (Pair, error) {
 func (t *Transfer) same() bool { return t.From.vol == t.To.vol && t.From.Path == t.To.Path }
 
 // report reports the result of a pair.
-func (t *Transfer) settle(i int, p Pair, err error) {
+func (t *Transfer) report(i int, p Pair, err error) {
 	var e Entry
 	if err == nil {
 		e, err = t.To.Stat(p.To)
 	}
-	t.Settled(i, e, err)
+	t.OnResult(i, e, err)
 }
 
 // into opens the target directory of a pair.
@@ -184,9 +184,9 @@ func (t *Transfer) carry(ctx context.Context, pairs []Pair, left []int) (err err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			t.Settled(i, Entry{}, err)
+			t.OnResult(i, Entry{}, err)
 		case arrived:
-			t.settle(i, pairs[i], t.leave(ctx, pairs[i]))
+			t.report(i, pairs[i], t.leave(ctx, pairs[i]))
 		default:
 			copied = append(copied, i)
 		}
@@ -198,7 +198,7 @@ func (t *Transfer) carry(ctx context.Context, pairs []Pair, left []int) (err err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t.settle(i, pairs[i], t.place(ctx, a, j, i, pairs[i]))
+		t.report(i, pairs[i], t.place(ctx, a, j, i, pairs[i]))
 	}
 	return classify("copy", "", a.remove())
 }

@@ -168,13 +168,13 @@ func (c *counter) add(st *unix.Stat_t) {
 	c.bytes += st.Size
 }
 
-// maxLooks limits the names that are checked for the depth of a tree. A larger tree is assumed
+// maxChecks limits the names that are checked for the depth of a tree. A larger tree is assumed
 // not to be too deep.
-const maxLooks = 100_000
+const maxChecks = 100_000
 
 // deeper reports whether a tree has more than the given number of levels below its top.
 func deeper(dir *os.File, name string, levels int) bool {
-	looks := maxLooks
+	checks := maxChecks
 	var below func(dir *os.File, name string, levels int) bool
 	below = func(dir *os.File, name string, levels int) bool {
 		d, err := openDir(dir, name, inside)
@@ -185,9 +185,9 @@ func deeper(dir *os.File, name string, levels int) bool {
 		var dirs []string
 		found := false
 		_ = eachEntry(d, func(name []byte, kind byte) {
-			looks--
+			checks--
 			found = true
-			if looks > 0 && kindOf(d, string(name), kind) == unix.DT_DIR {
+			if checks > 0 && kindOf(d, string(name), kind) == unix.DT_DIR {
 				dirs = append(dirs, string(name))
 			}
 		})
@@ -195,7 +195,7 @@ func deeper(dir *os.File, name string, levels int) bool {
 			return true
 		}
 		for _, name := range dirs {
-			if looks > 0 && below(d, name, levels-1) {
+			if checks > 0 && below(d, name, levels-1) {
 				return true
 			}
 		}
