@@ -34,7 +34,7 @@ func (s *server) Exec(stream execStream) error {
 	}
 	start := first.GetStart()
 	if start == nil {
-		return fmt.Errorf("first message carries no start: %w", errdefs.ErrInvalidArgument)
+		return fmt.Errorf("first message has no start: %w", errdefs.ErrInvalidArgument)
 	}
 	k, err := s.a.kernels.Get(start.KernelId)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *server) Dial(stream dialStream) error {
 	}
 	target := first.GetTarget()
 	if target == nil || target.Port < 1 || target.Port > 65535 {
-		return fmt.Errorf("first message carries no target with a port: %w", errdefs.ErrInvalidArgument)
+		return fmt.Errorf("first message has no target with a port: %w", errdefs.ErrInvalidArgument)
 	}
 	k, err := s.a.kernels.Get(target.KernelId)
 	if err != nil {

@@ -318,5 +318,5 @@ func absolute(field, path string, except ...string) error {
 	if filepath.IsAbs(path) && filepath.Clean(path) == path || slices.Contains(except, path) {
 		return nil
 	}
-	return fmt.Errorf("%s: %.200q: want a clean absolute path: %w", field, path, errdefs.ErrInvalidArgument)
+	return fmt.Errorf("%s: %.200q: must be a clean absolute path: %w", field, path, errdefs.ErrInvalidArgument)
 }

@@ -255,7 +255,7 @@ func (p *plugin) devices(ctx context.Context, c *accelerator.Client) error {
 	for {
 		snapshot, err := stream.Recv()
 		if err != nil {
-			p.complain("devices not told: " + err.Error())
+			p.complain("devices not reported: " + err.Error())
 			return err
 		}
 		complaint := ""

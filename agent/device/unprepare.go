@@ -105,10 +105,11 @@ func (m *Manager) undo(ctx context.Context, c *accelerator.Client, a allocation)
 	return nil
 }
 
-// settleAgain is the interval of retries for a plugin that failed to undo an allocation.
+// undoAgain is the interval of retries for a plugin that failed to undo an allocation.
 const settleAgain = 10 * time.Second
 
-// settle sends a plugin that has started its outstanding Unprepare calls until all have succeeded.
+// undoOwed sends a plugin that has started its outstanding Unprepare calls until all have
+// succeeded.
 func (m *Manager) settle(ctx context.Context, c *accelerator.Client) {
 	for list := m.debts(c); len(list) > 0; list = m.debts(c) {
 		for _, a := range list {

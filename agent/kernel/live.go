@@ -61,7 +61,7 @@ func (k *Kernel) live(ctx context.Context, found runtime.Container) {
 	case k.wished() != nil:
 		e = end{code: 128 + int(syscall.SIGKILL), reason: Terminated, message: k.wished().Reason}
 	case errors.Is(err, errLost):
-		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container was gone when the agent looked for it"}
+		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container was gone when the agent started"}
 	default:
 		k.m.cfg.Logger.Warn("kernel did not start", "kernel", k.ID, "error", err)
 		e = k.unstarted(ctx, err)
@@ -100,7 +100,7 @@ func (k *Kernel) bring(ctx context.Context) error {
 	if k.container != nil {
 		state, err := k.container.State(ctx)
 		if err != nil {
-			return fmt.Errorf("look at container: %w", err)
+			return fmt.Errorf("inspect container: %w", err)
 		}
 		switch {
 		case state.Phase == runtime.Running || state.Phase == runtime.Exited:

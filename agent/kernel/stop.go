@@ -30,7 +30,7 @@ func (m *Manager) Terminate(_ context.Context, r *agentpb.TerminateKernelRequest
 
 func (s *stop) deadline() time.Time { return s.At.Add(s.Grace) }
 
-// wished returns the stop request, or nil.
+// stopRequest returns the stop request, or nil.
 func (k *Kernel) wished() *stop {
 	k.mu.Lock()
 	defer k.mu.Unlock()

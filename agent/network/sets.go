@@ -104,8 +104,8 @@ func ifname(name string) []byte {
 	return key
 }
 
-// asked returns the servers that kernels have in their resolv.conf: the present ones, and earlier
-// ones since the agent started.
+// dnsServers returns the servers that kernels have in their resolv.conf: the present ones, and
+// earlier ones since the agent started.
 func (m *Manager) asked() map[netip.Addr]bool {
 	if m.cfg.Resolvers != nil {
 		for _, a := range m.cfg.Resolvers() {

@@ -80,7 +80,7 @@ var verbs = map[string]func(args []string){
 	"tick":     tick,
 }
 
-// stubborn ignores all signals except SIGKILL.
+// ignoreSignals ignores all signals except SIGKILL.
 func stubborn([]string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	fmt.Println("ready")
