@@ -97,7 +97,7 @@ func (m *machine) reboot() {
 
 func (m *machine) fence(epoch int64) error {
 	if epoch <= 0 {
-		return fmt.Errorf("epoch %d is no leader's: %w", epoch, errdefs.ErrInvalidArgument)
+		return fmt.Errorf("epoch %d is not that of a leader: %w", epoch, errdefs.ErrInvalidArgument)
 	}
 	if epoch < m.epoch {
 		return fmt.Errorf("epoch %d is over, %d leads: %w", epoch, m.epoch, errdefs.ErrFailedPrecondition)
@@ -156,7 +156,7 @@ func (m *machine) create(ctx context.Context, r *agentpb.CreateKernelRequest) (*
 		}
 		old.stop(0, "superseded by a later launch")
 		if time.Since(began) > supersedeWait {
-			return nil, fmt.Errorf("kernel %s: an earlier launch does not end: %w", r.KernelId, errdefs.ErrUnavailable)
+			return nil, fmt.Errorf("kernel %s: an earlier launch has not ended: %w", r.KernelId, errdefs.ErrUnavailable)
 		}
 		if err := sleep(ctx, 211*time.Millisecond); err != nil {
 			return nil, err
