@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// waits waits until a pending session says why, with a text in it.
+// waits waits until the pending reason of a session contains a text.
 func (c *cluster) waits(t *testing.T, id uuid.UUID, text string) {
 	t.Helper()
 	managertest.Eventually(t, "reason with "+text, func() bool {
@@ -83,7 +83,8 @@ func TestSessionsStartAfterOthers(t *testing.T) {
 		t.Errorf("%+v", got.Node)
 	}
 
-	// The first is ended: what was to follow goes with it, to the end of the chain.
+	// The first session is ended: the sessions that depend on it are cancelled, to the end of the
+	// chain.
 	if errs := c.end(t, first, true); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -95,7 +96,8 @@ func TestSessionsStartAfterOthers(t *testing.T) {
 		}
 	}
 
-	// What succeeds lets go of the next, and what has succeeded holds nothing up.
+	// A success releases the next session, and a dependency that has succeeded already delays
+	// nothing.
 	good := c.create(t, input(nil, "exit", "0"))
 	next := c.create(t, input(managertest.Vars{"dependsOn": []uuid.UUID{good}}, "exit", "0"))
 	if s := c.over(t, next); s.Result != session.ResultSuccess || s.StartedAt.Before(*c.session(t, good).TerminatedAt) {
@@ -107,7 +109,7 @@ func TestSessionsStartAfterOthers(t *testing.T) {
 	c.check(t, true)
 }
 
-// A manager that was not there when it happened finds what is left to do.
+// A manager that was not running at that time finds the remaining work.
 func TestDependenciesOutliveTheLeader(t *testing.T) {
 	c := newCluster(t, 1)
 	needed := c.create(t, input(managertest.Vars{"startsAt": time.Now().Add(time.Hour)}, "exit", "0"))
@@ -176,7 +178,7 @@ func TestDesignatedAgents(t *testing.T) {
 			t.Errorf("runs on %s, asked for %s", got, want)
 		}
 	}
-	// Only who may change agents keeps a session to them.
+	// Only users who can change agents can restrict a session to them.
 	if _, errs := tryCreate(t, c.as, on(managertest.Vars{"agents": []uuid.UUID{b}, "strictAgents": true})); errs.Code() != "PERMISSION_DENIED" || errs[0].Extensions.Field != "strictAgents" {
 		t.Errorf("strict as a member: %s", errs)
 	}
@@ -187,8 +189,8 @@ func TestDesignatedAgents(t *testing.T) {
 	if _, errs := tryCreate(t, super, on(managertest.Vars{"strictAgents": true, "project": c.A.Project.ID})); errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "agents" {
 		t.Errorf("strict without agents: %s", errs)
 	}
-	// When the agent takes nothing, who prefers it goes elsewhere, who is kept to
-	// it waits and says why.
+	// While the agent is cordoned, a session that prefers it runs elsewhere, and a session that is
+	// restricted to it waits with the reason.
 	c.Client.Agent.UpdateOneID(b).SetSchedulable(false).ExecX(ctx)
 	if got := where(c.create(t, on(managertest.Vars{"agents": []uuid.UUID{b}}))); got != a {
 		t.Errorf("runs on %s, which is cordoned", got)

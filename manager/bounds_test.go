@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// policyFor makes a policy as a superadmin does, and binds a user by it.
+// policyFor creates a policy as a superadmin, and attaches it to a user.
 func (c *cluster) policyFor(t *testing.T, u *ent.User, name string, limits managertest.Vars) (id uuid.UUID) {
 	t.Helper()
 	limits["name"] = name
@@ -37,7 +37,7 @@ func (c *cluster) changePolicy(t *testing.T, id uuid.UUID, limits managertest.Va
 	c.m.As(t, c.Superadmin).Must(t, `mutation($in: UpdateResourcePolicyInput!) { updateResourcePolicy(input: $in) { policy { id } } }`, managertest.Vars{"in": limits}, nil)
 }
 
-// One preset is now for one caller, later for another and never for a third.
+// One preset could start now for one caller, later for another and never for a third.
 func TestPresetFitsPerCaller(t *testing.T) {
 	c := newCluster(t, 1)
 	root := c.m.As(t, c.Superadmin)
@@ -93,8 +93,8 @@ func TestPresetFitsPerCaller(t *testing.T) {
 	}
 }
 
-// What waits is bounded, in number and in amounts, however many ask at once;
-// the refusal names the policy, and what ends makes room.
+// Pending sessions are limited in number and in amounts, however many requests are concurrent; the
+// refusal names the policy, and an end makes room.
 func TestWaitingIsBounded(t *testing.T) {
 	c := newCluster(t, 0)
 	many := func(as *managertest.Client, amount string) (made []uuid.UUID, refused managertest.Errors) {
@@ -132,8 +132,8 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
-// The number of folders is kept however many are asked for at once, and the
-// bytes of a quota scope at the upload.
+// The limit of folders is enforced for concurrent requests, and the limit of bytes of a quota scope
+// at the upload.
 func TestFoldersAreBounded(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)
@@ -187,15 +187,15 @@ func TestFoldersAreBounded(t *testing.T) {
 	if errs := c.as.Ask(t, `mutation($id: ID!) { restoreVfolder(input: {id: $id}) { vfolder { id } } }`, managertest.Vars{"id": mine[1].ID}, nil); errs.Code() != "RESOURCE_EXHAUSTED" {
 		t.Errorf("back from the trash beyond the limit: %s", errs)
 	}
-	c.changePolicy(t, id, managertest.Vars{"maxVfolders": 1, "maxScopeBytes": 2_000_000}) // what is there stays
+	c.changePolicy(t, id, managertest.Vars{"maxVfolders": 1, "maxScopeBytes": 2_000_000}) // existing files stay
 	if n := d.Client.Vfolder.Query().Where(vfolder.OwnerID(c.A.Member.ID), vfolder.DeletedAtIsNil()).CountX(d.System(t)); n != 3 {
 		t.Errorf("%d folders after the limit was lowered", n)
 	}
 	managertest.Eventually(t, "the proxy knows the raised limit", func() bool { return upload(300_000) == http.StatusCreated })
 }
 
-// A session lives as long as its policy lets it as the policy is now: one whose
-// time is raised before its end lives on.
+// The current policy determines the lifetime of a session: one whose limit is raised before its end
+// continues.
 func TestLifetimeIsRaised(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := c.System(t)
@@ -211,7 +211,7 @@ func TestLifetimeIsRaised(t *testing.T) {
 		c.reaches(t, id, lifecycle.Running)
 	}
 	c.changePolicy(t, raised, managertest.Vars{"maxSessionLifetime": 7200})
-	// An hour goes by: first for the one that would have ended first.
+	// An hour passes: first for the session that would have ended first.
 	c.Client.Session.UpdateOneID(lives).SetStartedAt(time.Now().Add(-time.Hour - time.Minute)).ExecX(ctx)
 	c.Client.Session.UpdateOneID(ends).SetStartedAt(time.Now().Add(-time.Hour)).ExecX(ctx)
 	if s := c.over(t, ends); s.TerminationReason == nil || *s.TerminationReason != "lifetime" {

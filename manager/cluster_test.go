@@ -37,7 +37,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// wires stands for a network that counts what it gave out.
+// wires is a fake network that counts its addresses.
 type wires struct {
 	mu   sync.Mutex
 	held map[string]bool
@@ -101,7 +101,7 @@ func (w *wires) Connect(_ context.Context, a network.Attachment) error {
 	return nil
 }
 
-// allowed is what the latest kernel of a session may reach, as people write it.
+// allowed returns the networks that the latest kernel of a session can reach, as people write them.
 func (w *wires) allowed(session uuid.UUID) (last []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +133,7 @@ func (w *wires) Dial(context.Context, network.Attachment, uint16) (net.Conn, err
 
 const image = "registry.test/prog:latest"
 
-// node is a machine: what is on it outlives its agent.
+// node is a machine, whose contents outlive its agent.
 type node struct {
 	name  string
 	dir   string
@@ -144,9 +144,9 @@ type node struct {
 	metrics *prometheus.Registry // of the agent that runs
 	ready   http.Handler         // its /readyz
 	plugins []agent.PluginConfig
-	sysfs   string // of another machine than this one
+	sysfs   string // for a different machine
 	volumes map[string]string
-	scopes  map[string]scopemount.Rule // how those of volumes are mounted
+	scopes  map[string]scopemount.Rule // rules for the mounts of scopes
 }
 
 // cluster is a world with one manager and machines without containers.
@@ -156,7 +156,7 @@ type cluster struct {
 	as    *managertest.Client // a member of project A
 	image *ent.Image
 	nodes []*node
-	log   *slog.Logger // of the agents, nil: what goes wrong is shown
+	log   *slog.Logger // of the agents; nil: warnings are shown
 }
 
 func newCluster(t *testing.T, nodes int) *cluster {
@@ -167,7 +167,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 // newClusterOf is newCluster with a manager that is started otherwise.
 func newClusterOf(t *testing.T, nodes int, start func(*managertest.World) *managertest.Manager) *cluster {
 	t.Helper()
-	t.Parallel() // its stores are its own, and most of its time goes by waiting
+	t.Parallel() // its stores are its own, and it mostly waits
 	c := &cluster{World: managertest.New(t)}
 	ctx := c.System(t)
 	reg := c.Client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(ctx)
@@ -199,7 +199,7 @@ func (c *cluster) join(t *testing.T, n *node, managers ...*managertest.Manager) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := "" // the incarnation whose row is there already
+	before := "" // the incarnation of the existing row
 	if row, err := c.Client.Agent.Query().Where(entagent.Name(n.name)).Only(c.System(t)); err == nil {
 		before = row.Incarnation
 	}
@@ -297,7 +297,7 @@ func (c *cluster) session(t *testing.T, id uuid.UUID) *ent.Session {
 	return c.Client.Session.GetX(c.System(t), id)
 }
 
-// reaches waits for a state, and fails at once in another one that is final.
+// reaches waits for a state, and fails at once in another final state.
 func (c *cluster) reaches(t *testing.T, id uuid.UUID, want lifecycle.Status) *ent.Session {
 	t.Helper()
 	var s *ent.Session
@@ -340,18 +340,18 @@ func (c *cluster) history(t *testing.T, id uuid.UUID) (text string) {
 	return text
 }
 
-// check is every invariant that can be seen from outside at any time; still
-// says that nothing should run any more.
+// check checks every invariant that is visible from outside at any time; still means that no
+// session should run.
 func (c *cluster) check(t *testing.T, still bool) {
 	t.Helper()
 	ctx := c.System(t)
-	// All of one moment: sessions move on while we look.
+	// All is read at one moment, because sessions change state during the check.
 	moment, err := c.Client.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = moment.Rollback() }()
-	// I1: no device holds more than it has.
+	// I1: no device has more allocated than its capacity.
 	devices := moment.Device.Query().AllX(ctx)
 	live := moment.Allocation.Query().AllX(ctx)
 	used := map[uuid.UUID]resource.Slots{}
@@ -374,7 +374,7 @@ func (c *cluster) check(t *testing.T, still bool) {
 		}
 	}
 	for _, s := range moment.Session.Query().AllX(ctx) {
-		// I4: what has ended holds nothing.
+		// I4: an ended session has no allocations.
 		if s.Status.Final() && perSession[s.ID] > 0 {
 			t.Errorf("I4: session %s is %s and holds %d allocations", s.Name, s.Status, perSession[s.ID])
 		}
@@ -414,7 +414,7 @@ func (c *cluster) checkHistory(t *testing.T, s *ent.Session) {
 		at = to
 	}
 	if now := c.session(t, s.ID); now.Version != s.Version {
-		return // it moved on while we looked
+		return // its state changed during the check
 	}
 	if at != s.Status {
 		t.Errorf("I8: session %s is %s, its history ends with %s", s.Name, s.Status, at)

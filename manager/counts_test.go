@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// One machine gives a kernel one or four accelerators, another two. Other amounts
-// are refused, and these go where they can be had.
+// One machine allows one or four accelerators per kernel, another two. Other amounts are refused,
+// and these amounts go to the machine that allows them.
 func TestOnlyAmountsOfASlot(t *testing.T) {
 	c := newCluster(t, 0)
 	plugin := mockPlugin(t)

@@ -43,7 +43,7 @@ func (c *cluster) on(t *testing.T, id uuid.UUID) *node {
 	return nil
 }
 
-// told waits until the session's history has an entry of this code, and returns it.
+// told waits until the session's history has an entry with this code, and returns it.
 func (c *cluster) told(t *testing.T, id uuid.UUID, code string) (message string) {
 	t.Helper()
 	managertest.Eventually(t, "the history says "+code, func() bool {
@@ -64,8 +64,8 @@ func (c *cluster) look(t *testing.T, as *managertest.Client, n *node) drained {
 	return got.Node
 }
 
-// An agent is drained: nothing new lands, owners learn until when they may stay,
-// and at the deadline the rest starts again elsewhere, which counts as no failure.
+// An agent is drained: it gets no new sessions, owners are notified of the deadline, and at the
+// deadline the remaining sessions start again elsewhere, which does not count as a failure.
 func TestDrainReschedules(t *testing.T) {
 	c := newCluster(t, 2)
 	super := c.m.As(t, c.Superadmin)
@@ -97,7 +97,7 @@ func TestDrainReschedules(t *testing.T) {
 		c.end(t, id, true)
 		c.over(t, id)
 	}
-	// Why says so, too.
+	// The pending reason says so, too.
 	c.Client.Agent.Update().Where(entagent.Name(to.name)).SetSchedulable(false).SetCordonReason("new cables").ExecX(c.System(t))
 	waits := c.create(t, input(nil, "exit", "0"))
 	managertest.Eventually(t, "it says why it waits", func() bool {
@@ -152,7 +152,7 @@ func TestDrainTerminates(t *testing.T) {
 	super.Must(t, drainAgent, managertest.Vars{"in": in}, nil)
 	c.told(t, batch, "draining")
 	c.told(t, interactive, "draining")
-	// What is called off is taken back.
+	// A drain that is cancelled is withdrawn from the sessions.
 	super.Must(t, `mutation($id: ID!) { undrainAgent(input: {id: $id}) { agent { id } } }`, managertest.Vars{"id": in["id"]}, nil)
 	c.told(t, batch, "drain_ended")
 	in["after"] = 1
@@ -182,7 +182,7 @@ func TestDrainTerminates(t *testing.T) {
 	}
 }
 
-// A user ends what the platform would start again: that is the end of it.
+// A user ends a session that the platform would start again: it stays ended.
 func TestUserEndsWhatIsRescheduled(t *testing.T) {
 	c := newCluster(t, 1)
 	super := c.m.As(t, c.Superadmin)

@@ -34,12 +34,12 @@ func (c *cluster) containers(t *testing.T, n *node) int {
 	return len(list)
 }
 
-// loseAgent makes a stopped agent look silent for long enough.
+// loseAgent makes the last heartbeat of a stopped agent look old enough.
 func (c *cluster) loseAgent(t *testing.T, n *node) {
 	t.Helper()
 	ago := time.Now().Add(-time.Hour)
 	managertest.Eventually(t, "agent is lost", func() bool {
-		// Again: the last of what it told may be written yet.
+		// Repeated, because its last report may still be written.
 		c.Client.Agent.Update().Where(entagent.Name(n.name), entagent.LastSeenAtGT(ago)).SetLastSeenAt(ago).ExecX(c.System(t))
 		return c.Client.Agent.Query().Where(entagent.Name(n.name)).OnlyX(c.System(t)).Status == entagent.StatusLost
 	})
@@ -56,11 +56,11 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 	}
 	n.stop()
 	c.loseAgent(t, n)
-	// Its end is wished for while no one can carry it out.
+	// Its end is requested while no manager can carry it out.
 	if errs := c.end(t, ends, false); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	// Its container vanishes while no one looks.
+	// Its container vanishes while no manager watches.
 	list, _ := fake.New(n.host, n.name).Containers(t.Context())
 	for _, one := range list {
 		if one.Labels()["berth.session"] == goes.String() {
@@ -91,8 +91,8 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 	c.check(t, true)
 }
 
-// A session whose agent went away while it started is placed elsewhere. When
-// the agent is back with the container, only one of the two continues.
+// A session whose agent was lost during the start is placed elsewhere. When the agent is back with
+// the container, only one of the two continues.
 func TestStrayContainerEnds(t *testing.T) {
 	c := newCluster(t, 2)
 	id := c.create(t, input(env("FAKE_CREATE_DELAY", "300ms"), "sleep", "600"))
@@ -181,8 +181,8 @@ func (c *cluster) fencedOff(t *testing.T, old int64, id uuid.UUID) {
 	}
 }
 
-// Many ask two managers at once: no limit is passed at any moment, and none
-// of what was promised is lost.
+// Many clients send requests to two managers at once: no limit is exceeded at any moment, and no
+// confirmed session is lost.
 func TestParallelCreatesKeepLimits(t *testing.T) {
 	c := newCluster(t, 1)
 	second := c.Start(t)
@@ -224,7 +224,7 @@ func TestParallelCreatesKeepLimits(t *testing.T) {
 	for i := range 200 {
 		wg.Go(func() {
 			who := i % 4
-			key := fmt.Sprintf("%d-%d", who/2, i/8) // asked for up to four times, of both managers
+			key := fmt.Sprintf("%d-%d", who/2, i/8) // requested up to four times, at both managers
 			client := i%2 + who/2*2
 			turns[client] <- struct{}{}
 			id, errs := tryCreate(t, clients[client], input(managertest.Vars{"idempotencyKey": key}, "exit", "0"))
@@ -289,7 +289,7 @@ func TestWhyASessionWaits(t *testing.T) {
 	c.end(t, second, true)
 	c.over(t, second)
 
-	// Without an agent that takes it, it waits for another reason.
+	// Without a suitable agent, it waits for another reason.
 	c.Client.PolicyAttachment.Delete().ExecX(ctx)
 	c.Client.Agent.Update().SetSchedulable(false).ExecX(ctx)
 	third := c.create(t, input(nil, "exit", "0"))
@@ -304,8 +304,8 @@ func TestWhyASessionWaits(t *testing.T) {
 	c.check(t, true)
 }
 
-// A session whose processes have ended is terminated when its machine has nothing
-// of it left, also after the deadline of a forced end.
+// A session whose processes have ended is terminated when its machine is clean, even after the
+// deadline of a forced end.
 func TestTerminatedMeansClean(t *testing.T) {
 	c := newCluster(t, 1)
 	n := c.nodes[0]

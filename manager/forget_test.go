@@ -41,8 +41,8 @@ func (c *cluster) download(t *testing.T, session uuid.UUID) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// copies makes as many more ended kernels of a session, on the agent's disk and in the
-// database. The agent has to be away.
+// copies creates further ended kernels of a session, on the agent's disk and in the database. The
+// agent must be stopped.
 func (c *cluster) copies(t *testing.T, n *node, k *ent.Kernel, count int) {
 	t.Helper()
 	record, err := os.ReadFile(filepath.Join(n.dir, "kernels", k.ID.String(), "record.json"))
@@ -67,8 +67,8 @@ func (c *cluster) copies(t *testing.T, n *node, k *ent.Kernel, count int) {
 	c.Client.Kernel.CreateBulk(rows...).ExecX(c.System(t))
 }
 
-// Agents forget what ended long ago, all of it and nothing else, and the log of it is
-// answered with what became of it.
+// Agents drop kernels that ended long ago, all of them and nothing else, and a request for their
+// log is answered with the reason.
 func TestAgentsForgetWhatEnded(t *testing.T) {
 	c := newCluster(t, 1)
 	n := c.nodes[0]
@@ -100,8 +100,8 @@ func TestAgentsForgetWhatEnded(t *testing.T) {
 	c.check(t, true)
 }
 
-// Ended sessions stay, with what their use is summed from, unless an operator limits
-// that; then all of an old session goes, and nothing of another.
+// Ended sessions stay, with the allocations that usage is summed from, unless an operator limits
+// the retention; then all rows of an old session are deleted, and none of another.
 func TestEndedSessionsAreKeptAsLongAsSet(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := c.System(t)

@@ -47,8 +47,8 @@ func (c *cluster) bound(t *testing.T) {
 	}
 }
 
-// audit compares, at one moment, what the policies count with the live
-// allocations, and both with the limits.
+// audit compares, at one moment, the usage of the policies with the live allocations, and both with
+// the limits.
 func (c *cluster) audit(ctx context.Context, policies *policy.Service) error {
 	tx, err := c.Client.BeginTx(ctx, &sql.TxOptions{Isolation: stdsql.LevelRepeatableRead})
 	if err != nil {
@@ -96,8 +96,8 @@ func (c *cluster) audit(ctx context.Context, policies *policy.Service) error {
 	return nil
 }
 
-// Sixteen clients make a thousand random operations: at no moment more is
-// held than any policy allows, and what is counted is what is held.
+// Sixteen clients send a thousand random operations: at no moment is more allocated than any policy
+// allows, and the counted usage equals the allocations.
 func TestLimitsUnderParallelClients(t *testing.T) {
 	c := newCluster(t, 2)
 	c.bound(t)
@@ -175,7 +175,7 @@ func TestLimitsUnderParallelClients(t *testing.T) {
 	c.check(t, false)
 }
 
-// The eight of one moment under a limit of four are never more than four.
+// Of eight concurrent requests under a limit of four, at most four succeed.
 func TestEightUnderALimitOfFour(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := c.System(t)
@@ -200,7 +200,7 @@ func TestEightUnderALimitOfFour(t *testing.T) {
 		}
 		return running() == 4 && len(waiting) == 4
 	})
-	// A lower limit ends nothing, and what runs already counts.
+	// A lower limit ends no session, and running sessions count.
 	pol.Update().SetTotalSlots(resource.Slots{"cpu": 100}).ExecX(ctx)
 	managertest.Eventually(t, "those that wait say the lower limit", func() bool {
 		for _, w := range c.Client.Session.Query().Where(session.StatusEQ(lifecycle.Pending)).AllX(ctx) {
@@ -215,8 +215,8 @@ func TestEightUnderALimitOfFour(t *testing.T) {
 	}
 }
 
-// What can never fit is refused with every reason; a session lives as long as
-// the shortest policy lets it, as that policy is now.
+// A session that can never fit is refused with every reason. The shortest limit of the current
+// policies determines the lifetime of a session.
 func TestRefusedAndOverdue(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := c.System(t)

@@ -22,8 +22,8 @@ func (c *cluster) set(t *testing.T, options managertest.Vars) {
 		managertest.Vars{"in": options}, nil)
 }
 
-// A group that fails what runs on lost agents ends it there, and the agent's
-// containers when it is back.
+// In a group with the policy fail, sessions on a lost agent fail, and its containers end when it is
+// back.
 func TestLostAgentFailsItsSessions(t *testing.T) {
 	c := newCluster(t, 2)
 	c.set(t, managertest.Vars{"lostPolicy": "FAIL", "lostAfter": 0})
@@ -48,8 +48,8 @@ func TestLostAgentFailsItsSessions(t *testing.T) {
 	}
 }
 
-// A group that reschedules starts the session again elsewhere; of the two
-// containers only the new one continues when the agent is back.
+// In a group that reschedules, the session starts again elsewhere; when the agent is back, only the
+// new one of the two containers continues.
 func TestLostAgentLosesItsSessionsToOthers(t *testing.T) {
 	c := newCluster(t, 3)
 	c.set(t, managertest.Vars{"lostPolicy": "RESCHEDULE", "lostAfter": 0})
@@ -109,7 +109,7 @@ func TestAgentIsRemoved(t *testing.T) {
 	c.check(t, true)
 }
 
-// What its user ends while the agent is away comes to an end, and holds no one up.
+// A session that its user ends while the agent is lost ends, and blocks no other session.
 func TestEndOnALostAgent(t *testing.T) {
 	c := newCluster(t, 1)
 	n := c.nodes[0]
@@ -128,8 +128,8 @@ func TestEndOnALostAgent(t *testing.T) {
 	c.check(t, true)
 }
 
-// What a lost agent still has when it is back holds its devices until it has
-// ended: nothing lands on them before.
+// The containers of a lost agent keep their devices after its return until they have ended: no
+// session is placed on them before.
 func TestStraysHoldTheirDevices(t *testing.T) {
 	c := newCluster(t, 1)
 	n := c.nodes[0]
@@ -151,7 +151,7 @@ func TestStraysHoldTheirDevices(t *testing.T) {
 	c.join(t, n, c.m)
 	waited := false
 	managertest.Eventually(t, "the second session is placed", func() bool {
-		there := c.containers(t, n) // looked at before the session, so that it can only be too few
+		there := c.containers(t, n) // read before the session, so it can only be too few
 		placed := c.session(t, second).Status != lifecycle.Pending
 		waited = waited || !placed && there == 1
 		return placed
@@ -173,8 +173,7 @@ func TestStraysHoldTheirDevices(t *testing.T) {
 	c.check(t, true)
 }
 
-// The attempts of a group bound the attempts, each goes to another agent, and
-// what was tried is in the history.
+// The group limits the number of attempts, each is on another agent, and all are in the history.
 func TestAttemptsOfAGroup(t *testing.T) {
 	c := newCluster(t, 3)
 	c.set(t, managertest.Vars{"maxAttempts": 2})

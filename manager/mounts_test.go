@@ -65,7 +65,7 @@ func (l *loft) machine(t *testing.T) *node {
 	return n
 }
 
-// start makes a session that mounts folders.
+// start creates a session that mounts folders.
 func (l *loft) start(t *testing.T, as *managertest.Client, mounts ...managertest.Vars) uuid.UUID {
 	t.Helper()
 	id, errs := tryCreate(t, as, input(managertest.Vars{"mounts": mounts}, "sleep", "600"))
@@ -87,7 +87,7 @@ func (l *loft) has(t *testing.T, on *node, id uuid.UUID, want map[string]string)
 	})
 }
 
-// tells wants an entry in the history of a session.
+// tells checks for an entry in the history of a session.
 func (l *loft) tells(t *testing.T, id uuid.UUID, text string) {
 	t.Helper()
 	if h := l.history(t, id); !strings.Contains(h, text) {
@@ -121,7 +121,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	l.has(t, n, works, map[string]string{"/home/work/data": "ro", "/home/work/mine": "rw"})
 	l.change(t, l.as, "updateVfolderShare", ", permission: READ_WRITE")
 	l.has(t, n, works, map[string]string{"/home/work/data": "rw", "/home/work/mine": "rw"})
-	l.has(t, n, reads, map[string]string{"/home/work/in": "ro"}) // as it was asked for
+	l.has(t, n, reads, map[string]string{"/home/work/in": "ro"}) // as requested
 
 	n.stop()
 	l.change(t, l.as, "removeVfolderShare", "")
@@ -169,7 +169,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	l.check(t, false)
 }
 
-// The leader is killed before the machine has heard of it.
+// The leader is killed before it has notified the machine.
 func TestTheNextLeaderSettlesMounts(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	second := l.Start(t)
@@ -188,7 +188,7 @@ func TestTheNextLeaderSettlesMounts(t *testing.T) {
 	l.has(t, n, id, map[string]string{"/home/work/data": "ro"})
 }
 
-// What a session that waits will mount is what is right when it starts.
+// The permissions at its start determine the mounts of a waiting session.
 func TestMountsOfWhatWaits(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	l.grow(t, 1) // a machine without the volume
@@ -215,7 +215,7 @@ func TestMountsOfWhatWaits(t *testing.T) {
 	}
 }
 
-// One that is revoked when the session starts is left out.
+// A folder whose permission was revoked before the session starts is left out.
 func TestRevokedMountIsLeftOut(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	l.grow(t, 1)
@@ -260,8 +260,8 @@ func TestMountsOfAProjectsFolder(t *testing.T) {
 	l.has(t, n, leads, map[string]string{"/home/work/team": "rw"})
 }
 
-// Who is deactivated reads nothing of others, in sessions that run on; they are no
-// reason any more why a folder cannot be put into the trash.
+// In the running sessions of a deactivated user, the folders of others are removed; these sessions
+// no longer prevent that a folder is moved to the trash.
 func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	n := l.machine(t)

@@ -378,7 +378,7 @@ func TestBrokenObjectStorage(t *testing.T) {
 		}, task.StatusDone, ""},
 		"busy at first": {func() func(http.ResponseWriter, *http.Request) bool {
 			var mu sync.Mutex
-			seen := map[string]bool{} // each request fails once, whatever else is sent meanwhile
+			seen := map[string]bool{} // each request fails once, regardless of concurrent ones
 			return func(w http.ResponseWriter, r *http.Request) bool {
 				key := r.Method + " " + r.URL.String() + " " + r.Header.Get("Range")
 				mu.Lock()
@@ -455,7 +455,7 @@ func (l *lake) killManager(t *testing.T) {
 	l.start(t, nil)
 }
 
-// A proxy and a manager go away in the middle; nothing that came is brought again.
+// A proxy and a manager stop in the middle; no file that has arrived is transferred again.
 func TestTransferGoesOn(t *testing.T) {
 	objects := map[string][]byte{}
 	for i := range 40 {
@@ -534,7 +534,7 @@ func TestCancelExport(t *testing.T) {
 	l.ends(t, id, task.StatusCancelled)
 	managertest.Eventually(t, "the parts are taken back", func() bool { return l.uploads(t) == 0 })
 
-	// It continues when it is asked to, with an upload of its own.
+	// It continues on request, with an upload of its own.
 	l.breaks(nil)
 	l.as.Must(t, `mutation($id: ID!) { retryTask(input: {id: $id}) { task { status } } }`, managertest.Vars{"id": id}, nil)
 	l.ends(t, id, task.StatusDone)
@@ -543,8 +543,8 @@ func TestCancelExport(t *testing.T) {
 	}
 }
 
-// Who begins an upload in parts dies before it hears of its id: its parts do not stay,
-// and what others send to the same key does.
+// The process that begins a multipart upload dies before it learns the id: its parts are removed,
+// and uploads of others to the same key stay.
 func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 	const cancel = `mutation($id: ID!) { cancelTask(input: {id: $id}) { task { status } } }`
 	for name, c := range map[string]struct {
@@ -602,7 +602,7 @@ func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// Who loses the storage while their task runs ends it with the next batch.
+// If a user loses access to the storage while their task runs, the task ends with the next batch.
 func TestATransferEndsWithItsRights(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, l *lake){
 		"it becomes read-only": func(t *testing.T, l *lake) {
@@ -610,7 +610,7 @@ func TestATransferEndsWithItsRights(t *testing.T) {
 		},
 		"he is no longer active": func(t *testing.T, l *lake) {
 			l.Client.User.UpdateOneID(l.A.Member.ID).SetStatus(user.StatusInactive).ExecX(l.System(t))
-			l.as = l.m.As(t, l.Superadmin) // who may look still
+			l.as = l.m.As(t, l.Superadmin) // users who can still see it
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -710,7 +710,7 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		"no such host":   {su, managertest.Vars{"endpoint": "http://no-such-host.invalid"}, "endpoint", "cannot be reached: the host does not exist"},
 		"metadata":       {su, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", "is not on the Internet"},
 		"inside":         {su, managertest.Vars{"endpoint": inside}, "endpoint", "is not on the Internet"},
-		// Who is not the operator does not learn what listens where.
+		// Only the operator learns which services listen where.
 		"a domain's bucket":          {admin, managertest.Vars{"bucket": "no-such"}, "endpoint", unproven},
 		"a domain's secret":          {admin, managertest.Vars{"secret": "another"}, "endpoint", unproven},
 		"a domain's, nobody listens": {admin, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", unproven},

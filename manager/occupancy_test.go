@@ -40,7 +40,7 @@ func (o occupancy) kinds() string {
 
 const occupancyFields = `{ agents silent kernels allocations drift { kind agent device kernel session detail repaired owner project next } }`
 
-// compare lets the leader compare and mend.
+// compare lets the leader compare and repair.
 func (c *cluster) compare(t *testing.T) occupancy {
 	t.Helper()
 	var got struct{ AuditOccupancy struct{ Audit occupancy } }
@@ -48,7 +48,7 @@ func (c *cluster) compare(t *testing.T) occupancy {
 	return got.AuditOccupancy.Audit
 }
 
-// noDrift waits until an audit finds nothing, and looks at the metric.
+// noDrift waits until an audit finds nothing, and checks the metric.
 func (c *cluster) noDrift(t *testing.T) {
 	t.Helper()
 	var last occupancy
@@ -72,7 +72,7 @@ func (c *cluster) driftMetric(t *testing.T) map[string]string {
 	return out
 }
 
-// metric reads one by its kinds.
+// metric reads one metric by its kinds.
 func (c *cluster) metric(t *testing.T, metric string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -85,7 +85,7 @@ func (c *cluster) metric(t *testing.T, metric string) map[string]string {
 	return out
 }
 
-// Every kind of drift, made by hand, is found; what is safe to repair is repaired.
+// Every kind of drift is created by hand and found, and repaired if that is safe.
 func TestOccupancyAudit(t *testing.T) {
 	c := newCluster(t, 2)
 	ctx := c.System(t)
@@ -103,7 +103,7 @@ func TestOccupancyAudit(t *testing.T) {
 		if a.kinds() != "[LEAKED:2]" || !a.Drift[0].Repaired || *a.Drift[0].Session != id {
 			t.Errorf("%+v", a)
 		}
-		// What the last audit found may be that of another one by now.
+		// The result of the last audit may now be that of another one.
 		if found, repaired := c.driftMetric(t), c.metric(t, "berth_occupancy_repairs_total"); repaired["leaked"] != "2" || found["leaked"] != "2" && found["leaked"] != "0" {
 			t.Errorf("the metrics: %v, repaired %v", found, repaired)
 		}

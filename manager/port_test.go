@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A port's WebSocket sends what the program in the session sends, and no frame besides.
+// A port's WebSocket sends the data of the program in the session, and no other frame.
 func TestAPortSendsOnlyData(t *testing.T) {
 	c := newCluster(t, 0)
 	c.grow(t, 1)

@@ -33,8 +33,7 @@ func (c *cluster) idle(t *testing.T, percent int64, more managertest.Vars) manag
 	return input(in, "sleep", "600")
 }
 
-// decide has small sessions come and go, each of which is decided on after all
-// that came before it.
+// decide creates and ends small sessions, each of which is decided after all earlier ones.
 func (c *cluster) decide(t *testing.T) {
 	t.Helper()
 	for range 2 {
@@ -86,7 +85,7 @@ func TestSessionMakesRoom(t *testing.T) {
 	c.check(t, false)
 }
 
-// What makes room for others runs again afterwards, and that is not a failed attempt.
+// A preempted session runs again afterwards, and this does not count as a failed attempt.
 func TestSessionMakesRoomAndComesBack(t *testing.T) {
 	c := newCluster(t, 1)
 	c.set(t, managertest.Vars{"preemption": "RESCHEDULE", "preemptionAfter": 0, "preemptionScope": "PROJECT", "maxAttempts": 1})

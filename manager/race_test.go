@@ -23,8 +23,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// However many superadmins take each other's role, activity or domain away at
-// one moment, one stays who may change everything.
+// However many superadmins demote or deactivate each other, or each other's domains, at the same
+// time, one superadmin stays.
 func TestOneSuperadminStays(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -63,7 +63,7 @@ func TestOneSuperadminStays(t *testing.T) {
 	if n := alive(); n != 1 {
 		t.Fatalf("%d superadmins are left, want 1", n)
 	}
-	// And the last one cannot take themselves away either.
+	// The last one cannot remove themselves either.
 	last := w.Client.User.Query().Where(user.RoleEQ(user.RoleSuperadmin), user.StatusEQ(user.StatusActive),
 		user.HasDomainWith(domain.Active(true))).OnlyX(ctx)
 	as := m.As(t, last)
@@ -80,8 +80,8 @@ func TestOneSuperadminStays(t *testing.T) {
 	}
 }
 
-// A request that began while its user was in the project does not outrun their
-// leaving: the session is made before they leave, or not at all.
+// A request that began while its user was in the project cannot create a session after they have
+// left: it is created before, or not at all.
 func TestSessionInAProjectOneHasLeft(t *testing.T) {
 	c := newCluster(t, 0)
 	ctx := c.System(t)
@@ -92,7 +92,7 @@ func TestSessionInAProjectOneHasLeft(t *testing.T) {
 	defer func() { _ = leave.Rollback() }()
 	leave.Membership.Delete().Where(membership.UserID(c.A.Member.ID), membership.ProjectID(c.A.Project.ID)).ExecX(ctx)
 	done := make(chan managertest.Errors, 1)
-	go func() { // they ask while no one sees yet that they have left
+	go func() { // the requests come before the leaving is committed
 		_, errs := tryCreate(t, c.as, input(managertest.Vars{"project": c.A.Project.ID}, "sleep", "600"))
 		done <- errs
 	}()
@@ -132,8 +132,8 @@ func TestSessionInAProjectOneHasLeft(t *testing.T) {
 	}
 }
 
-// Fractions that only together pass the limit, asked for and ended at one
-// moment by many: what is held at any time is never more than the policy allows.
+// Many concurrent requests create and end fractions that exceed the limit only together: at no time
+// is more allocated than the policy allows.
 func TestFractionsUnderALimit(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := c.System(t)
@@ -198,7 +198,7 @@ func signUp(t *testing.T, m *managertest.Manager, form managertest.Vars) (*http.
 	return send(t, nil, m.Anonymous(), "POST", "/auth/signup", string(body), "Content-Type", "application/json")
 }
 
-// An invitation makes one user of the address it was made for, once and in time.
+// An invitation creates one user with the invited address, once and before it expires.
 func TestInvitationIsForOne(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -53,7 +53,7 @@ func TestLeaderIsCutOffFromAgents(t *testing.T) {
 	}
 }
 
-// stopped is what GraphQL says of groups whose evictions are stopped.
+// stopped returns the groups whose evictions are stopped, according to GraphQL.
 type stopped struct {
 	Cluster struct {
 		EvictionsStopped []struct {
@@ -94,8 +94,8 @@ func TestMassLossEndsNothing(t *testing.T) {
 	if got := look().Cluster.EvictionsStopped; len(got) != 1 || got[0].ResourceGroup != c.Group.Name || got[0].Unreachable != 2 || got[0].Agents != 3 {
 		t.Errorf("stopped: %v", got)
 	}
-	// Passes over all sessions come every five seconds; a session that was made later has been
-	// looked at by one of them when it has started.
+	// All sessions are checked every five seconds, so a session that is created later has been
+	// checked once it has started.
 	for range 2 {
 		later := c.create(t, input(nil, "exit", "0"))
 		c.over(t, later)
@@ -117,7 +117,7 @@ func TestMassLossEndsNothing(t *testing.T) {
 	}
 }
 
-// behind is a cluster whose first manager is reached by nodes over a wire.
+// behind is a cluster whose first manager is reached through a wire that the test can cut.
 type behind struct {
 	*cluster
 	wire *testenv.Wire

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A difference that no one mends is logged once, and again when it is over.
+// A difference without a repair is logged once, and again at its end.
 func TestOnlyChangesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := &Service{Config: Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
