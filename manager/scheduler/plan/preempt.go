@@ -231,15 +231,15 @@ func (f *future) fewest(on []int, list []live, shapes []*shape) *victims {
 		enough := f.could(on, shapes)
 		f.hold(l.holds)
 		if enough {
-			return f.q.victims([]live{l}, on)
+			return f.q.victimsOn([]live{l}, on)
 		}
 	}
 	longest := slices.Clone(list)
 	slices.Reverse(longest)
 	smallest := slices.Clone(longest)
 	slices.SortStableFunc(smallest, func(a, b live) int { return f.size(a, on, shapes) - f.size(b, on, shapes) })
-	best := f.q.victims(f.without(longest, on, shapes), on)
-	if other := f.q.victims(f.without(smallest, on, shapes), on); other.better(best) {
+	best := f.q.victimsOn(f.without(longest, on, shapes), on)
+	if other := f.q.victimsOn(f.without(smallest, on, shapes), on); other.better(best) {
 		best = other
 	}
 	return best
@@ -275,7 +275,7 @@ func (f *future) without(list []live, on []int, shapes []*shape) (ended []live) 
 	return ended
 }
 
-func (q *queue) victims(list []live, on []int) *victims {
+func (q *queue) victimsOn(list []live, on []int) *victims {
 	v := &victims{list: list, on: on}
 	for _, l := range list {
 		v.ran += q.now.Sub(l.Since)
@@ -283,7 +283,7 @@ func (q *queue) victims(list []live, on []int) *victims {
 	return v
 }
 
-// endFor records that a session is to end.
+// addVictim records that a session is to end.
 func (q *queue) addVictim(l live) {
 	q.victims[l.SessionID] = true
 	q.leave(l)
