@@ -55,7 +55,7 @@ func (g *Gateway) waiting(w http.ResponseWriter, r *http.Request, x *start) {
 		g.refuse(w, r, problem.Unavailable("the app is still starting").WithStatus(http.StatusGatewayTimeout).RetryAfter(time.Second))
 		return
 	}
-	stage, _ := x.said()
+	stage, _ := x.currentStage()
 	at, _, _ := g.locate(r)
 	g.show(w, http.StatusOK, page{Title: "The app is starting", Text: stage, Wait: strings.TrimSuffix(at.prefix, "/") + ownPaths + "wait"})
 }
@@ -70,7 +70,7 @@ func (g *Gateway) await(w http.ResponseWriter, r *http.Request, at location, e *
 		said.Done = true
 	} else {
 		x := g.begin(e, at)
-		stage, changed := x.said()
+		stage, changed := x.currentStage()
 		timeout := time.NewTimer(awaitTime)
 		defer timeout.Stop()
 		if stage != r.URL.Query().Get("stage") {
@@ -84,7 +84,7 @@ func (g *Gateway) await(w http.ResponseWriter, r *http.Request, at location, e *
 			return
 		}
 		said.Done = x.over()
-		said.Stage, _ = x.said()
+		said.Stage, _ = x.currentStage()
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -78,7 +78,7 @@ type starts struct {
 	m  map[string]*start
 }
 
-func (s *start) say(stage string) {
+func (s *start) setStage(stage string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if stage != s.stage {
@@ -88,7 +88,7 @@ func (s *start) say(stage string) {
 	}
 }
 
-func (s *start) said() (stage string, changed <-chan struct{}) {
+func (s *start) currentStage() (stage string, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stage, s.changed
@@ -151,7 +151,7 @@ func (g *Gateway) bring(ctx context.Context, e *entry, at location, x *start) (*
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	x.say("Looking for the app")
+	x.setStage("Looking for the app")
 	kernel, rpc, err := g.Apps.Reach(ctx, place.Target.Session, place.Kernel)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (g *Gateway) bring(ctx context.Context, e *entry, at location, x *start) (*
 	if !d.Startable() {
 		return nil, &failure{Title: title(d), Reason: fmt.Sprintf("No program listens on port %d of the container. Start it in the session.", d.Port)}
 	}
-	x.say("Starting " + title(d))
+	x.setStage("Starting " + title(d))
 	if _, err := g.Apps.Start(ctx, rpc, kernel, d, at.prefix); err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (g *Gateway) running(ctx context.Context, e *entry, x *start) (*app.Place, 
 		if !ok {
 			return nil, &failure{Title: place.Session.Name, Reason: fmt.Sprintf("The session is %s.", place.Session.Status), gone: true}
 		}
-		if x.say(stage); time.Now().After(end) {
+		if x.setStage(stage); time.Now().After(end) {
 			return nil, problem.Precondition("session %s does not run yet", place.Session.Name)
 		}
 		select {

@@ -114,9 +114,9 @@ func (m *Manager) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Settle waits until every plugin has reported its devices or failed to start, at most until the
+// AwaitReports waits until every plugin has reported its devices or failed to start, at most until the
 // limit.
-func (m *Manager) Settle(ctx context.Context, limit time.Duration) {
+func (m *Manager) AwaitReports(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for m.starting() && ctx.Err() == nil {

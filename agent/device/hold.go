@@ -20,7 +20,7 @@ type holding struct {
 
 // Allocate allocates amounts to an id, all or none, after checking all of them. A second call with
 // the same id replaces its allocations. It returns ResourceExhausted if an amount is not available.
-func (m *Manager) Hold(id string, allocations []*agentpb.Allocation) error {
+func (m *Manager) Allocate(id string, allocations []*agentpb.Allocation) error {
 	want, err := parse(allocations)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (m *Manager) Release(id string) {
 }
 
 // Allocated returns the sums of the allocations, by device and slot.
-func (m *Manager) Held() map[string]resource.Slots {
+func (m *Manager) Allocated() map[string]resource.Slots {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sum := map[string]resource.Slots{}

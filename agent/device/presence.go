@@ -148,7 +148,7 @@ const (
 )
 
 // scanned records the result of a plugin's scan of its hardware, and logs changes.
-func (p *plugin) looked(l *acceleratorpb.Look) {
+func (p *plugin) scanned(l *acceleratorpb.Look) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was := p.look

@@ -72,7 +72,7 @@ func looking(t *testing.T, look string, log *logged) (m *Manager, order func(loo
 	done := make(chan struct{})
 	go func() { m.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
-	m.Settle(ctx, timeout)
+	m.AwaitReports(ctx, timeout)
 	return m, order
 }
 

@@ -135,7 +135,7 @@ func (m *Manager) reserve(ctx context.Context, k *Kernel) error {
 	if err := folders.Close(); err != nil {
 		return err
 	}
-	if err := m.cfg.Devices.Hold(k.AllocationID(), r.Allocations); err != nil {
+	if err := m.cfg.Devices.Allocate(k.AllocationID(), r.Allocations); err != nil {
 		return err
 	}
 	if k.rec.network, err = m.attach(r); err != nil {

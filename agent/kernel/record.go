@@ -163,7 +163,7 @@ func (k *Kernel) change(edit func(*agentpb.KernelState), saved func()) error {
 
 // publish is change without the requirement to save: the next agent could determine the new state
 // itself. So managers need not wait for the disk, and a full disk does not hide the change.
-func (k *Kernel) tell(edit func(*agentpb.KernelState)) {
+func (k *Kernel) publish(edit func(*agentpb.KernelState)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	edit(k.rec.state)

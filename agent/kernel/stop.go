@@ -31,7 +31,7 @@ func (m *Manager) Terminate(_ context.Context, r *agentpb.TerminateKernelRequest
 func (s *stop) deadline() time.Time { return s.At.Add(s.Grace) }
 
 // stopRequest returns the stop request, or nil.
-func (k *Kernel) wished() *stop {
+func (k *Kernel) stopRequest() *stop {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.rec.stop

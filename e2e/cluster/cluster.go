@@ -362,7 +362,7 @@ func (p *Platform) Kill() error { return p.up.Kill() }
 // left on the machine, secrets that are stored in the open, and differences between the agents and
 // the database.
 func (p *Platform) Close() error {
-	err := p.settle()
+	err := p.finish()
 	if err == nil {
 		err = p.Interrupt()
 	}
@@ -370,7 +370,7 @@ func (p *Platform) Close() error {
 }
 
 // finish ends all sessions, and then checks what is left.
-func (p *Platform) settle() error {
+func (p *Platform) finish() error {
 	err := p.endSessions()
 	if err == nil {
 		err = p.differs()

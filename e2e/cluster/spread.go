@@ -228,7 +228,7 @@ func (s *Spread) Leader(t testing.TB) *Process {
 // Close stops the roles with their sessions and then the stores, and returns the same findings as
 // Platform.Close.
 func (s *Spread) Close() error {
-	err := s.settle()
+	err := s.finish()
 	for _, x := range slices.Concat(s.Agents, s.Proxies, s.Managers) {
 		if x.runs() { // agents end their containers in any case
 			err = errors.Join(err, x.end(syscall.SIGINT))

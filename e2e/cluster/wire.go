@@ -87,7 +87,7 @@ func (w *Wire) Cut() {
 }
 
 // Restore ends Hold and Cut.
-func (w *Wire) Mend() {
+func (w *Wire) Restore() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = false

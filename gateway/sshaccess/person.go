@@ -143,7 +143,7 @@ type entry struct {
 	person          *person
 	session, kernel uuid.UUID
 	rpc             agentpb.AgentClient
-	visit           *idle.Visit
+	visit           *idle.Connection
 	ended           <-chan struct{}
 	stop            context.CancelFunc
 }

@@ -51,7 +51,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for {
-		w.look(ctx, begun)
+		w.checkAll(ctx, begun)
 		select {
 		case <-ctx.Done():
 			return
@@ -61,14 +61,14 @@ func (w *Watcher) Run(ctx context.Context) {
 }
 
 // checkAll runs every check once.
-func (w *Watcher) look(ctx context.Context, begun time.Time) {
+func (w *Watcher) checkAll(ctx context.Context, begun time.Time) {
 	var all sync.WaitGroup
 	for i, c := range w.checks {
 		all.Go(func() {
 			at := time.Now()
 			err := probe(ctx, c)
 			if ctx.Err() == nil {
-				w.note(i, at, at.Sub(begun) < beginTime, err)
+				w.record(i, at, at.Sub(begun) < beginTime, err)
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func (w *Watcher) look(ctx context.Context, begun time.Time) {
 }
 
 // record stores the result of a check. checkAll never runs concurrently with itself.
-func (w *Watcher) note(i int, at time.Time, young bool, err error) {
+func (w *Watcher) record(i int, at time.Time, young bool, err error) {
 	name, s := w.checks[i].Name, &w.states[i]
 	if err == nil {
 		w.up.WithLabelValues(name).Set(1)

@@ -81,7 +81,7 @@ func (m *Mounts) Open(ctx context.Context, name string) (*os.File, error) {
 	s := m.use(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, err := m.look(name)
+	f, err := m.mounted(name)
 	if err == nil && f == nil {
 		m.mu.Lock()
 		last, recent := s.err, time.Since(s.failed) < again
@@ -137,7 +137,7 @@ func (m *Mounts) root() string {
 func (m *Mounts) point(name string) string { return filepath.Join(m.root(), name) }
 
 // mounted opens the mount of a scope, or returns nil.
-func (m *Mounts) look(name string) (*os.File, error) {
+func (m *Mounts) mounted(name string) (*os.File, error) {
 	info, err := m.at(name)
 	if err != nil || info == nil {
 		return nil, err
@@ -246,7 +246,7 @@ func (m *Mounts) mount(ctx context.Context, name string) (*os.File, error) {
 		return nil, err
 	}
 	m.cfg.Logger.Info("scope mounted", "scope", name, "type", spec.Type, "source", spec.Source)
-	f, err := m.look(name)
+	f, err := m.mounted(name)
 	if f == nil && err == nil {
 		err = fmt.Errorf("mount succeeded, but nothing is mounted: %w", errdefs.ErrUnavailable)
 	}

@@ -213,7 +213,7 @@ type entered struct {
 	cancel context.CancelFunc // ends both directions
 	kernel *ent.Kernel
 	rpc    agentpb.AgentClient
-	visit  *idle.Visit
+	visit  *idle.Connection
 }
 
 // enter opens a WebSocket to a running kernel and runs do with it. The session counts as used

@@ -50,7 +50,7 @@ type Config struct {
 // Service stores checkers and, on the leader, applies them. New creates one.
 type Service struct {
 	Config
-	visits visits
+	visits counts
 	swept  time.Time // used only by the leader
 }
 
@@ -61,7 +61,7 @@ func New(cfg Config) *Service {
 	}
 	return &Service{
 		Config: cfg,
-		visits: visits{open: map[*Visit]struct{}{}, left: map[useOf]time.Time{}, at: map[useOf]time.Time{}},
+		visits: counts{open: map[*Connection]struct{}{}, left: map[useOf]time.Time{}, at: map[useOf]time.Time{}},
 	}
 }
 

@@ -80,7 +80,7 @@ func moves(in Changes) (containerfile.Request, error) {
 
 // change makes changes, and records them: before, and with the outcome after.
 func change(of kind) action {
-	return func(v *visit) error {
+	return func(v *fileRequest) error {
 		q, err := changesOf(v, of)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func change(of kind) action {
 	}
 }
 
-func changesOf(v *visit, of kind) (containerfile.Request, error) {
+func changesOf(v *fileRequest, of kind) (containerfile.Request, error) {
 	d := json.NewDecoder(http.MaxBytesReader(v.w, v.r.Body, maxBody))
 	d.DisallowUnknownFields()
 	var in Changes
@@ -153,8 +153,8 @@ type outcome struct {
 	err error
 }
 
-func (v *visit) results(q containerfile.Request) ([]outcome, error) {
-	c, a, err := v.ask(q)
+func (v *fileRequest) results(q containerfile.Request) ([]outcome, error) {
+	c, a, err := v.send(q)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ var tagOf = regexp.MustCompile(`^[0-9a-f-]{1,100}$`)
 
 // content sends a file, with ranges, conditions and HEAD as net/http supports them. A file that
 // changes is sent as it is read; one that becomes shorter breaks the connection.
-func (v *visit) content() error {
+func (v *fileRequest) content() error {
 	p, err := pathOf(v.r)
 	if err == nil {
 		err = filehttp.CheckRanges(v.r)
@@ -33,7 +33,7 @@ func (v *visit) content() error {
 			return err
 		}
 	}
-	c, a, err := v.ask(containerfile.Request{Op: containerfile.Open, Path: p})
+	c, a, err := v.send(containerfile.Request{Op: containerfile.Open, Path: p})
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (v *visit) content() error {
 
 // file is the open file of a connection, for http.ServeContent.
 type file struct {
-	v      *visit
+	v      *fileRequest
 	c      *conn
 	size   int64
 	at     int64
@@ -125,7 +125,7 @@ func (f *file) fill() error {
 	if err := f.c.Send(containerfile.Request{Op: containerfile.Read, Offset: f.at, Length: want}); err != nil && !errors.Is(err, io.EOF) {
 		return f.c.explain(err)
 	}
-	if _, err := f.v.hear(f.c); err != nil {
+	if _, err := f.v.readAnswer(f.c); err != nil {
 		return err
 	}
 	b := &buffer{v: f.v, max: int(want)}
@@ -138,7 +138,7 @@ func (f *file) fill() error {
 
 // buffer is data of a container up to a size.
 type buffer struct {
-	v   *visit
+	v   *fileRequest
 	b   []byte
 	max int
 }
@@ -154,7 +154,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 }
 
 // archive sends a directory as zip or tar.
-func (v *visit) archive() error {
+func (v *fileRequest) archive() error {
 	p, err := pathOf(v.r)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (v *visit) archive() error {
 			return err
 		}
 	}
-	c, _, err := v.ask(containerfile.Request{Op: containerfile.Archive, Path: p, Format: format})
+	c, _, err := v.send(containerfile.Request{Op: containerfile.Archive, Path: p, Format: format})
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (v *visit) archive() error {
 }
 
 // counted counts the bytes that are written to the client.
-type counted struct{ v *visit }
+type counted struct{ v *fileRequest }
 
 // Write implements io.Writer.
 func (c *counted) Write(p []byte) (int, error) {

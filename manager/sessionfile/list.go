@@ -30,7 +30,7 @@ type Page struct {
 }
 
 // list answers with a page of a directory. Only the first page is in the audit log.
-func (v *visit) list() error {
+func (v *fileRequest) list() error {
 	path, err := pathOf(v.r)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (v *visit) list() error {
 			return err
 		}
 	}
-	c, a, err := v.ask(containerfile.Request{Op: containerfile.List, Path: path, First: first, After: after})
+	c, a, err := v.send(containerfile.Request{Op: containerfile.List, Path: path, First: first, After: after})
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (s *server) archive(q containerfile.Request) error {
 	w := &walk{packer: p, links: q.Format == "tar", buf: make([]byte, containerfile.MaxData)}
 	err = w.directory(root, "", 1)
 	if err == nil {
-		err = w.tell()
+		err = w.addList()
 	}
 	if err == nil {
 		err = p.Close()
@@ -183,7 +183,7 @@ func reason(err error) string {
 }
 
 // addList adds the list of what was left out.
-func (w *walk) tell() error {
+func (w *walk) addList() error {
 	if len(w.left) == 0 {
 		return nil
 	}
