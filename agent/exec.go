@@ -31,7 +31,7 @@ func (s *server) Exec(stream execStream) error {
 	}
 	start := first.GetStart()
 	if start == nil {
-		return fmt.Errorf("first message carries no start: %w", errdefs.ErrInvalidArgument)
+		return fmt.Errorf("first message has no start: %w", errdefs.ErrInvalidArgument)
 	}
 	k, err := s.a.kernels.Get(start.KernelId)
 	if err != nil {

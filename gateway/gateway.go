@@ -79,11 +79,11 @@ type Service interface {
 	Run(ctx context.Context) error
 }
 
-// NewService makes a service with the parts of the gateway.
+// NewService creates a service with the parts of the gateway.
 type NewService func(p Parts) (Service, error)
 
-// Parts are the services of a gateway that a service needs: Auth finds and watches credentials, Agents
-// reaches the machine of a kernel, Idle counts use, and Audit records who entered.
+// Parts are the services of a gateway that a service needs: Auth finds and watches credentials,
+// Agents reaches the machine of a kernel, Idle counts use, and Audit records each entry.
 type Parts struct {
 	Client *ent.Client
 	Bus    *event.Bus
@@ -342,7 +342,7 @@ func hostname(host string) string {
 func (g *Gateway) Checks() []opsserver.Check {
 	s := g.cfg.Stores
 	return []opsserver.Check{
-		{Name: "postgresql", Probe: s.Trail.PingContext},
+		{Name: "postgresql", Probe: s.Audit.PingContext},
 		{Name: "redis", Probe: func(ctx context.Context) error { return s.Redis.Ping(ctx).Err() }}, // it keeps tickets
 		{Name: "etcd", Probe: func(ctx context.Context) error {
 			_, err := s.Etcd.Get(ctx, "/berth/leader")

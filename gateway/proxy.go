@@ -25,7 +25,7 @@ type (
 	passageKey  struct{}
 )
 
-// passage is what the proxy knows of a request.
+// passage is the state of one proxied request.
 type passage struct {
 	at     location
 	e      *entry
@@ -84,8 +84,8 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	}
 }
 
-// rewrite turns the request of a browser into that for the app: without our credentials and without
-// what the client says about proxies.
+// rewrite turns the request of a browser into the request to the app: without our credentials and
+// without the client's headers about proxies.
 func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	p := pr.In.Context().Value(passageKey{}).(*passage)
 	out := pr.Out
@@ -158,10 +158,10 @@ func stripCookies(h http.Header) {
 // the browser.
 var refusedHeaders = []string{"Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc", "Service-Worker-Allowed", "Public-Key-Pins", "Report-To", "Nel", "Origin-Agent-Cluster"}
 
-// errUnasked is the error of a program that switches protocols without being asked.
+// errUnasked is the error of a program that switches protocols without a request for it.
 var errUnasked = errors.New("the app answered 101 to a request without an upgrade")
 
-// filter removes from an answer what an app must not decide.
+// filter removes headers that an app must not set from an answer.
 func filter(resp *http.Response) error {
 	p := resp.Request.Context().Value(passageKey{}).(*passage)
 	if resp.StatusCode == http.StatusSwitchingProtocols && (p.asked == "" || resp.Header.Get("Upgrade") == "") {

@@ -54,12 +54,12 @@ func (u *upstream) host() string {
 type failure struct {
 	Title, Reason string
 	Log           string // the last output of the program
-	gone          bool   // trying again is useless
+	gone          bool   // a retry does not help
 }
 
 func (f *failure) Error() string { return f.Title + ": " + f.Reason }
 
-// start is the way of an app to its port, which all requests for it wait for.
+// start is the start of an app, for which all requests for the app wait.
 type start struct {
 	done chan struct{}
 	up   *upstream
@@ -76,7 +76,7 @@ type starts struct {
 	m  map[string]*start
 }
 
-func (s *start) say(stage string) {
+func (s *start) setStage(stage string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if stage != s.stage {
@@ -86,7 +86,7 @@ func (s *start) say(stage string) {
 	}
 }
 
-func (s *start) said() (stage string, changed <-chan struct{}) {
+func (s *start) currentStage() (stage string, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stage, s.changed
@@ -115,7 +115,7 @@ func (s *starts) sweep() {
 // begin returns the start of an app that is under way or has just failed, or begins one.
 func (g *Gateway) begin(e *entry, at location) *start {
 	key := at.target.Label()
-	if e.public { // a visitor who must leave fails alone
+	if e.public { // only a visitor who must leave gets the error
 		key += "|public"
 	}
 	g.starts.mu.Lock()
@@ -149,7 +149,7 @@ func (g *Gateway) bring(ctx context.Context, e *entry, at location, x *start) (*
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	x.say("Looking for the app")
+	x.setStage("Looking for the app")
 	c, err := g.Apps.Reach(ctx, place.Target.Session, place.Kernel)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (g *Gateway) bring(ctx context.Context, e *entry, at location, x *start) (*
 	if !d.Startable() {
 		return nil, &failure{Title: title(d), Reason: fmt.Sprintf("No program listens on port %d of the container. Start it in the session.", d.Port)}
 	}
-	x.say("Starting " + title(d))
+	x.setStage("Starting " + title(d))
 	if _, err := g.Apps.Start(ctx, c.RPC, c.Kernel, d, at.prefix); err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (g *Gateway) try(ctx context.Context, up *upstream) error {
 	return c.Close()
 }
 
-// stages are what people see of the start of a session.
+// stages are the texts about the start of a session that people see.
 var stages = map[lifecycle.Status]string{
 	lifecycle.Pending: "Waiting for capacity", lifecycle.Scheduled: "Preparing the machine", lifecycle.Preparing: "Pulling the image",
 	lifecycle.Prepared: "Creating the container", lifecycle.Creating: "Creating the container",
@@ -252,7 +252,7 @@ func (g *Gateway) running(ctx context.Context, e *entry, x *start) (*app.Place, 
 		if !ok {
 			return nil, &failure{Title: place.Session.Name, Reason: fmt.Sprintf("The session is %s.", place.Session.Status), gone: true}
 		}
-		if x.say(stage); time.Now().After(end) {
+		if x.setStage(stage); time.Now().After(end) {
 			return nil, problem.Precondition("session %s does not run yet", place.Session.Name)
 		}
 		select {

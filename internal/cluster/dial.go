@@ -16,11 +16,11 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 )
 
-// A tunnel that lasted this long was good: the next attempt follows at once.
+// After a tunnel that lasted this long, the next attempt follows at once.
 const goodTunnel = 5 * time.Second
 
-// askAfter is the length of the pause from which on a node asks why its tunnels end, because
-// the manager only closes them.
+// askAfter is the length of the pause from which on a node asks for the reason, because a manager
+// that rejects a node only closes the tunnel.
 const askAfter = 4 * firstWait
 
 // askWhy finds out whether a manager rejects the node, from the answer to a renewal of its

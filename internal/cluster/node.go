@@ -121,7 +121,7 @@ func (n *Node) Learn(addrs ...string) {
 	}
 	data := []byte(strings.Join(n.managers, "\n") + "\n")
 	if err := replaceFile(n.path(managersFile), data); err != nil {
-		n.log.Warn("managers not kept", "error", err)
+		n.log.Warn("managers not stored", "error", err)
 		return
 	}
 	n.kept = len(n.managers)

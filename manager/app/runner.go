@@ -193,7 +193,7 @@ func (x *surveyed) old() bool {
 	}
 }
 
-// forget makes the next question ask the kernel again.
+// forget drops the survey, so that the next call asks the kernel again.
 func (s *surveys) forget(kernel uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,10 +43,10 @@ type Handler struct {
 	Client   *ent.Client
 	Sessions *msession.Service
 	Streams  func(agent string) (portstream.Opener, error)
-	Idle     *idle.Service // is told of who comes, and of what moves
+	Idle     *idle.Service // records connections and traffic
 	Revoked  Revocations
 	Audit    *audit.Service
-	Open     *prometheus.GaugeVec // what is open, made by NewOpen
+	Open     *prometheus.GaugeVec // open connections by kind; see NewOpen
 	Logger   *slog.Logger
 
 	places store.Limit // of terminals and ports
@@ -81,7 +81,7 @@ func NewOpen(to prometheus.Registerer) *prometheus.GaugeVec {
 	return open
 }
 
-// What can be open.
+// Kinds of open connections.
 const (
 	terminals = "terminal"
 	ports     = "port"
@@ -214,7 +214,7 @@ type entered struct {
 	cancel context.CancelFunc // ends both directions
 	kernel *ent.Kernel
 	rpc    agentpb.AgentClient
-	visit  *idle.Visit
+	visit  *idle.Connection
 }
 
 // enter opens a WebSocket to a running kernel and runs do with it. The session counts as used
