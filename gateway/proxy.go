@@ -127,7 +127,7 @@ func below(path, prefix string) string {
 
 // ours reports whether a cookie is one of Berth's, of the page or of an app.
 func ours(name string) bool {
-	return strings.HasPrefix(name, "__Host-berth") || name == "berth" || strings.HasPrefix(name, "berth-")
+	return strings.HasPrefix(name, "__Host-berth") || strings.HasPrefix(name, "__Host-Http-berth") || name == "berth" || strings.HasPrefix(name, "berth-")
 }
 
 // stripCookies removes our cookies, and leaves the others as they are.
@@ -163,6 +163,9 @@ func filter(resp *http.Response) error {
 	}
 	for _, name := range refusedHeaders {
 		resp.Header.Del(name)
+	}
+	if p.at.port > 0 && !p.secure { // see greet
+		resp.Header.Set("Cache-Control", "no-store")
 	}
 	cookies := resp.Header.Values("Set-Cookie")
 	resp.Header.Del("Set-Cookie")

@@ -38,7 +38,12 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	case slash:
 		http.Redirect(w, r, at.prefix+query(r), http.StatusPermanentRedirect)
 		return
-	case at.path == app.EnterPath:
+	}
+	if err := g.find(r.Context(), &at); err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	if at.path == app.EnterPath {
 		g.redeem(w, r, at)
 		return
 	}
@@ -124,12 +129,8 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, at location) (pa
 	if err != nil {
 		return "", err
 	}
-	c := &http.Cookie{Name: g.cookieName(at.mode.secure), Value: value, Path: "/", MaxAge: int(cookieLife.Seconds()), HttpOnly: true, Secure: at.mode.secure, SameSite: http.SameSiteLaxMode}
-	if at.mode.domain == "" { // several apps share the host; the prefix of the name demands the path /
-		c.Path = at.prefix
-		c.Name = cookiePlain
-	}
-	http.SetCookie(w, c)
+	g.greet(w, r, at)
+	http.SetCookie(w, at.cookie(value, cookieLife))
 	return strings.TrimSuffix(at.prefix, "/") + t.Path, nil
 }
 
