@@ -50,10 +50,17 @@ type transports struct{ plain, grpc *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
 func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+	if kind := r.Header.Get("Content-Type"); r.ProtoMajor == 2 && isGRPC(kind) {
 		return t.grpc.RoundTrip(r)
 	}
 	return t.plain.RoundTrip(r)
+}
+
+// isGRPC reports whether a content type is that of gRPC, which needs HTTP/2, and not that of gRPC-web, which
+// works over all versions of HTTP.
+func isGRPC(kind string) bool {
+	rest, ok := strings.CutPrefix(kind, "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
 const (

@@ -74,6 +74,9 @@ func (g *Gateway) use(w http.ResponseWriter, r *http.Request, at location, e *en
 	ctx, cancel := context.WithCancel(store.StatementTimeout(viewer.With(r.Context(), e.viewer), listTime))
 	defer cancel()
 	defer context.AfterFunc(e.ctx, cancel)()
+	if body := r.Body; r.ProtoMajor == 2 { // the transport watches ctx only when it has read the whole body
+		defer context.AfterFunc(ctx, func() { _ = body.Close() })()
+	}
 	r = r.WithContext(ctx)
 	switch {
 	case at.path == ownPaths+"wait":
