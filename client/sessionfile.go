@@ -126,78 +126,21 @@ type SessionDownload struct {
 	// Told, if set, hears of pauses.
 	Told func(error)
 
-	etag string
-	done int64
+	arriving
 }
 
 // CopyTo writes the bytes to w, each once. When the connection breaks, it continues from there, unless
 // the file has changed.
 func (d *SessionDownload) CopyTo(ctx context.Context, c *Client, w io.Writer) error {
-	return persist(ctx, d.Told, func() (bool, error) {
-		before := d.done
-		err := d.once(ctx, c, w)
-		return d.done > before, err
-	})
-}
-
-func (d *SessionDownload) once(ctx context.Context, c *Client, w io.Writer) error {
-	req, err := c.request(ctx, http.MethodGet, d.path("/content", url.Values{"path": {d.Path}}), nil)
-	if err != nil {
-		return err
+	d.request = func(ctx context.Context) (*http.Request, error) {
+		return c.request(ctx, http.MethodGet, d.path("/content", url.Values{"path": {d.Path}}), nil)
 	}
-	req.Header.Set("Accept-Encoding", "identity")
-	if d.done > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.done))
-		req.Header.Set("If-Range", d.etag)
+	d.progress = func(done, _ int64) {
+		if d.Progress != nil {
+			d.Progress(done)
+		}
 	}
-	resp, err := c.send(req)
-	if err != nil {
-		return err
-	}
-	if err := refused(resp, http.StatusOK, http.StatusPartialContent); err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	switch {
-	case d.done == 0:
-		d.etag = resp.Header.Get("ETag")
-	case resp.StatusCode != http.StatusPartialContent:
-		return fmt.Errorf("the file changed while it was copied; start again: %w", errdefs.ErrFailedPrecondition)
-	}
-	n, err := io.Copy(&counting{w, d}, resp.Body)
-	var local *writeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &local):
-		return local.error
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case d.etag == "" && d.done > 0:
-		return fmt.Errorf("the connection was lost after %d bytes, and the file cannot be resumed: %w", n, errdefs.ErrAborted)
-	}
-	return unreachable(resp.Request.URL, err)
-}
-
-// counting is the file on this machine.
-type counting struct {
-	w io.Writer
-	d *SessionDownload
-}
-
-type writeError struct{ error }
-
-// Write implements io.Writer.
-func (t *counting) Write(p []byte) (int, error) {
-	n, err := t.w.Write(p)
-	t.d.done += int64(n)
-	if t.d.Progress != nil {
-		t.d.Progress(t.d.done)
-	}
-	if err != nil {
-		return n, &writeError{err}
-	}
-	return n, nil
+	return d.copyTo(ctx, c, w, d.Told)
 }
 
 // SessionUpload is one file on its way into a container.

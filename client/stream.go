@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/containerd/errdefs"
 )
@@ -104,9 +105,18 @@ func (l *LogStream) write(chunk kernelLogsResponse, w io.Writer) error {
 	return nil
 }
 
-// Log copies the session's kept log, byte by byte as it was written.
+// Log copies the stored log of a session's main container, byte by byte as it was written.
 func (c *Client) Log(ctx context.Context, session string, w io.Writer) error {
-	req, err := c.request(ctx, http.MethodGet, "/sessions/"+session+"/log", nil)
+	return c.ContainerLog(ctx, ContainerRef{Session: session}, w)
+}
+
+// ContainerLog copies the stored log of a container, byte by byte as it was written.
+func (c *Client) ContainerLog(ctx context.Context, at ContainerRef, w io.Writer) error {
+	path := "/sessions/" + url.PathEscape(at.Session) + "/log"
+	if at.Kernel != "" {
+		path += "?" + url.Values{"kernel": {at.Kernel}}.Encode()
+	}
+	req, err := c.request(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}

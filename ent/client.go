@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
@@ -88,6 +89,8 @@ type Client struct {
 	AgentSighting *AgentSightingClient
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
+	// AppPort is the client for interacting with the AppPort builders.
+	AppPort *AppPortClient
 	// AppShare is the client for interacting with the AppShare builders.
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
@@ -205,6 +208,7 @@ func (c *Client) init() {
 	c.Agent = NewAgentClient(c.config)
 	c.AgentSighting = NewAgentSightingClient(c.config)
 	c.Allocation = NewAllocationClient(c.config)
+	c.AppPort = NewAppPortClient(c.config)
 	c.AppShare = NewAppShareClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
 	c.ClusterIdentity = NewClusterIdentityClient(c.config)
@@ -352,6 +356,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Agent:             NewAgentClient(cfg),
 		AgentSighting:     NewAgentSightingClient(cfg),
 		Allocation:        NewAllocationClient(cfg),
+		AppPort:           NewAppPortClient(cfg),
 		AppShare:          NewAppShareClient(cfg),
 		AuditEntry:        NewAuditEntryClient(cfg),
 		ClusterIdentity:   NewClusterIdentityClient(cfg),
@@ -426,6 +431,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Agent:             NewAgentClient(cfg),
 		AgentSighting:     NewAgentSightingClient(cfg),
 		Allocation:        NewAllocationClient(cfg),
+		AppPort:           NewAppPortClient(cfg),
 		AppShare:          NewAppShareClient(cfg),
 		AuditEntry:        NewAuditEntryClient(cfg),
 		ClusterIdentity:   NewClusterIdentityClient(cfg),
@@ -506,17 +512,17 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppShare, c.AuditEntry,
-		c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity, c.Fence,
-		c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker,
-		c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
-		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
-		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
-		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
-		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
-		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
-		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
-		c.Volume, c.VolumeGrant,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
+		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
+		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
+		c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair,
+		c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
+		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
+		c.RoleGrant, c.SSHKey, c.Session, c.SessionArray, c.SessionDependency,
+		c.SessionEvent, c.SessionGroup, c.SessionMount, c.SessionNetwork,
+		c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
+		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -526,17 +532,17 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppShare, c.AuditEntry,
-		c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity, c.Fence,
-		c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker,
-		c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
-		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
-		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
-		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.Session,
-		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
-		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
-		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
-		c.Volume, c.VolumeGrant,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
+		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
+		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
+		c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair,
+		c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
+		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
+		c.RoleGrant, c.SSHKey, c.Session, c.SessionArray, c.SessionDependency,
+		c.SessionEvent, c.SessionGroup, c.SessionMount, c.SessionNetwork,
+		c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
+		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -553,6 +559,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.AgentSighting.mutate(ctx, m)
 	case *AllocationMutation:
 		return c.Allocation.mutate(ctx, m)
+	case *AppPortMutation:
+		return c.AppPort.mutate(ctx, m)
 	case *AppShareMutation:
 		return c.AppShare.mutate(ctx, m)
 	case *AuditEntryMutation:
@@ -1305,6 +1313,156 @@ func (c *AllocationClient) mutate(ctx context.Context, m *AllocationMutation) (V
 		return (&AllocationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Allocation mutation op: %q", m.Op())
+	}
+}
+
+// AppPortClient is a client for the AppPort schema.
+type AppPortClient struct {
+	config
+}
+
+// NewAppPortClient returns a client for the AppPort from the given config.
+func NewAppPortClient(c config) *AppPortClient {
+	return &AppPortClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `appport.Hooks(f(g(h())))`.
+func (c *AppPortClient) Use(hooks ...Hook) {
+	c.hooks.AppPort = append(c.hooks.AppPort, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `appport.Intercept(f(g(h())))`.
+func (c *AppPortClient) Intercept(interceptors ...Interceptor) {
+	c.inters.AppPort = append(c.inters.AppPort, interceptors...)
+}
+
+// Create returns a builder for creating a AppPort entity.
+func (c *AppPortClient) Create() *AppPortCreate {
+	mutation := newAppPortMutation(c.config, OpCreate)
+	return &AppPortCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of AppPort entities.
+func (c *AppPortClient) CreateBulk(builders ...*AppPortCreate) *AppPortCreateBulk {
+	return &AppPortCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AppPortClient) MapCreateBulk(slice any, setFunc func(*AppPortCreate, int)) *AppPortCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AppPortCreateBulk{err: fmt.Errorf("calling to AppPortClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AppPortCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AppPortCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for AppPort.
+func (c *AppPortClient) Update() *AppPortUpdate {
+	mutation := newAppPortMutation(c.config, OpUpdate)
+	return &AppPortUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AppPortClient) UpdateOne(_m *AppPort) *AppPortUpdateOne {
+	mutation := newAppPortMutation(c.config, OpUpdateOne, withAppPort(_m))
+	return &AppPortUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AppPortClient) UpdateOneID(id uuid.UUID) *AppPortUpdateOne {
+	mutation := newAppPortMutation(c.config, OpUpdateOne, withAppPortID(id))
+	return &AppPortUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for AppPort.
+func (c *AppPortClient) Delete() *AppPortDelete {
+	mutation := newAppPortMutation(c.config, OpDelete)
+	return &AppPortDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AppPortClient) DeleteOne(_m *AppPort) *AppPortDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AppPortClient) DeleteOneID(id uuid.UUID) *AppPortDeleteOne {
+	builder := c.Delete().Where(appport.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AppPortDeleteOne{builder}
+}
+
+// Query returns a query builder for AppPort.
+func (c *AppPortClient) Query() *AppPortQuery {
+	return &AppPortQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAppPort},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a AppPort entity by its id.
+func (c *AppPortClient) Get(ctx context.Context, id uuid.UUID) (*AppPort, error) {
+	return c.Query().Where(appport.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AppPortClient) GetX(ctx context.Context, id uuid.UUID) *AppPort {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QuerySession queries the session edge of a AppPort.
+func (c *AppPortClient) QuerySession(_m *AppPort) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(appport.Table, appport.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, appport.SessionTable, appport.SessionColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *AppPortClient) Hooks() []Hook {
+	return c.hooks.AppPort
+}
+
+// Interceptors returns the client interceptors.
+func (c *AppPortClient) Interceptors() []Interceptor {
+	inters := c.inters.AppPort
+	return append(inters[:len(inters):len(inters)], appport.Interceptors[:]...)
+}
+
+func (c *AppPortClient) mutate(ctx context.Context, m *AppPortMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AppPortCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AppPortUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AppPortUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AppPortDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown AppPort mutation op: %q", m.Op())
 	}
 }
 
@@ -6974,6 +7132,22 @@ func (c *SessionClient) QueryAppShares(_m *Session) *AppShareQuery {
 	return query
 }
 
+// QueryAppPorts queries the app_ports edge of a Session.
+func (c *SessionClient) QueryAppPorts(_m *Session) *AppPortQuery {
+	query := (&AppPortClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, id),
+			sqlgraph.To(appport.Table, appport.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.AppPortsTable, session.AppPortsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryAgents queries the agents edge of a Session.
 func (c *SessionClient) QueryAgents(_m *Session) *AgentQuery {
 	query := (&AgentClient{config: c.config}).Query()
@@ -10192,7 +10366,7 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AccessToken, Agent, AgentSighting, Allocation, AppShare, AuditEntry,
+		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
 		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, Invitation,
 		JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
@@ -10204,7 +10378,7 @@ type (
 		VolumeGrant []ent.Hook
 	}
 	inters struct {
-		AccessToken, Agent, AgentSighting, Allocation, AppShare, AuditEntry,
+		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
 		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, Invitation,
 		JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
@@ -131,6 +132,7 @@ func checkColumn(t, c string) error {
 			agent.Table:             agent.ValidColumn,
 			agentsighting.Table:     agentsighting.ValidColumn,
 			allocation.Table:        allocation.ValidColumn,
+			appport.Table:           appport.ValidColumn,
 			appshare.Table:          appshare.ValidColumn,
 			auditentry.Table:        auditentry.ValidColumn,
 			clusteridentity.Table:   clusteridentity.ValidColumn,

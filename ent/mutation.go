@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
@@ -89,6 +90,7 @@ const (
 	TypeAgent             = "Agent"
 	TypeAgentSighting     = "AgentSighting"
 	TypeAllocation        = "Allocation"
+	TypeAppPort           = "AppPort"
 	TypeAppShare          = "AppShare"
 	TypeAuditEntry        = "AuditEntry"
 	TypeClusterIdentity   = "ClusterIdentity"
@@ -4524,6 +4526,677 @@ func (m *AllocationMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Allocation edge %s", name)
+}
+
+// AppPortMutation represents an operation that mutates the AppPort nodes in the graph.
+type AppPortMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	port           *int
+	addport        *int
+	app            *string
+	kernel         *int
+	addkernel      *int
+	clearedFields  map[string]struct{}
+	session        *uuid.UUID
+	clearedsession bool
+	done           bool
+	oldValue       func(context.Context) (*AppPort, error)
+	predicates     []predicate.AppPort
+}
+
+var _ ent.Mutation = (*AppPortMutation)(nil)
+
+// appportOption allows management of the mutation configuration using functional options.
+type appportOption func(*AppPortMutation)
+
+// newAppPortMutation creates new mutation for the AppPort entity.
+func newAppPortMutation(c config, op Op, opts ...appportOption) *AppPortMutation {
+	m := &AppPortMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAppPort,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAppPortID sets the ID field of the mutation.
+func withAppPortID(id uuid.UUID) appportOption {
+	return func(m *AppPortMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *AppPort
+		)
+		m.oldValue = func(ctx context.Context) (*AppPort, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().AppPort.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAppPort sets the old AppPort of the mutation.
+func withAppPort(node *AppPort) appportOption {
+	return func(m *AppPortMutation) {
+		m.oldValue = func(context.Context) (*AppPort, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AppPortMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AppPortMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of AppPort entities.
+func (m *AppPortMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AppPortMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AppPortMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().AppPort.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *AppPortMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *AppPortMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the AppPort entity.
+// If the AppPort object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppPortMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *AppPortMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetPort sets the "port" field.
+func (m *AppPortMutation) SetPort(i int) {
+	m.port = &i
+	m.addport = nil
+}
+
+// Port returns the value of the "port" field in the mutation.
+func (m *AppPortMutation) Port() (r int, exists bool) {
+	v := m.port
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPort returns the old "port" field's value of the AppPort entity.
+// If the AppPort object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppPortMutation) OldPort(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPort is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPort requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPort: %w", err)
+	}
+	return oldValue.Port, nil
+}
+
+// AddPort adds i to the "port" field.
+func (m *AppPortMutation) AddPort(i int) {
+	if m.addport != nil {
+		*m.addport += i
+	} else {
+		m.addport = &i
+	}
+}
+
+// AddedPort returns the value that was added to the "port" field in this mutation.
+func (m *AppPortMutation) AddedPort() (r int, exists bool) {
+	v := m.addport
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPort resets all changes to the "port" field.
+func (m *AppPortMutation) ResetPort() {
+	m.port = nil
+	m.addport = nil
+}
+
+// SetApp sets the "app" field.
+func (m *AppPortMutation) SetApp(s string) {
+	m.app = &s
+}
+
+// App returns the value of the "app" field in the mutation.
+func (m *AppPortMutation) App() (r string, exists bool) {
+	v := m.app
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldApp returns the old "app" field's value of the AppPort entity.
+// If the AppPort object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppPortMutation) OldApp(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldApp is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldApp requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldApp: %w", err)
+	}
+	return oldValue.App, nil
+}
+
+// ResetApp resets all changes to the "app" field.
+func (m *AppPortMutation) ResetApp() {
+	m.app = nil
+}
+
+// SetKernel sets the "kernel" field.
+func (m *AppPortMutation) SetKernel(i int) {
+	m.kernel = &i
+	m.addkernel = nil
+}
+
+// Kernel returns the value of the "kernel" field in the mutation.
+func (m *AppPortMutation) Kernel() (r int, exists bool) {
+	v := m.kernel
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKernel returns the old "kernel" field's value of the AppPort entity.
+// If the AppPort object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppPortMutation) OldKernel(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKernel is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKernel requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKernel: %w", err)
+	}
+	return oldValue.Kernel, nil
+}
+
+// AddKernel adds i to the "kernel" field.
+func (m *AppPortMutation) AddKernel(i int) {
+	if m.addkernel != nil {
+		*m.addkernel += i
+	} else {
+		m.addkernel = &i
+	}
+}
+
+// AddedKernel returns the value that was added to the "kernel" field in this mutation.
+func (m *AppPortMutation) AddedKernel() (r int, exists bool) {
+	v := m.addkernel
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetKernel resets all changes to the "kernel" field.
+func (m *AppPortMutation) ResetKernel() {
+	m.kernel = nil
+	m.addkernel = nil
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *AppPortMutation) SetSessionID(u uuid.UUID) {
+	m.session = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *AppPortMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the AppPort entity.
+// If the AppPort object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AppPortMutation) OldSessionID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *AppPortMutation) ResetSessionID() {
+	m.session = nil
+}
+
+// ClearSession clears the "session" edge to the Session entity.
+func (m *AppPortMutation) ClearSession() {
+	m.clearedsession = true
+	m.clearedFields[appport.FieldSessionID] = struct{}{}
+}
+
+// SessionCleared reports if the "session" edge to the Session entity was cleared.
+func (m *AppPortMutation) SessionCleared() bool {
+	return m.clearedsession
+}
+
+// SessionIDs returns the "session" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SessionID instead. It exists only for internal usage by the builders.
+func (m *AppPortMutation) SessionIDs() (ids []uuid.UUID) {
+	if id := m.session; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSession resets all changes to the "session" edge.
+func (m *AppPortMutation) ResetSession() {
+	m.session = nil
+	m.clearedsession = false
+}
+
+// Where appends a list predicates to the AppPortMutation builder.
+func (m *AppPortMutation) Where(ps ...predicate.AppPort) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AppPortMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AppPortMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.AppPort, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AppPortMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AppPortMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (AppPort).
+func (m *AppPortMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AppPortMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.created_at != nil {
+		fields = append(fields, appport.FieldCreatedAt)
+	}
+	if m.port != nil {
+		fields = append(fields, appport.FieldPort)
+	}
+	if m.app != nil {
+		fields = append(fields, appport.FieldApp)
+	}
+	if m.kernel != nil {
+		fields = append(fields, appport.FieldKernel)
+	}
+	if m.session != nil {
+		fields = append(fields, appport.FieldSessionID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AppPortMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case appport.FieldCreatedAt:
+		return m.CreatedAt()
+	case appport.FieldPort:
+		return m.Port()
+	case appport.FieldApp:
+		return m.App()
+	case appport.FieldKernel:
+		return m.Kernel()
+	case appport.FieldSessionID:
+		return m.SessionID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AppPortMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case appport.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case appport.FieldPort:
+		return m.OldPort(ctx)
+	case appport.FieldApp:
+		return m.OldApp(ctx)
+	case appport.FieldKernel:
+		return m.OldKernel(ctx)
+	case appport.FieldSessionID:
+		return m.OldSessionID(ctx)
+	}
+	return nil, fmt.Errorf("unknown AppPort field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AppPortMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case appport.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case appport.FieldPort:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPort(v)
+		return nil
+	case appport.FieldApp:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetApp(v)
+		return nil
+	case appport.FieldKernel:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKernel(v)
+		return nil
+	case appport.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AppPort field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AppPortMutation) AddedFields() []string {
+	var fields []string
+	if m.addport != nil {
+		fields = append(fields, appport.FieldPort)
+	}
+	if m.addkernel != nil {
+		fields = append(fields, appport.FieldKernel)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AppPortMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case appport.FieldPort:
+		return m.AddedPort()
+	case appport.FieldKernel:
+		return m.AddedKernel()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AppPortMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case appport.FieldPort:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPort(v)
+		return nil
+	case appport.FieldKernel:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddKernel(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AppPort numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AppPortMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AppPortMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AppPortMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown AppPort nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AppPortMutation) ResetField(name string) error {
+	switch name {
+	case appport.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case appport.FieldPort:
+		m.ResetPort()
+		return nil
+	case appport.FieldApp:
+		m.ResetApp()
+		return nil
+	case appport.FieldKernel:
+		m.ResetKernel()
+		return nil
+	case appport.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	}
+	return fmt.Errorf("unknown AppPort field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AppPortMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.session != nil {
+		edges = append(edges, appport.EdgeSession)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AppPortMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case appport.EdgeSession:
+		if id := m.session; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AppPortMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AppPortMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AppPortMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedsession {
+		edges = append(edges, appport.EdgeSession)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AppPortMutation) EdgeCleared(name string) bool {
+	switch name {
+	case appport.EdgeSession:
+		return m.clearedsession
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AppPortMutation) ClearEdge(name string) error {
+	switch name {
+	case appport.EdgeSession:
+		m.ClearSession()
+		return nil
+	}
+	return fmt.Errorf("unknown AppPort unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AppPortMutation) ResetEdge(name string) error {
+	switch name {
+	case appport.EdgeSession:
+		m.ResetSession()
+		return nil
+	}
+	return fmt.Errorf("unknown AppPort edge %s", name)
 }
 
 // AppShareMutation represents an operation that mutates the AppShare nodes in the graph.
@@ -36839,6 +37512,9 @@ type SessionMutation struct {
 	app_shares            map[uuid.UUID]struct{}
 	removedapp_shares     map[uuid.UUID]struct{}
 	clearedapp_shares     bool
+	app_ports             map[uuid.UUID]struct{}
+	removedapp_ports      map[uuid.UUID]struct{}
+	clearedapp_ports      bool
 	agents                map[uuid.UUID]struct{}
 	removedagents         map[uuid.UUID]struct{}
 	clearedagents         bool
@@ -39498,6 +40174,60 @@ func (m *SessionMutation) ResetAppShares() {
 	m.removedapp_shares = nil
 }
 
+// AddAppPortIDs adds the "app_ports" edge to the AppPort entity by ids.
+func (m *SessionMutation) AddAppPortIDs(ids ...uuid.UUID) {
+	if m.app_ports == nil {
+		m.app_ports = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.app_ports[ids[i]] = struct{}{}
+	}
+}
+
+// ClearAppPorts clears the "app_ports" edge to the AppPort entity.
+func (m *SessionMutation) ClearAppPorts() {
+	m.clearedapp_ports = true
+}
+
+// AppPortsCleared reports if the "app_ports" edge to the AppPort entity was cleared.
+func (m *SessionMutation) AppPortsCleared() bool {
+	return m.clearedapp_ports
+}
+
+// RemoveAppPortIDs removes the "app_ports" edge to the AppPort entity by IDs.
+func (m *SessionMutation) RemoveAppPortIDs(ids ...uuid.UUID) {
+	if m.removedapp_ports == nil {
+		m.removedapp_ports = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.app_ports, ids[i])
+		m.removedapp_ports[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedAppPorts returns the removed IDs of the "app_ports" edge to the AppPort entity.
+func (m *SessionMutation) RemovedAppPortsIDs() (ids []uuid.UUID) {
+	for id := range m.removedapp_ports {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// AppPortsIDs returns the "app_ports" edge IDs in the mutation.
+func (m *SessionMutation) AppPortsIDs() (ids []uuid.UUID) {
+	for id := range m.app_ports {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetAppPorts resets all changes to the "app_ports" edge.
+func (m *SessionMutation) ResetAppPorts() {
+	m.app_ports = nil
+	m.clearedapp_ports = false
+	m.removedapp_ports = nil
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by ids.
 func (m *SessionMutation) AddAgentIDs(ids ...uuid.UUID) {
 	if m.agents == nil {
@@ -40909,7 +41639,7 @@ func (m *SessionMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SessionMutation) AddedEdges() []string {
-	edges := make([]string, 0, 17)
+	edges := make([]string, 0, 18)
 	if m.domain != nil {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -40939,6 +41669,9 @@ func (m *SessionMutation) AddedEdges() []string {
 	}
 	if m.app_shares != nil {
 		edges = append(edges, session.EdgeAppShares)
+	}
+	if m.app_ports != nil {
+		edges = append(edges, session.EdgeAppPorts)
 	}
 	if m.agents != nil {
 		edges = append(edges, session.EdgeAgents)
@@ -41018,6 +41751,12 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case session.EdgeAppPorts:
+		ids := make([]ent.Value, 0, len(m.app_ports))
+		for id := range m.app_ports {
+			ids = append(ids, id)
+		}
+		return ids
 	case session.EdgeAgents:
 		ids := make([]ent.Value, 0, len(m.agents))
 		for id := range m.agents {
@@ -41060,7 +41799,7 @@ func (m *SessionMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SessionMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 17)
+	edges := make([]string, 0, 18)
 	if m.removedkernels != nil {
 		edges = append(edges, session.EdgeKernels)
 	}
@@ -41075,6 +41814,9 @@ func (m *SessionMutation) RemovedEdges() []string {
 	}
 	if m.removedapp_shares != nil {
 		edges = append(edges, session.EdgeAppShares)
+	}
+	if m.removedapp_ports != nil {
+		edges = append(edges, session.EdgeAppPorts)
 	}
 	if m.removedagents != nil {
 		edges = append(edges, session.EdgeAgents)
@@ -41125,6 +41867,12 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case session.EdgeAppPorts:
+		ids := make([]ent.Value, 0, len(m.removedapp_ports))
+		for id := range m.removedapp_ports {
+			ids = append(ids, id)
+		}
+		return ids
 	case session.EdgeAgents:
 		ids := make([]ent.Value, 0, len(m.removedagents))
 		for id := range m.removedagents {
@@ -41155,7 +41903,7 @@ func (m *SessionMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SessionMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 17)
+	edges := make([]string, 0, 18)
 	if m.cleareddomain {
 		edges = append(edges, session.EdgeDomain)
 	}
@@ -41185,6 +41933,9 @@ func (m *SessionMutation) ClearedEdges() []string {
 	}
 	if m.clearedapp_shares {
 		edges = append(edges, session.EdgeAppShares)
+	}
+	if m.clearedapp_ports {
+		edges = append(edges, session.EdgeAppPorts)
 	}
 	if m.clearedagents {
 		edges = append(edges, session.EdgeAgents)
@@ -41234,6 +41985,8 @@ func (m *SessionMutation) EdgeCleared(name string) bool {
 		return m.clearedhistory
 	case session.EdgeAppShares:
 		return m.clearedapp_shares
+	case session.EdgeAppPorts:
+		return m.clearedapp_ports
 	case session.EdgeAgents:
 		return m.clearedagents
 	case session.EdgeSessionGroup:
@@ -41317,6 +42070,9 @@ func (m *SessionMutation) ResetEdge(name string) error {
 		return nil
 	case session.EdgeAppShares:
 		m.ResetAppShares()
+		return nil
+	case session.EdgeAppPorts:
+		m.ResetAppPorts()
 		return nil
 	case session.EdgeAgents:
 		m.ResetAgents()

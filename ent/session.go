@@ -150,6 +150,8 @@ type SessionEdges struct {
 	History []*SessionEvent `json:"history,omitempty"`
 	// AppShares holds the value of the app_shares edge.
 	AppShares []*AppShare `json:"app_shares,omitempty"`
+	// AppPorts holds the value of the app_ports edge.
+	AppPorts []*AppPort `json:"app_ports,omitempty"`
 	// Agents holds the value of the agents edge.
 	Agents []*Agent `json:"agents,omitempty"`
 	// SessionGroup holds the value of the session_group edge.
@@ -166,7 +168,7 @@ type SessionEdges struct {
 	Dependents []*SessionDependency `json:"dependents,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [17]bool
+	loadedTypes [18]bool
 	// totalCount holds the count of the edges above.
 	totalCount [15]map[string]int
 
@@ -175,6 +177,7 @@ type SessionEdges struct {
 	namedNetworks   map[string][]*SessionNetwork
 	namedHistory    map[string][]*SessionEvent
 	namedAppShares  map[string][]*AppShare
+	namedAppPorts   map[string][]*AppPort
 	namedAgents     map[string][]*Agent
 	namedRestarts   map[string][]*Session
 	namedDependsOn  map[string][]*SessionDependency
@@ -281,10 +284,19 @@ func (e SessionEdges) AppSharesOrErr() ([]*AppShare, error) {
 	return nil, &NotLoadedError{edge: "app_shares"}
 }
 
+// AppPortsOrErr returns the AppPorts value or an error if the edge
+// was not loaded in eager-loading.
+func (e SessionEdges) AppPortsOrErr() ([]*AppPort, error) {
+	if e.loadedTypes[10] {
+		return e.AppPorts, nil
+	}
+	return nil, &NotLoadedError{edge: "app_ports"}
+}
+
 // AgentsOrErr returns the Agents value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) AgentsOrErr() ([]*Agent, error) {
-	if e.loadedTypes[10] {
+	if e.loadedTypes[11] {
 		return e.Agents, nil
 	}
 	return nil, &NotLoadedError{edge: "agents"}
@@ -295,7 +307,7 @@ func (e SessionEdges) AgentsOrErr() ([]*Agent, error) {
 func (e SessionEdges) SessionGroupOrErr() (*SessionGroup, error) {
 	if e.SessionGroup != nil {
 		return e.SessionGroup, nil
-	} else if e.loadedTypes[11] {
+	} else if e.loadedTypes[12] {
 		return nil, &NotFoundError{label: sessiongroup.Label}
 	}
 	return nil, &NotLoadedError{edge: "session_group"}
@@ -306,7 +318,7 @@ func (e SessionEdges) SessionGroupOrErr() (*SessionGroup, error) {
 func (e SessionEdges) ArrayOrErr() (*SessionArray, error) {
 	if e.Array != nil {
 		return e.Array, nil
-	} else if e.loadedTypes[12] {
+	} else if e.loadedTypes[13] {
 		return nil, &NotFoundError{label: sessionarray.Label}
 	}
 	return nil, &NotLoadedError{edge: "array"}
@@ -317,7 +329,7 @@ func (e SessionEdges) ArrayOrErr() (*SessionArray, error) {
 func (e SessionEdges) RestartOfOrErr() (*Session, error) {
 	if e.RestartOf != nil {
 		return e.RestartOf, nil
-	} else if e.loadedTypes[13] {
+	} else if e.loadedTypes[14] {
 		return nil, &NotFoundError{label: session.Label}
 	}
 	return nil, &NotLoadedError{edge: "restart_of"}
@@ -326,7 +338,7 @@ func (e SessionEdges) RestartOfOrErr() (*Session, error) {
 // RestartsOrErr returns the Restarts value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) RestartsOrErr() ([]*Session, error) {
-	if e.loadedTypes[14] {
+	if e.loadedTypes[15] {
 		return e.Restarts, nil
 	}
 	return nil, &NotLoadedError{edge: "restarts"}
@@ -335,7 +347,7 @@ func (e SessionEdges) RestartsOrErr() ([]*Session, error) {
 // DependsOnOrErr returns the DependsOn value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[15] {
+	if e.loadedTypes[16] {
 		return e.DependsOn, nil
 	}
 	return nil, &NotLoadedError{edge: "depends_on"}
@@ -344,7 +356,7 @@ func (e SessionEdges) DependsOnOrErr() ([]*SessionDependency, error) {
 // DependentsOrErr returns the Dependents value or an error if the edge
 // was not loaded in eager-loading.
 func (e SessionEdges) DependentsOrErr() ([]*SessionDependency, error) {
-	if e.loadedTypes[16] {
+	if e.loadedTypes[17] {
 		return e.Dependents, nil
 	}
 	return nil, &NotLoadedError{edge: "dependents"}
@@ -760,6 +772,11 @@ func (_m *Session) QueryAppShares() *AppShareQuery {
 	return NewSessionClient(_m.config).QueryAppShares(_m)
 }
 
+// QueryAppPorts queries the "app_ports" edge of the Session entity.
+func (_m *Session) QueryAppPorts() *AppPortQuery {
+	return NewSessionClient(_m.config).QueryAppPorts(_m)
+}
+
 // QueryAgents queries the "agents" edge of the Session entity.
 func (_m *Session) QueryAgents() *AgentQuery {
 	return NewSessionClient(_m.config).QueryAgents(_m)
@@ -1105,6 +1122,30 @@ func (_m *Session) appendNamedAppShares(name string, edges ...*AppShare) {
 		_m.Edges.namedAppShares[name] = []*AppShare{}
 	} else {
 		_m.Edges.namedAppShares[name] = append(_m.Edges.namedAppShares[name], edges...)
+	}
+}
+
+// NamedAppPorts returns the AppPorts named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Session) NamedAppPorts(name string) ([]*AppPort, error) {
+	if _m.Edges.namedAppPorts == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedAppPorts[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Session) appendNamedAppPorts(name string, edges ...*AppPort) {
+	if _m.Edges.namedAppPorts == nil {
+		_m.Edges.namedAppPorts = make(map[string][]*AppPort)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedAppPorts[name] = []*AppPort{}
+	} else {
+		_m.Edges.namedAppPorts[name] = append(_m.Edges.namedAppPorts[name], edges...)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
@@ -670,6 +671,21 @@ func (_c *SessionCreate) AddAppShares(v ...*AppShare) *SessionCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddAppShareIDs(ids...)
+}
+
+// AddAppPortIDs adds the "app_ports" edge to the AppPort entity by IDs.
+func (_c *SessionCreate) AddAppPortIDs(ids ...uuid.UUID) *SessionCreate {
+	_c.mutation.AddAppPortIDs(ids...)
+	return _c
+}
+
+// AddAppPorts adds the "app_ports" edges to the AppPort entity.
+func (_c *SessionCreate) AddAppPorts(v ...*AppPort) *SessionCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddAppPortIDs(ids...)
 }
 
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
@@ -1333,6 +1349,22 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.AppPortsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppPortsTable,
+			Columns: []string{session.AppPortsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appport.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

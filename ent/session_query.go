@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
@@ -49,6 +50,7 @@ type SessionQuery struct {
 	withNetworks        *SessionNetworkQuery
 	withHistory         *SessionEventQuery
 	withAppShares       *AppShareQuery
+	withAppPorts        *AppPortQuery
 	withAgents          *AgentQuery
 	withSessionGroup    *SessionGroupQuery
 	withArray           *SessionArrayQuery
@@ -63,6 +65,7 @@ type SessionQuery struct {
 	withNamedNetworks   map[string]*SessionNetworkQuery
 	withNamedHistory    map[string]*SessionEventQuery
 	withNamedAppShares  map[string]*AppShareQuery
+	withNamedAppPorts   map[string]*AppPortQuery
 	withNamedAgents     map[string]*AgentQuery
 	withNamedRestarts   map[string]*SessionQuery
 	withNamedDependsOn  map[string]*SessionDependencyQuery
@@ -316,6 +319,28 @@ func (_q *SessionQuery) QueryAppShares() *AppShareQuery {
 			sqlgraph.From(session.Table, session.FieldID, selector),
 			sqlgraph.To(appshare.Table, appshare.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, session.AppSharesTable, session.AppSharesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryAppPorts chains the current query on the "app_ports" edge.
+func (_q *SessionQuery) QueryAppPorts() *AppPortQuery {
+	query := (&AppPortClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(session.Table, session.FieldID, selector),
+			sqlgraph.To(appport.Table, appport.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, session.AppPortsTable, session.AppPortsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -679,6 +704,7 @@ func (_q *SessionQuery) Clone() *SessionQuery {
 		withNetworks:      _q.withNetworks.Clone(),
 		withHistory:       _q.withHistory.Clone(),
 		withAppShares:     _q.withAppShares.Clone(),
+		withAppPorts:      _q.withAppPorts.Clone(),
 		withAgents:        _q.withAgents.Clone(),
 		withSessionGroup:  _q.withSessionGroup.Clone(),
 		withArray:         _q.withArray.Clone(),
@@ -800,6 +826,17 @@ func (_q *SessionQuery) WithAppShares(opts ...func(*AppShareQuery)) *SessionQuer
 		opt(query)
 	}
 	_q.withAppShares = query
+	return _q
+}
+
+// WithAppPorts tells the query-builder to eager-load the nodes that are connected to
+// the "app_ports" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithAppPorts(opts ...func(*AppPortQuery)) *SessionQuery {
+	query := (&AppPortClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withAppPorts = query
 	return _q
 }
 
@@ -958,7 +995,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 	var (
 		nodes       = []*Session{}
 		_spec       = _q.querySpec()
-		loadedTypes = [17]bool{
+		loadedTypes = [18]bool{
 			_q.withDomain != nil,
 			_q.withProject != nil,
 			_q.withOwner != nil,
@@ -969,6 +1006,7 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			_q.withNetworks != nil,
 			_q.withHistory != nil,
 			_q.withAppShares != nil,
+			_q.withAppPorts != nil,
 			_q.withAgents != nil,
 			_q.withSessionGroup != nil,
 			_q.withArray != nil,
@@ -1064,6 +1102,13 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 			return nil, err
 		}
 	}
+	if query := _q.withAppPorts; query != nil {
+		if err := _q.loadAppPorts(ctx, query, nodes,
+			func(n *Session) { n.Edges.AppPorts = []*AppPort{} },
+			func(n *Session, e *AppPort) { n.Edges.AppPorts = append(n.Edges.AppPorts, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withAgents; query != nil {
 		if err := _q.loadAgents(ctx, query, nodes,
 			func(n *Session) { n.Edges.Agents = []*Agent{} },
@@ -1142,6 +1187,13 @@ func (_q *SessionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sess
 		if err := _q.loadAppShares(ctx, query, nodes,
 			func(n *Session) { n.appendNamedAppShares(name) },
 			func(n *Session, e *AppShare) { n.appendNamedAppShares(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedAppPorts {
+		if err := _q.loadAppPorts(ctx, query, nodes,
+			func(n *Session) { n.appendNamedAppPorts(name) },
+			func(n *Session, e *AppPort) { n.appendNamedAppPorts(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -1461,6 +1513,36 @@ func (_q *SessionQuery) loadAppShares(ctx context.Context, query *AppShareQuery,
 	}
 	query.Where(predicate.AppShare(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(session.AppSharesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.SessionID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "session_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *SessionQuery) loadAppPorts(ctx context.Context, query *AppPortQuery, nodes []*Session, init func(*Session), assign func(*Session, *AppPort)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Session)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(appport.FieldSessionID)
+	}
+	query.Where(predicate.AppPort(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(session.AppPortsColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -1940,6 +2022,20 @@ func (_q *SessionQuery) WithNamedAppShares(name string, opts ...func(*AppShareQu
 		_q.withNamedAppShares = make(map[string]*AppShareQuery)
 	}
 	_q.withNamedAppShares[name] = query
+	return _q
+}
+
+// WithNamedAppPorts tells the query-builder to eager-load the nodes that are connected to the "app_ports"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SessionQuery) WithNamedAppPorts(name string, opts ...func(*AppPortQuery)) *SessionQuery {
+	query := (&AppPortClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedAppPorts == nil {
+		_q.withNamedAppPorts = make(map[string]*AppPortQuery)
+	}
+	_q.withNamedAppPorts[name] = query
 	return _q
 }
 

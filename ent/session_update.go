@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/predicate"
@@ -530,6 +531,21 @@ func (_u *SessionUpdate) AddAppShares(v ...*AppShare) *SessionUpdate {
 	return _u.AddAppShareIDs(ids...)
 }
 
+// AddAppPortIDs adds the "app_ports" edge to the AppPort entity by IDs.
+func (_u *SessionUpdate) AddAppPortIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.AddAppPortIDs(ids...)
+	return _u
+}
+
+// AddAppPorts adds the "app_ports" edges to the AppPort entity.
+func (_u *SessionUpdate) AddAppPorts(v ...*AppPort) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAppPortIDs(ids...)
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *SessionUpdate) AddAgentIDs(ids ...uuid.UUID) *SessionUpdate {
 	_u.mutation.AddAgentIDs(ids...)
@@ -704,6 +720,27 @@ func (_u *SessionUpdate) RemoveAppShares(v ...*AppShare) *SessionUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAppShareIDs(ids...)
+}
+
+// ClearAppPorts clears all "app_ports" edges to the AppPort entity.
+func (_u *SessionUpdate) ClearAppPorts() *SessionUpdate {
+	_u.mutation.ClearAppPorts()
+	return _u
+}
+
+// RemoveAppPortIDs removes the "app_ports" edge to AppPort entities by IDs.
+func (_u *SessionUpdate) RemoveAppPortIDs(ids ...uuid.UUID) *SessionUpdate {
+	_u.mutation.RemoveAppPortIDs(ids...)
+	return _u
+}
+
+// RemoveAppPorts removes "app_ports" edges to AppPort entities.
+func (_u *SessionUpdate) RemoveAppPorts(v ...*AppPort) *SessionUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAppPortIDs(ids...)
 }
 
 // ClearAgents clears all "agents" edges to the Agent entity.
@@ -1267,6 +1304,51 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AppPortsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppPortsTable,
+			Columns: []string{session.AppPortsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appport.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAppPortsIDs(); len(nodes) > 0 && !_u.mutation.AppPortsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppPortsTable,
+			Columns: []string{session.AppPortsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appport.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AppPortsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppPortsTable,
+			Columns: []string{session.AppPortsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appport.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1964,6 +2046,21 @@ func (_u *SessionUpdateOne) AddAppShares(v ...*AppShare) *SessionUpdateOne {
 	return _u.AddAppShareIDs(ids...)
 }
 
+// AddAppPortIDs adds the "app_ports" edge to the AppPort entity by IDs.
+func (_u *SessionUpdateOne) AddAppPortIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.AddAppPortIDs(ids...)
+	return _u
+}
+
+// AddAppPorts adds the "app_ports" edges to the AppPort entity.
+func (_u *SessionUpdateOne) AddAppPorts(v ...*AppPort) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAppPortIDs(ids...)
+}
+
 // AddAgentIDs adds the "agents" edge to the Agent entity by IDs.
 func (_u *SessionUpdateOne) AddAgentIDs(ids ...uuid.UUID) *SessionUpdateOne {
 	_u.mutation.AddAgentIDs(ids...)
@@ -2138,6 +2235,27 @@ func (_u *SessionUpdateOne) RemoveAppShares(v ...*AppShare) *SessionUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAppShareIDs(ids...)
+}
+
+// ClearAppPorts clears all "app_ports" edges to the AppPort entity.
+func (_u *SessionUpdateOne) ClearAppPorts() *SessionUpdateOne {
+	_u.mutation.ClearAppPorts()
+	return _u
+}
+
+// RemoveAppPortIDs removes the "app_ports" edge to AppPort entities by IDs.
+func (_u *SessionUpdateOne) RemoveAppPortIDs(ids ...uuid.UUID) *SessionUpdateOne {
+	_u.mutation.RemoveAppPortIDs(ids...)
+	return _u
+}
+
+// RemoveAppPorts removes "app_ports" edges to AppPort entities.
+func (_u *SessionUpdateOne) RemoveAppPorts(v ...*AppPort) *SessionUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAppPortIDs(ids...)
 }
 
 // ClearAgents clears all "agents" edges to the Agent entity.
@@ -2731,6 +2849,51 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(appshare.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AppPortsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppPortsTable,
+			Columns: []string{session.AppPortsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appport.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAppPortsIDs(); len(nodes) > 0 && !_u.mutation.AppPortsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppPortsTable,
+			Columns: []string{session.AppPortsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appport.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AppPortsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   session.AppPortsTable,
+			Columns: []string{session.AppPortsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(appport.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

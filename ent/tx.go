@@ -22,6 +22,8 @@ type Tx struct {
 	AgentSighting *AgentSightingClient
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
+	// AppPort is the client for interacting with the AppPort builders.
+	AppPort *AppPortClient
 	// AppShare is the client for interacting with the AppShare builders.
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
@@ -259,6 +261,7 @@ func (tx *Tx) init() {
 	tx.Agent = NewAgentClient(tx.config)
 	tx.AgentSighting = NewAgentSightingClient(tx.config)
 	tx.Allocation = NewAllocationClient(tx.config)
+	tx.AppPort = NewAppPortClient(tx.config)
 	tx.AppShare = NewAppShareClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
 	tx.ClusterIdentity = NewClusterIdentityClient(tx.config)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,10 +41,13 @@ const (
 	maxOpen    = 400 // requests and connections of one person at one gateway
 )
 
-// Cookie names. Browsers accept the first only over TLS, for this host and all of its paths.
+// Cookie names. Browsers accept the first only over TLS, for this host and all of its paths. In port mode,
+// the port follows the name. Browsers send the cookies of all ports of a host to each of them, and scripts of all
+// ports can set them. The ones that know the second prefix accept it only from a server.
 const (
-	cookieTLS   = "__Host-berth-app"
-	cookiePlain = "berth-app"
+	cookieTLS     = "__Host-berth-app"
+	cookieTLSPort = "__Host-Http-berth-app-"
+	cookiePlain   = "berth-app"
 )
 
 // claims is the content of the cookie of an app, encrypted with the key ring of the cluster.
@@ -97,11 +101,25 @@ func (e *entry) setUpstream(u *upstream) *upstream {
 	return u
 }
 
-func (g *Gateway) cookieName(secure bool) string {
-	if secure {
+// cookieName is the name of the cookie of an app at its location.
+func (at location) cookieName() string {
+	switch port := strconv.Itoa(at.port); {
+	case at.port > 0 && at.mode.secure:
+		return cookieTLSPort + port
+	case at.port > 0:
+		return cookiePlain + "-" + port
+	case at.mode.secure && at.mode.domain != "": // the prefix of the name demands the path /
 		return cookieTLS
 	}
 	return cookiePlain
+}
+
+// cookie returns the cookie of an app at its location.
+func (at location) cookie(value string, life time.Duration) *http.Cookie {
+	return &http.Cookie{
+		Name: at.cookieName(), Value: value, Path: at.prefix, MaxAge: int(life.Seconds()),
+		HttpOnly: true, Secure: at.mode.secure, SameSite: http.SameSiteLaxMode,
+	}
 }
 
 // seal returns the value of a cookie.
@@ -115,6 +133,12 @@ func (g *Gateway) seal(c claims) (string, error) {
 
 // unseal returns the claims of a cookie's value for a target.
 func (g *Gateway) unseal(value string, t app.Target) (c claims, ok bool) {
+	c, ok = g.read(value, t)
+	return c, ok && c.Expires.After(clock.Now())
+}
+
+// read returns the claims of a cookie's value for a target, also of one that has expired.
+func (g *Gateway) read(value string, t app.Target) (c claims, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil {
 		return c, false
@@ -123,7 +147,7 @@ func (g *Gateway) unseal(value string, t app.Target) (c claims, ok bool) {
 	if err != nil || json.Unmarshal(text, &c) != nil {
 		return c, false
 	}
-	return c, c.Target == t && c.Expires.After(clock.Now())
+	return c, c.Target == t
 }
 
 // entryOf returns the entry of a request to an app: by the cookie of the app, or by an access
@@ -157,7 +181,7 @@ func (g *Gateway) entryOf(r *http.Request, at location) (*entry, error) {
 // refused, because one of them may be that of an attacker.
 func (g *Gateway) cookieOf(r *http.Request, at location) (value string, said claims, err error) {
 	for _, c := range r.Cookies() {
-		if c.Name != g.cookieName(at.mode.secure) {
+		if c.Name != at.cookieName() {
 			continue
 		}
 		next, ok := g.unseal(c.Value, at.target)
@@ -269,6 +293,7 @@ func (g *Gateway) watch(ctx context.Context) {
 		case <-tick.C:
 			g.recheck(ctx, uuid.Nil)
 			g.starts.sweep()
+			g.countPorts(ctx)
 		}
 	}
 }

@@ -6,6 +6,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,9 +60,14 @@ type Config struct {
 	Paths net.Listener
 	// PathsURL is the URL of Paths for browsers. Its host must not be that of the API or of AppsURL.
 	PathsURL string
+	// Ports serves apps on ports of one host, each on the listener of its port; nil: no port mode. Its host
+	// must not be that of the API, of AppsURL or of PathsURL.
+	Ports *app.Ports
+	// PortListeners listen on the ports of Ports.
+	PortListeners []net.Listener
 	// PageURL is the URL of the page, where people log in.
 	PageURL string
-	// Certificate and Key are PEM files for HTTP and Paths; "": plain HTTP.
+	// Certificate and Key are PEM files for HTTP, Paths and PortListeners; "": plain HTTP.
 	Certificate, Key string
 	// TrustedProxies are networks whose X-Forwarded-For and X-Forwarded-Proto are trusted.
 	TrustedProxies []netip.Prefix
@@ -111,10 +117,13 @@ type Gateway struct {
 	starts   starts
 	places   store.Limit
 	visitors rate // of entries without a login
-	lookups  rate // of apps that may be public
+	lookups  rate // of apps that may be public, and of the apps of ports
+	owners   owners
 	meter    *meter
 	// visit counts a connection as use of an app of a session while data moves, until leave is called.
 	visit func(ctx context.Context, session uuid.UUID, app string) (moved, leave func())
+	// appAt returns the app that has a port of the gateways.
+	appAt func(ctx context.Context, port int) (t app.Target, ok bool, err error)
 
 	mu     sync.Mutex
 	base   context.Context // of Run: entries and connections to kernels end with it
@@ -145,6 +154,7 @@ func New(cfg Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.appAt = g.Apps.At
 	if g.modes, err = modesOf(cfg); err != nil {
 		return nil, err
 	}
@@ -197,7 +207,7 @@ func (r reach) Streams(agent string) (portstream.Opener, error) {
 
 // announcement is what the gateway publishes about itself.
 func (g *Gateway) announcement() app.Gateway {
-	a := app.Gateway{Address: g.cfg.ClusterAddress, Apps: g.cfg.AppsURL, Paths: strings.TrimSuffix(g.cfg.PathsURL, "/"), SSH: g.cfg.SSH}
+	a := app.Gateway{Address: g.cfg.ClusterAddress, Apps: g.cfg.AppsURL, Paths: strings.TrimSuffix(g.cfg.PathsURL, "/"), Ports: g.cfg.Ports, SSH: g.cfg.SSH}
 	if a.Address == "" {
 		a.Address = g.cfg.Cluster.Addr().String()
 	}
@@ -242,6 +252,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 			eg.Go(func() error { return g.serveHTTP(ctx, l) })
 		}
 	}
+	if len(g.cfg.PortListeners) > 0 {
+		eg.Go(func() error { return g.serveHTTP(ctx, g.cfg.PortListeners...) })
+	}
 	for _, d := range g.services {
 		eg.Go(func() error { return d.Run(ctx) })
 	}
@@ -251,9 +264,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return nil
 }
 
-// serveHTTP serves one listener until ctx ends. HTTP/2 is spoken with TLS, and without it to a proxy
+// serveHTTP serves listeners until ctx ends. HTTP/2 is spoken with TLS, and without it to a proxy
 // that knows of it.
-func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
+func (g *Gateway) serveHTTP(ctx context.Context, listeners ...net.Listener) error {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -262,14 +275,19 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
 		Handler: g, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, Protocols: protocols,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	done := make(chan error, 1)
-	go func() {
-		if g.cfg.Certificate != "" {
-			done <- srv.ServeTLS(l, g.cfg.Certificate, g.cfg.Key)
-			return
+	serve := srv.Serve
+	if g.cfg.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(g.cfg.Certificate, g.cfg.Key)
+		if err != nil {
+			return fmt.Errorf("serve apps: %w", err)
 		}
-		done <- srv.Serve(l)
-	}()
+		srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}}
+		serve = func(l net.Listener) error { return srv.ServeTLS(l, "", "") }
+	}
+	done := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { done <- serve(l) }()
+	}
 	select {
 	case err := <-done:
 		return fmt.Errorf("serve apps: %w", err)
@@ -280,7 +298,9 @@ func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
 	if srv.Shutdown(grace) != nil {
 		_ = srv.Close() // open streams do not end by themselves
 	}
-	<-done
+	for range listeners {
+		<-done
+	}
 	return nil
 }
 
@@ -297,10 +317,12 @@ func (g *Gateway) Before(next http.Handler) http.Handler {
 	})
 }
 
-// mode is how apps appear to browsers: on a host of their own below domain, or below paths of host.
+// mode is how apps appear to browsers: on a host of their own below domain, below paths of host, or on
+// ports of host.
 type mode struct {
-	domain string // ".apps.example.org"; "": path mode
-	host   string // with the port
+	domain string     // ".apps.example.org"; "": path mode or port mode
+	host   string     // of path mode with the port, of port mode without
+	ports  *app.Ports // nil: not port mode
 	secure bool
 }
 
@@ -319,8 +341,18 @@ func modesOf(cfg Config) (list []mode, err error) {
 		}
 		list = append(list, mode{host: strings.ToLower(u.Host), secure: u.Scheme == "https"})
 	}
+	if cfg.Ports != nil {
+		u, err := url.Parse(cfg.Ports.URL)
+		if err != nil || u.Host == "" || u.Port() != "" || strings.Trim(u.Path, "/") != "" {
+			return nil, fmt.Errorf("the URL of ports %q does not have the form https://apps.example.org, without a port", cfg.Ports.URL)
+		}
+		if err := cfg.Ports.Check(); err != nil {
+			return nil, err
+		}
+		list = append(list, mode{host: strings.ToLower(u.Host), ports: cfg.Ports, secure: u.Scheme == "https"})
+	}
 	if len(list) == 0 && len(cfg.Services) == 0 {
-		return nil, errors.New("a gateway needs a URL for apps or for paths, or SSH")
+		return nil, errors.New("a gateway needs a URL for apps, for paths or for ports, or SSH")
 	}
 	return list, nil
 }

@@ -12,7 +12,8 @@ import (
 type location struct {
 	mode   mode
 	target app.Target
-	prefix string // "/" on a host of its own, otherwise "/apps/LABEL/"
+	port   int    // of the app in port mode; find sets its target
+	prefix string // "/" on a host or port of its own, otherwise "/apps/LABEL/"
 	path   string // of the request below the prefix, with a slash at its begin
 }
 
@@ -26,7 +27,10 @@ func (g *Gateway) locate(r *http.Request) (at location, slash, ok bool) {
 			t, ok := app.ParseLabel(label)
 			return location{mode: m, target: t, prefix: "/", path: r.URL.Path}, false, ok
 		}
-		if m.domain == "" && strings.EqualFold(r.Host, m.host) {
+		if port, ours := m.portOf(r.Host); ours {
+			return location{mode: m, port: port, prefix: "/", path: r.URL.Path}, false, true
+		}
+		if m.domain == "" && m.ports == nil && strings.EqualFold(r.Host, m.host) {
 			rest, below := strings.CutPrefix(r.URL.Path, app.PathPrefix)
 			label, path, slashed := strings.Cut(rest, "/")
 			t, ok := app.ParseLabel(label)
@@ -61,7 +65,7 @@ func (at location) trespass(r *http.Request) string {
 		return "an app cannot be embedded in a page of another origin"
 	}
 	if at.mode.domain == "" && h.Get("Service-Worker") != "" {
-		return "apps below a common origin cannot register service workers"
+		return "apps without a host of their own cannot register service workers" // a port may be that of another app later
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ type meter struct {
 	open     prometheus.Gauge
 	errors   prometheus.Counter
 	starts   *prometheus.CounterVec
+	ports    *prometheus.GaugeVec
 }
 
 func newMeter(to prometheus.Registerer) *meter {
@@ -28,5 +29,8 @@ func newMeter(to prometheus.Registerer) *meter {
 		starts: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_gateway_starts_total", Help: "Waits for an app to listen, which includes starting it, by result.",
 		}, []string{"result"}),
+		ports: with.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "berth_gateway_app_ports", Help: "Ports for apps in port mode: assigned to an app of a session that has not ended, or free.",
+		}, []string{"state"}),
 	}
 }

@@ -56,10 +56,17 @@ func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Upgrade") != "" {
 		return t.upgrade.RoundTrip(r)
 	}
-	if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+	if kind := r.Header.Get("Content-Type"); r.ProtoMajor == 2 && isGRPC(kind) {
 		return t.grpc.RoundTrip(r)
 	}
 	return t.plain.RoundTrip(r)
+}
+
+// isGRPC reports whether a content type is that of gRPC, which needs HTTP/2, and not that of gRPC-web, which
+// works over all versions of HTTP.
+func isGRPC(kind string) bool {
+	rest, ok := strings.CutPrefix(kind, "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
 const (
@@ -133,7 +140,7 @@ func below(path, prefix string) string {
 
 // ours reports whether a cookie is one of Berth's, of the page or of an app.
 func ours(name string) bool {
-	return strings.HasPrefix(name, "__Host-berth") || name == "berth" || strings.HasPrefix(name, "berth-")
+	return strings.HasPrefix(name, "__Host-berth") || strings.HasPrefix(name, "__Host-Http-berth") || name == "berth" || strings.HasPrefix(name, "berth-")
 }
 
 // stripCookies removes our cookies, and leaves the others as they are.
@@ -169,6 +176,9 @@ func filter(resp *http.Response) error {
 	}
 	for _, name := range refusedHeaders {
 		resp.Header.Del(name)
+	}
+	if p.at.port > 0 && !p.secure { // see greet
+		resp.Header.Set("Cache-Control", "no-store")
 	}
 	cookies := resp.Header.Values("Set-Cookie")
 	resp.Header.Del("Set-Cookie")

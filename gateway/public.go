@@ -127,5 +127,10 @@ func (g *Gateway) serveVisitor(w http.ResponseWriter, r *http.Request, at locati
 		return
 	}
 	defer leave()
+	if at.port > 0 && navigates(r) && g.greet(w, r, at) {
+		if value, err := g.seal(claims{Target: at.target}); err == nil { // it has expired, so it opens nothing
+			http.SetCookie(w, at.cookie(value, greetedFor))
+		}
+	}
 	g.use(w, r, at, e)
 }

@@ -38,7 +38,12 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	case slash:
 		http.Redirect(w, r, at.prefix+query(r), http.StatusPermanentRedirect)
 		return
-	case at.path == app.EnterPath:
+	}
+	if err := g.find(r.Context(), &at); err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	if at.path == app.EnterPath {
 		g.redeem(w, r, at)
 		return
 	}
@@ -69,6 +74,9 @@ func (g *Gateway) use(w http.ResponseWriter, r *http.Request, at location, e *en
 	ctx, cancel := context.WithCancel(store.StatementTimeout(viewer.With(r.Context(), e.viewer), listTime))
 	defer cancel()
 	defer context.AfterFunc(e.ctx, cancel)()
+	if body := r.Body; r.ProtoMajor == 2 { // the transport watches ctx only when it has read the whole body
+		defer context.AfterFunc(ctx, func() { _ = body.Close() })()
+	}
 	r = r.WithContext(ctx)
 	switch {
 	case at.path == ownPaths+"wait":
@@ -124,12 +132,8 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, at location) (pa
 	if err != nil {
 		return "", err
 	}
-	c := &http.Cookie{Name: g.cookieName(at.mode.secure), Value: value, Path: "/", MaxAge: int(cookieLife.Seconds()), HttpOnly: true, Secure: at.mode.secure, SameSite: http.SameSiteLaxMode}
-	if at.mode.domain == "" { // several apps share the host; the prefix of the name demands the path /
-		c.Path = at.prefix
-		c.Name = cookiePlain
-	}
-	http.SetCookie(w, c)
+	g.greet(w, r, at)
+	http.SetCookie(w, at.cookie(value, cookieLife))
 	return strings.TrimSuffix(at.prefix, "/") + t.Path, nil
 }
 

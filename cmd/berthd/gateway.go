@@ -22,6 +22,7 @@ type gatewayOptions struct {
 	stores                        manager.Config
 	postgres, redis, etcdPassword secret
 	http, paths, cluster, ops     string
+	ports                         portFlags
 	ssh, sshHost                  string
 	trusted                       []string
 	level                         string
@@ -60,6 +61,8 @@ need the stores and the secrets of the managers, and agents must reach --cluster
 	f.StringVar(&o.sshHost, "ssh-host", "", "host name of --ssh for people (default the host of --public-url)")
 	f.StringVar(&o.paths, "paths", "", "address of apps below the paths of one host, where sub-domains are not possible")
 	f.StringVar(&cfg.PathsURL, "paths-url", "", "URL of --paths for browsers, on a host that serves nothing else")
+	f.StringVar(&o.ports.ports, "app-ports", "", "ports of apps, FIRST-LAST or HOST:FIRST-LAST, where neither sub-domains nor paths are possible")
+	f.StringVar(&o.ports.url, "app-ports-url", "", "URL of --app-ports for browsers without a port, such as https://apps.example.org, on a host that serves nothing else")
 	f.StringVar(&cfg.PageURL, "public-url", "", "URL of the page for browsers, such as https://berth.example.org, where people log in")
 	pathFlag(cmd, &cfg.Certificate, "certificate", "", "PEM file with a certificate for the hosts of apps (default plain HTTP, behind a proxy)")
 	pathFlag(cmd, &cfg.Key, "key", "", "PEM file with the key of --certificate")
@@ -108,6 +111,9 @@ func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err 
 			return err
 		}
 	}
+	if err := o.ports.listen(&cfg, ""); err != nil {
+		return err
+	}
 	if cfg.Cluster, err = net.Listen("tcp", o.cluster); err != nil {
 		return err
 	}
@@ -148,7 +154,7 @@ func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err 
 // openGateway creates the gateway of berthd up. It shares the address of the page: browsers resolve
 // every name below localhost to this machine.
 func (p *platform) openGateway() error {
-	if p.appsDomain == "off" && p.appsPaths == "" && p.ssh == "off" {
+	if p.appsDomain == "off" && p.appsPaths == "" && p.appPorts.ports == "" && p.ssh == "off" {
 		return nil
 	}
 	tunnels, err := listenAgain(p.dir("gateway.port"))
@@ -175,6 +181,12 @@ func (p *platform) openGateway() error {
 			return fmt.Errorf("--apps-paths: %w", err)
 		}
 		cfg.PathsURL = "http://" + cfg.Paths.Addr().String()
+	}
+	if p.appPorts.ports != "" && p.appPorts.url == "" && p.publicURL == "" {
+		p.appPorts.url = "http://ports.localhost" // shares no cookies with the page
+	}
+	if err := p.appPorts.listen(&cfg, "127.0.0.1"); err != nil {
+		return err
 	}
 	if p.shells, err = listenAt("ssh", p.ssh, p.dir("ssh.port")); err != nil {
 		return err

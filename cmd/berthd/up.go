@@ -33,6 +33,7 @@ type upOptions struct {
 	data, listen, images, bin, email string
 	publicURL                        string
 	appsDomain, appsPaths            string
+	appPorts                         portFlags
 	sftp, ssh, ops                   string
 	mock                             int
 	fixtures                         []string
@@ -75,6 +76,8 @@ unless --stop-sessions is given.`,
 	f.StringVar(&o.publicURL, "public-url", "", "URL of the page for browsers, such as https://berth.example (default: the host of the request)")
 	f.StringVar(&o.appsDomain, "apps-domain", "apps.localhost", "domain whose sub-domains are the apps of sessions, or off")
 	f.StringVar(&o.appsPaths, "apps-paths", "", "address of apps below the paths of one host, where --apps-domain is off")
+	f.StringVar(&o.appPorts.ports, "app-ports", "", "ports of apps, such as 20000-20999, on the loopback interface unless HOST: is before them, where --apps-domain is off")
+	f.StringVar(&o.appPorts.url, "app-ports-url", "", "URL of --app-ports for browsers without a port (default http://ports.localhost without --public-url)")
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	f.IntVar(&o.mock, "mock-accelerators", 0, "number of mock accelerators, to try fractions without hardware")
 	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this simulated machine: a name of berthd fixture ls, or a YAML file; repeatable")

@@ -10,11 +10,34 @@ import (
 type Gateway struct {
 	*Process
 	HTTP, SSH string // addresses
+	ops       string
 }
 
 // Gateway starts a gateway, and ends it with the test. The addresses of apps contain the port of
 // the first gateway, as behind a common name.
 func (s *Spread) Gateway(t testing.TB, name string, first *Gateway) *Gateway {
+	t.Helper()
+	g := s.newGateway(t, name)
+	named := g
+	if first != nil {
+		named = first
+	}
+	g.args = append(g.args, "--apps-url", "http://*.apps.localhost"+port(named.HTTP))
+	g.begin(t)
+	return g
+}
+
+// GatewayOnPorts starts one whose apps are on ports of ports.localhost, FIRST-LAST, at an address of this
+// machine.
+func (s *Spread) GatewayOnPorts(t testing.TB, name, address, ports string) *Gateway {
+	t.Helper()
+	g := s.newGateway(t, name)
+	g.args = append(g.args, "--app-ports", address+":"+ports, "--app-ports-url", "http://ports.localhost")
+	g.begin(t)
+	return g
+}
+
+func (s *Spread) newGateway(t testing.TB, name string) *Gateway {
 	t.Helper()
 	var at [4]string
 	for i := range at {
@@ -23,13 +46,15 @@ func (s *Spread) Gateway(t testing.TB, name string, first *Gateway) *Gateway {
 			t.Fatal(err)
 		}
 	}
-	g := &Gateway{Process: s.process(name), HTTP: at[0], SSH: at[1]}
-	named := g
-	if first != nil {
-		named = first
-	}
-	g.args = []string{"gateway", "--http", g.HTTP, "--ssh", g.SSH, "--cluster", at[2], "--metrics", at[3], "--apps-url", "http://*.apps.localhost" + port(named.HTTP),
+	g := &Gateway{Process: s.process(name), HTTP: at[0], SSH: at[1], ops: at[3]}
+	g.args = []string{"gateway", "--http", g.HTTP, "--ssh", g.SSH, "--cluster", at[2], "--metrics", g.ops,
 		"--public-url", s.URL, "--secrets", filepath.Join(s.data, "secrets"), "--postgres", s.DSN(), "--redis", s.stores.Redis.URL(), "--etcd", s.stores.Etcd.Endpoint()}
+	return g
+}
+
+// begin starts the process, waits until it answers, and ends it with the test.
+func (g *Gateway) begin(t testing.TB) {
+	t.Helper()
 	if err := g.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +65,8 @@ func (s *Spread) Gateway(t testing.TB, name string, first *Gateway) *Gateway {
 			}
 		}
 	})
-	one := Platform{URL: "http://" + at[3]}
-	Eventually(t, name+" answers", func() bool { return one.answers(t.Context(), "/readyz") })
-	return g
+	one := Platform{URL: "http://" + g.ops}
+	Eventually(t, g.Name()+" answers", func() bool { return one.answers(t.Context(), "/readyz") })
 }
 
 // Interrupt sends SIGINT.

@@ -57,6 +57,18 @@ func (f AllocationFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AllocationMutation", m)
 }
 
+// The AppPortFunc type is an adapter to allow the use of ordinary
+// function as AppPort mutator.
+type AppPortFunc func(context.Context, *ent.AppPortMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AppPortFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.AppPortMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AppPortMutation", m)
+}
+
 // The AppShareFunc type is an adapter to allow the use of ordinary
 // function as AppShare mutator.
 type AppShareFunc func(context.Context, *ent.AppShareMutation) (ent.Value, error)

@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
@@ -228,6 +229,33 @@ func (f TraverseAllocation) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.AllocationQuery", q)
+}
+
+// The AppPortFunc type is an adapter to allow the use of ordinary function as a Querier.
+type AppPortFunc func(context.Context, *ent.AppPortQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f AppPortFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.AppPortQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.AppPortQuery", q)
+}
+
+// The TraverseAppPort type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseAppPort func(context.Context, *ent.AppPortQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseAppPort) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseAppPort) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.AppPortQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.AppPortQuery", q)
 }
 
 // The AppShareFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1618,6 +1646,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.AgentSightingQuery, predicate.AgentSighting, agentsighting.OrderOption]{typ: ent.TypeAgentSighting, tq: q}, nil
 	case *ent.AllocationQuery:
 		return &query[*ent.AllocationQuery, predicate.Allocation, allocation.OrderOption]{typ: ent.TypeAllocation, tq: q}, nil
+	case *ent.AppPortQuery:
+		return &query[*ent.AppPortQuery, predicate.AppPort, appport.OrderOption]{typ: ent.TypeAppPort, tq: q}, nil
 	case *ent.AppShareQuery:
 		return &query[*ent.AppShareQuery, predicate.AppShare, appshare.OrderOption]{typ: ent.TypeAppShare, tq: q}, nil
 	case *ent.AuditEntryQuery:

@@ -201,6 +201,36 @@ var (
 			},
 		},
 	}
+	// AppPortsColumns holds the columns for the "app_ports" table.
+	AppPortsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "port", Type: field.TypeInt, Unique: true},
+		{Name: "app", Type: field.TypeString, Size: 24},
+		{Name: "kernel", Type: field.TypeInt, Default: 0},
+		{Name: "session_id", Type: field.TypeUUID},
+	}
+	// AppPortsTable holds the schema information for the "app_ports" table.
+	AppPortsTable = &schema.Table{
+		Name:       "app_ports",
+		Columns:    AppPortsColumns,
+		PrimaryKey: []*schema.Column{AppPortsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "app_ports_sessions_app_ports",
+				Columns:    []*schema.Column{AppPortsColumns[5]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "appport_session_id_app_kernel",
+				Unique:  true,
+				Columns: []*schema.Column{AppPortsColumns[5], AppPortsColumns[3], AppPortsColumns[4]},
+			},
+		},
+	}
 	// AppSharesColumns holds the columns for the "app_shares" table.
 	AppSharesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2569,6 +2599,7 @@ var (
 		AgentsTable,
 		AgentSightingsTable,
 		AllocationsTable,
+		AppPortsTable,
 		AppSharesTable,
 		AuditEntriesTable,
 		ClusterIdentitiesTable,
@@ -2631,6 +2662,7 @@ func init() {
 	AgentsTable.ForeignKeys[0].RefTable = ResourceGroupsTable
 	AllocationsTable.ForeignKeys[0].RefTable = DevicesTable
 	AllocationsTable.ForeignKeys[1].RefTable = KernelsTable
+	AppPortsTable.ForeignKeys[0].RefTable = SessionsTable
 	AppSharesTable.ForeignKeys[0].RefTable = UsersTable
 	AppSharesTable.ForeignKeys[1].RefTable = SessionsTable
 	DevicesTable.ForeignKeys[0].RefTable = AgentsTable

@@ -18,6 +18,9 @@ type AgentSighting func(*sql.Selector)
 // Allocation is the predicate function for allocation builders.
 type Allocation func(*sql.Selector)
 
+// AppPort is the predicate function for appport builders.
+type AppPort func(*sql.Selector)
+
 // AppShare is the predicate function for appshare builders.
 type AppShare func(*sql.Selector)
 

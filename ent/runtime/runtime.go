@@ -9,6 +9,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
@@ -239,6 +240,63 @@ func init() {
 	allocationDescID := allocationMixinFields0[0].Descriptor()
 	// allocation.DefaultID holds the default value on creation for the id field.
 	allocation.DefaultID = allocationDescID.Default.(func() uuid.UUID)
+	appportMixin := schema.AppPort{}.Mixin()
+	appportInters := schema.AppPort{}.Interceptors()
+	appport.Interceptors[0] = appportInters[0]
+	appportMixinFields0 := appportMixin[0].Fields()
+	_ = appportMixinFields0
+	appportMixinFields1 := appportMixin[1].Fields()
+	_ = appportMixinFields1
+	appportFields := schema.AppPort{}.Fields()
+	_ = appportFields
+	// appportDescCreatedAt is the schema descriptor for created_at field.
+	appportDescCreatedAt := appportMixinFields1[0].Descriptor()
+	// appport.DefaultCreatedAt holds the default value on creation for the created_at field.
+	appport.DefaultCreatedAt = appportDescCreatedAt.Default.(func() time.Time)
+	// appportDescPort is the schema descriptor for port field.
+	appportDescPort := appportFields[0].Descriptor()
+	// appport.PortValidator is a validator for the "port" field. It is called by the builders before save.
+	appport.PortValidator = func() func(int) error {
+		validators := appportDescPort.Validators
+		fns := [...]func(int) error{
+			validators[0].(func(int) error),
+			validators[1].(func(int) error),
+		}
+		return func(port int) error {
+			for _, fn := range fns {
+				if err := fn(port); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// appportDescApp is the schema descriptor for app field.
+	appportDescApp := appportFields[1].Descriptor()
+	// appport.AppValidator is a validator for the "app" field. It is called by the builders before save.
+	appport.AppValidator = func() func(string) error {
+		validators := appportDescApp.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(app string) error {
+			for _, fn := range fns {
+				if err := fn(app); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// appportDescKernel is the schema descriptor for kernel field.
+	appportDescKernel := appportFields[2].Descriptor()
+	// appport.DefaultKernel holds the default value on creation for the kernel field.
+	appport.DefaultKernel = appportDescKernel.Default.(int)
+	// appportDescID is the schema descriptor for id field.
+	appportDescID := appportMixinFields0[0].Descriptor()
+	// appport.DefaultID holds the default value on creation for the id field.
+	appport.DefaultID = appportDescID.Default.(func() uuid.UUID)
 	appshareMixin := schema.AppShare{}.Mixin()
 	appshareInters := schema.AppShare{}.Interceptors()
 	appshare.Interceptors[0] = appshareInters[0]

@@ -89,6 +89,7 @@ func (Session) Edges() []ent.Edge {
 		edge.To("networks", SessionNetwork.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.To("history", SessionEvent.Type),
 		edge.To("app_shares", AppShare.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
+		edge.To("app_ports", AppPort.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.To("agents", Agent.Type), // requested agents
 		edge.From("session_group", SessionGroup.Type).Ref("sessions").Field("session_group_id").Unique().Immutable(),
 		edge.From("array", SessionArray.Type).Ref("sessions").Field("array_id").Unique().Immutable(),

@@ -411,6 +411,7 @@ func (Allocation) Interceptors() []ent.Interceptor   { return visible(access.Ses
 func (SessionEvent) Interceptors() []ent.Interceptor { return visible(access.Session, throughSession) }
 func (SessionMount) Interceptors() []ent.Interceptor { return visible(access.Session, throughSession) }
 func (AppShare) Interceptors() []ent.Interceptor     { return visible(access.Session, throughSession) }
+func (AppPort) Interceptors() []ent.Interceptor      { return visible(access.Session, throughSession) }
 func (SessionDependency) Interceptors() []ent.Interceptor {
 	return visible(access.Session, throughSession)
 }

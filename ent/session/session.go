@@ -130,6 +130,8 @@ const (
 	EdgeHistory = "history"
 	// EdgeAppShares holds the string denoting the app_shares edge name in mutations.
 	EdgeAppShares = "app_shares"
+	// EdgeAppPorts holds the string denoting the app_ports edge name in mutations.
+	EdgeAppPorts = "app_ports"
 	// EdgeAgents holds the string denoting the agents edge name in mutations.
 	EdgeAgents = "agents"
 	// EdgeSessionGroup holds the string denoting the session_group edge name in mutations.
@@ -216,6 +218,13 @@ const (
 	AppSharesInverseTable = "app_shares"
 	// AppSharesColumn is the table column denoting the app_shares relation/edge.
 	AppSharesColumn = "session_id"
+	// AppPortsTable is the table that holds the app_ports relation/edge.
+	AppPortsTable = "app_ports"
+	// AppPortsInverseTable is the table name for the AppPort entity.
+	// It exists in this package in order to avoid circular dependency with the "appport" package.
+	AppPortsInverseTable = "app_ports"
+	// AppPortsColumn is the table column denoting the app_ports relation/edge.
+	AppPortsColumn = "session_id"
 	// AgentsTable is the table that holds the agents relation/edge. The primary key declared below.
 	AgentsTable = "session_agents"
 	// AgentsInverseTable is the table name for the Agent entity.
@@ -771,6 +780,20 @@ func ByAppShares(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// ByAppPortsCount orders the results by app_ports count.
+func ByAppPortsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newAppPortsStep(), opts...)
+	}
+}
+
+// ByAppPorts orders the results by app_ports terms.
+func ByAppPorts(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newAppPortsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByAgentsCount orders the results by agents count.
 func ByAgentsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -915,6 +938,13 @@ func newAppSharesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(AppSharesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, AppSharesTable, AppSharesColumn),
+	)
+}
+func newAppPortsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(AppPortsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, AppPortsTable, AppPortsColumn),
 	)
 }
 func newAgentsStep() *sqlgraph.Step {

@@ -1887,6 +1887,29 @@ func HasAppSharesWith(preds ...predicate.AppShare) predicate.Session {
 	})
 }
 
+// HasAppPorts applies the HasEdge predicate on the "app_ports" edge.
+func HasAppPorts() predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, AppPortsTable, AppPortsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasAppPortsWith applies the HasEdge predicate on the "app_ports" edge with a given conditions (other predicates).
+func HasAppPortsWith(preds ...predicate.AppPort) predicate.Session {
+	return predicate.Session(func(s *sql.Selector) {
+		step := newAppPortsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasAgents applies the HasEdge predicate on the "agents" edge.
 func HasAgents() predicate.Session {
 	return predicate.Session(func(s *sql.Selector) {

@@ -131,8 +131,8 @@ func TestOriginsOfApps(t *testing.T) {
 			t.Errorf("%s: not %v", origin, want)
 		}
 	}
-	if got, err := s.Address(target); err != nil || got != "https://"+target.Label()+".apps.example.org:8443/" {
-		t.Errorf("%s, %v", got, err)
+	if got := s.Address(target, 0); got != "https://"+target.Label()+".apps.example.org:8443/" {
+		t.Errorf("%s", got)
 	}
 }
 

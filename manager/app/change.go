@@ -106,16 +106,6 @@ func (s *Service) RestartApp(ctx context.Context, in AppActionInput) (*AppPayloa
 	return s.payload(ctx, p, k)
 }
 
-// Prefix is the path below which an app appears to browsers.
-func (s *Service) Prefix(t Target) string {
-	for _, g := range s.Gateways() {
-		if g.Apps != "" {
-			return "/"
-		}
-	}
-	return PathPrefix + t.Label() + "/"
-}
-
 // StopApp ends an app that was started on demand.
 func (s *Service) StopApp(ctx context.Context, in AppActionInput) (*AppPayload, error) {
 	p, k, rpc, err := s.reach(ctx, in.Session, in.App, in.Kernel)
@@ -149,8 +139,11 @@ func (s *Service) payload(ctx context.Context, p *Place, k uuid.UUID) (*AppPaylo
 	i := slices.IndexFunc(list, func(a *App) bool { return a.Name == p.App })
 	if i < 0 { // an app that only its container knows, or a port that no program listens on
 		port, _ := strconv.Atoi(p.App)
-		address, _ := s.Address(p.Target) // without a gateway, there is none
-		return &AppPayload{&App{Name: p.App, Title: p.App, KernelID: k, Port: port, Source: SourceFound, Status: StatusStopped, Address: address}}, nil
+		at, err := s.portOf(ctx, p.Target)
+		if err != nil {
+			return nil, err
+		}
+		return &AppPayload{&App{Name: p.App, Title: p.App, KernelID: k, Port: port, Source: SourceFound, Status: StatusStopped, Address: s.Address(p.Target, at)}}, nil
 	}
 	return &AppPayload{list[i]}, nil
 }

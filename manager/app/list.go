@@ -115,9 +115,10 @@ func (s *Service) list(ctx context.Context, sessions []uuid.UUID, kernel *uuid.U
 }
 
 // kernelsQuery reads live sessions, each with one kernel, its machine, the labels of the image and the
-// shares, in one statement.
+// shares and their ports at the gateways, in one statement.
 const kernelsQuery = `SELECT s.id, s.status, s.owner_id, s.project_id, s.domain_id, s.secrets_sealed, coalesce(s.apps, 'null'), k.id, k.index, coalesce(a.name, ''), coalesce(i.labels, '{}'),
   (SELECT coalesce(json_agg(h), '[]') FROM app_shares h WHERE h.session_id = k.session_id),
+  (SELECT coalesce(json_agg(p), '[]') FROM app_ports p WHERE p.session_id = k.session_id),
   (SELECT coalesce(json_object_agg(u.app, u.at), '{}') FROM idle_activities u WHERE u.session_id = k.session_id AND u.app <> '')
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN images i ON i.id = s.image_id LEFT JOIN agents a ON a.id = k.agent_id
 WHERE s.id = ANY($1::uuid[]) AND s.terminated_at IS NULL AND CASE WHEN $2::uuid IS NULL THEN k.index = 0 ELSE k.id = $2 END`
@@ -130,6 +131,7 @@ type kernelRow struct {
 	agent   string
 	labels  map[string]string
 	shares  []*ent.AppShare
+	ports   []*ent.AppPort
 	used    map[string]time.Time // by app; the containers of a session together
 }
 
@@ -145,13 +147,13 @@ func (s *Service) kernels(ctx context.Context, sessions []uuid.UUID, kernel *uui
 	defer rows.Close()
 	var out []*kernelRow
 	for rows.Next() {
-		var apps, labels, shares, used []byte
+		var apps, labels, shares, ports, used []byte
 		k := &kernelRow{}
 		of := &k.session
-		if err := rows.Scan(&of.ID, &of.Status, &of.OwnerID, &of.ProjectID, &of.DomainID, &of.SecretsSealed, &apps, &k.id, &k.index, &k.agent, &labels, &shares, &used); err != nil {
+		if err := rows.Scan(&of.ID, &of.Status, &of.OwnerID, &of.ProjectID, &of.DomainID, &of.SecretsSealed, &apps, &k.id, &k.index, &k.agent, &labels, &shares, &ports, &used); err != nil {
 			return nil, fmt.Errorf("read containers with apps: %w", err)
 		}
-		if err := errors.Join(json.Unmarshal(apps, &of.Apps), json.Unmarshal(labels, &k.labels), json.Unmarshal(shares, &k.shares), json.Unmarshal(used, &k.used)); err != nil {
+		if err := errors.Join(json.Unmarshal(apps, &of.Apps), json.Unmarshal(labels, &k.labels), json.Unmarshal(shares, &k.shares), json.Unmarshal(ports, &k.ports), json.Unmarshal(used, &k.used)); err != nil {
 			return nil, fmt.Errorf("read containers with apps: %w", err)
 		}
 		out = append(out, k)
@@ -190,7 +192,7 @@ func (s *Service) ofKernel(ctx context.Context, row *ent.Session, k *kernelRow) 
 		if i >= 0 {
 			a.Sharing = k.shares[i]
 		}
-		a.Address, _ = s.Address(Target{Session: row.ID, Kernel: k.index, App: a.Name}) // without a gateway, there is none
+		a.Address = s.Address(Target{Session: row.ID, Kernel: k.index, App: a.Name}, k.port(a.Name))
 		if at, ok := k.used[a.Name]; ok {
 			a.LastUsedAt = &at
 		}

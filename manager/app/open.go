@@ -81,7 +81,7 @@ func (s *Service) Mint(ctx context.Context, t Target, path string) (*OpenAppPayl
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	address, err := s.Address(t)
+	address, err := s.address(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -133,22 +133,6 @@ func (s *Service) Redeem(ctx context.Context, code string) (*Ticket, error) {
 	return t, nil
 }
 
-// Address returns the URL of an app at a live gateway. All gateways have the same addresses; sub-domains
-// are preferred to paths.
-func (s *Service) Address(t Target) (string, error) {
-	for _, g := range s.Gateways() {
-		if g.Apps != "" {
-			return strings.Replace(g.Apps, "*", t.Label(), 1) + "/", nil
-		}
-	}
-	for _, g := range s.Gateways() {
-		if g.Paths != "" {
-			return g.Paths + PathPrefix + t.Label() + "/", nil
-		}
-	}
-	return "", problem.Unavailable("no gateway is running, so apps cannot be opened").RetryAfter(5 * time.Second)
-}
-
 // PathPrefix is the path below which apps are in path mode.
 const PathPrefix = "/apps/"
 
@@ -165,6 +149,9 @@ func (s *Service) IsAppOrigin(origin string) bool {
 			}
 		}
 		if at, err := url.Parse(g.Paths); err == nil && g.Paths != "" && strings.EqualFold(at.Host, u.Host) {
+			return true
+		}
+		if g.Ports != nil && g.Ports.origin(u) {
 			return true
 		}
 	}

@@ -58,6 +58,7 @@ type Gateway struct {
 	Address string `json:"address"` // for nodes
 	Apps    string `json:"apps"`    // URL of apps with * for the label, such as https://*.apps.example.org
 	Paths   string `json:"paths"`   // URL of path mode, such as https://apps.example.org; "": none
+	Ports   *Ports `json:"ports,omitempty"`
 	SSH     *SSH   `json:"ssh,omitempty"`
 }
 

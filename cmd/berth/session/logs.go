@@ -16,11 +16,14 @@ import (
 func logsCommand(a *cli.App) *cobra.Command {
 	var follow, raw bool
 	var tail int
+	var kernel string
 	cmd := &cobra.Command{
-		Use:   "logs SESSION",
-		Short: "Print the output of a session's main process",
-		Args:  cli.Args(1, 1),
+		Use:     "logs SESSION",
+		Short:   "Print the output of a session's main process, or of another container",
+		Example: "  berth session logs train --kernel sub1 -f",
+		Args:    cli.Args(1, 1),
 	}
+	cmd.Flags().StringVar(&kernel, "kernel", "", "`container` of the session: main, sub1 and so on (default main)")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the process has ended")
 	cli.RawFlag(cmd, &raw)
 	cmd.Flags().IntVarP(&tail, "tail", "n", 0, "only the last so many lines")
@@ -29,9 +32,17 @@ func logsCommand(a *cli.App) *cobra.Command {
 			return cli.Usagef("--tail %d: not a number of lines", tail)
 		}
 		if !follow && tail == 0 {
-			return c.Log(ctx, s.ID, cli.Calm(a.Out, raw))
+			at := client.ContainerRef{Session: s.ID}
+			if kernel != "" {
+				k, err := cli.FindContainer(ctx, c, s.ID, kernel)
+				if err != nil {
+					return err
+				}
+				at.Kernel = k.ID
+			}
+			return c.ContainerLog(ctx, at, cli.Calm(a.Out, raw))
 		}
-		return logs(ctx, a, c, s, logFlags{follow, raw, tail})
+		return logs(ctx, a, c, s, logFlags{follow, raw, tail, kernel})
 	})
 }
 
@@ -39,6 +50,7 @@ func logsCommand(a *cli.App) *cobra.Command {
 type logFlags struct {
 	follow, raw bool
 	tail        int
+	kernel      string // name or ID of a container; "": the main one
 }
 
 func logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, f logFlags) error {
@@ -60,6 +72,13 @@ func logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, 
 	status.Clear()
 	if err != nil || kernel == "" {
 		return err
+	}
+	if f.kernel != "" {
+		k, err := cli.FindContainer(ctx, c, s.ID, f.kernel)
+		if err != nil {
+			return err
+		}
+		kernel = k.ID
 	}
 	log := client.LogStream{Kernel: kernel, Follow: follow, Tail: f.tail, Told: func(err error) {
 		if !errdefs.IsUnavailable(err) {
