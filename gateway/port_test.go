@@ -25,6 +25,7 @@ import (
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/internal/viewer"
@@ -241,9 +242,14 @@ type quay struct {
 }
 
 // agents is the one agent of all sessions.
-type agents struct{ rpc agentpb.AgentClient }
+type agents struct {
+	rpc   agentpb.AgentClient
+	ports portstream.Opener
+}
 
 func (a agents) RPC(string) (agentpb.AgentClient, error) { return a.rpc, nil }
+
+func (a agents) Streams(string) (portstream.Opener, error) { return a.ports, nil }
 
 func newQuay(t *testing.T, apps ...appstate.App) *quay {
 	t.Helper()
@@ -262,7 +268,7 @@ func newQuay(t *testing.T, apps ...appstate.App) *quay {
 	q.g.modes = []mode{portMode()}
 	log, bus := slog.New(slog.DiscardHandler), event.New(nil, nil)
 	q.g.Parts = Parts{
-		Client: q.Client, Bus: bus, Keys: keys, Agents: agents{node{t.Context()}}, Logger: log,
+		Client: q.Client, Bus: bus, Keys: keys, Agents: agents{reachRunner(t), node{t.Context()}}, Logger: log,
 		Auth:  auth.New(auth.Config{Client: q.Client, Bus: bus, Passwords: identitytest.Hasher(), Logger: log}),
 		Audit: audit.New(audit.Config{Client: q.Client, Logger: log}),
 	}
