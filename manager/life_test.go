@@ -278,7 +278,7 @@ func TestTheTrash(t *testing.T) {
 	for _, f := range []*ent.Vfolder{a, b} {
 		c.as.Must(t, trashFolder, managertest.Vars{"id": f.ID}, nil)
 	}
-	if errs := c.as.Ask(t, `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`, managertest.Vars{"id": a.ID}, nil); errs.Code() != "NOT_FOUND" {
+	if errs := c.as.Ask(t, `mutation($id: ID!) { createDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`, managertest.Vars{"id": a.ID}, nil); errs.Code() != "NOT_FOUND" {
 		t.Errorf("files in the trash are changed: %s", errs)
 	}
 

@@ -66,7 +66,7 @@ func TestAModelStore(t *testing.T) {
 	}
 
 	// Who may write finds it out by writing.
-	makeIn := `mutation($id: ID!, $path: String!) { makeDirectories(input: {vfolder: $id, paths: [$path]}) { results { error } } }`
+	makeIn := `mutation($id: ID!, $path: String!) { createDirectories(input: {vfolder: $id, paths: [$path]}) { results { error } } }`
 	if errs := member.Ask(t, makeIn, managertest.Vars{"id": f.ID, "path": "a"}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member writes: %s", errs)
 	}

@@ -22,7 +22,7 @@ func TestPathsThatLeadOut(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	c.as.Must(t, `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["mine"]}) { results { error } } }`, managertest.Vars{"id": a}, nil)
+	c.as.Must(t, `mutation($id: ID!) { createDirectories(input: {vfolder: $id, paths: ["mine"]}) { results { error } } }`, managertest.Vars{"id": a}, nil)
 	before := tree(t, d.root)
 	pair := func(from, to string) managertest.Vars {
 		return managertest.Vars{"vfolder": a, "items": []managertest.Vars{{"from": from, "to": to}}}
@@ -36,7 +36,7 @@ func TestPathsThatLeadOut(t *testing.T) {
 			"search":          {`query($in: String) { vfolders(first: 1) { edges { node { search(path: $in, text: "a") { files { path } } } } } }`, path},
 			"createUpload":    {`mutation($in: CreateUploadInput!) { createUpload(input: $in) { uploads { url } } }`, managertest.Vars{"vfolder": a, "files": []managertest.Vars{{"path": path, "size": 1}}}},
 			"createDownload":  {`mutation($in: CreateDownloadInput!) { createDownload(input: $in) { url } }`, managertest.Vars{"vfolder": a, "path": path}},
-			"makeDirectories": {`mutation($in: MakeDirectoriesInput!) { done: makeDirectories(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}}},
+			"createDirectories": {`mutation($in: CreateDirectoriesInput!) { done: createDirectories(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}}},
 			"deleteFiles":     {`mutation($in: DeleteFilesInput!) { done: deleteFiles(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}, "recursive": true}},
 			"moveFiles from":  {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair(path, "x")},
 			"moveFiles to":    {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair("mine", path)},
@@ -64,7 +64,7 @@ func TestPathsThatLeadOut(t *testing.T) {
 	if now := tree(t, d.root); !slices.Equal(now, before) {
 		t.Errorf("on disk: %q, and was %q", now, before)
 	}
-	c.as.Must(t, `mutation($in: MakeDirectoriesInput!) { makeDirectories(input: $in) { results { error } } }`,
+	c.as.Must(t, `mutation($in: CreateDirectoriesInput!) { createDirectories(input: $in) { results { error } } }`,
 		managertest.Vars{"in": managertest.Vars{"vfolder": a, "paths": []string{`..\x`, "..%2fx", "..%c0%afx"}}}, nil)
 	if now := tree(t, d.root); len(now) != len(before)+3 {
 		t.Errorf("names that only look so: %q", now)

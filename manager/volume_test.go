@@ -72,11 +72,11 @@ func TestOrphans(t *testing.T) {
 	vol := c.Client.Volume.Query().OnlyX(c.System(t)).ID
 	remove := func(scope, folder any) (uuid.UUID, managertest.Errors) {
 		var made struct {
-			RemoveOrphan struct{ Task struct{ ID uuid.UUID } }
+			DeleteOrphan struct{ Task struct{ ID uuid.UUID } }
 		}
-		errs := c.m.As(t, c.Superadmin).Ask(t, `mutation($in: RemoveOrphanInput!) { removeOrphan(input: $in) { task { id } } }`,
+		errs := c.m.As(t, c.Superadmin).Ask(t, `mutation($in: DeleteOrphanInput!) { deleteOrphan(input: $in) { task { id } } }`,
 			managertest.Vars{"in": managertest.Vars{"volume": vol, "scope": scope, "folder": folder}}, &made)
-		return made.RemoveOrphan.Task.ID, errs
+		return made.DeleteOrphan.Task.ID, errs
 	}
 	for field, of := range map[string][2]any{"folder": {c.A.Member.ID, known.ID}, "scope": {c.A.Member.ID, nil}} {
 		if _, errs := remove(of[0], of[1]); errs.Code() != "FAILED_PRECONDITION" || errs[0].Extensions.Field != field {
@@ -233,7 +233,7 @@ func TestManyFilesAtATime(t *testing.T) {
 			}
 		}
 	}
-	ask("makeDirectories", "MakeDirectoriesInput", managertest.Vars{"vfolder": a.ID, "paths": []string{"x/y", "0/1", "z"}}, true, false, true)
+	ask("createDirectories", "CreateDirectoriesInput", managertest.Vars{"vfolder": a.ID, "paths": []string{"x/y", "0/1", "z"}}, true, false, true)
 	ask("moveFiles", "MoveFilesInput", managertest.Vars{"vfolder": a.ID, "toVfolder": b.ID,
 		"items": []managertest.Vars{{"from": "0/0", "to": "0"}, {"from": "none", "to": "n"}}}, true, false)
 	ask("deleteFiles", "DeleteFilesInput", managertest.Vars{"vfolder": a.ID, "paths": []string{"x", "0/2"}}, false, true)

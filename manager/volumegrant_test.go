@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-const setGrant = `mutation($in: SetVolumeGrantInput!) { setVolumeGrant(input: $in) { grant { id permissions } } }`
+const setGrant = `mutation($in: GrantVolumeInput!) { grantVolume(input: $in) { grant { id permissions } } }`
 
 // grant replaces a grant of the volume and returns its id.
 func (d *depot) grant(t *testing.T, in managertest.Vars, permissions ...access.VolumePermission) uuid.UUID {
@@ -21,10 +21,10 @@ func (d *depot) grant(t *testing.T, in managertest.Vars, permissions ...access.V
 	}
 	in["volume"], in["permissions"] = d.Client.Volume.Query().OnlyIDX(d.System(t)), names
 	var got struct {
-		SetVolumeGrant struct{ Grant struct{ ID uuid.UUID } }
+		GrantVolume struct{ Grant struct{ ID uuid.UUID } }
 	}
 	d.m.As(t, d.Superadmin).Must(t, setGrant, managertest.Vars{"in": in}, &got)
-	return got.SetVolumeGrant.Grant.ID
+	return got.GrantVolume.Grant.ID
 }
 
 // Anyone who asks, the superadmin included: without its permission an operation
@@ -77,7 +77,7 @@ func TestVolumePermissions(t *testing.T) {
 		{"mount read-only", []access.VolumePermission{access.VolumeMount}, mount(true)},
 		{"mount", []access.VolumePermission{access.VolumeMount, access.VolumeUpload}, mount(false)},
 		{"upload", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { createUpload(input: {vfolder: $id, files: [{path: "a", size: 1}]}) { uploads { path } } }`)},
-		{"make a directory", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["dir"]}) { results { error } } }`)},
+		{"make a directory", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { createDirectories(input: {vfolder: $id, paths: ["dir"]}) { results { error } } }`)},
 		{"delete files", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { deleteFiles(input: {vfolder: $id, paths: ["none"]}) { results { path } } }`)},
 		{"download", []access.VolumePermission{access.VolumeDownload}, ask(`mutation($id: ID!) { createDownload(input: {vfolder: $id, path: ""}) { url } }`)},
 	}
@@ -138,7 +138,7 @@ func TestVolumeGrantsAddUp(t *testing.T) {
 	if got := see(c.m.As(t, c.B.Member), nil); len(got) != 0 {
 		t.Errorf("in another domain: %v", got)
 	}
-	const remove = `mutation($id: ID!) { removeVolumeGrant(input: {id: $id}) { volume { id } } }`
+	const remove = `mutation($id: ID!) { revokeVolume(input: {id: $id}) { volume { id } } }`
 	if errs := member.Ask(t, remove, managertest.Vars{"id": one}, nil); len(errs) == 0 {
 		t.Error("a member takes a grant away")
 	}

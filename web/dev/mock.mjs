@@ -212,7 +212,7 @@ const root = {
     url: `/storage/download?path=${encodeURIComponent(input.path)}`,
     expiresAt: new Date(Date.now() + 6e4).toISOString(),
   }),
-  makeDirectories: ({ input }) => {
+  createDirectories: ({ input }) => {
     for (const p of input.paths) find(w.folders, input.vfolder).tree.set(`${p}/.keep`, 0);
     return { results: input.paths.map((path) => ({ path, error: null })) };
   },

@@ -199,7 +199,7 @@ async function long() {
   const rows = 3500;
   const names = Array.from({ length: rows }, (_, i) => `d${String(i).padStart(4, "0")}`);
   for (let from = 0; from < rows; from += 1000)
-    await own.ask("mutation($i: MakeDirectoriesInput!) { makeDirectories(input: $i) { results { error } } }", {
+    await own.ask("mutation($i: CreateDirectoriesInput!) { createDirectories(input: $i) { results { error } } }", {
       i: { vfolder: made.folder, paths: names.slice(from, from + 1000).map((n) => `long/${n}`) },
     });
   await page.goto(`/data/${made.folder}?path=long`);
@@ -269,7 +269,7 @@ async function sweep() {
   await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
     i: { id: made.user, status: "INACTIVE" },
   });
-  await admin.ask("mutation($i: PurgeUserInput!) { purgeUser(input: $i) { task { id } } }", {
+  await admin.ask("mutation($i: DeleteUserInput!) { deleteUser(input: $i) { task { id } } }", {
     i: { id: made.user, deleteFolders: true },
   });
 }

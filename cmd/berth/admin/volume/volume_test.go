@@ -25,7 +25,7 @@ func TestAdminVolume(t *testing.T) {
 		"SetQuotaScope": `{"payload":{"quotaScope":{"id":"s-1","kind":"USER","limitInodes":10,"enforcement":"hard","volume":{"id":"v-1","name":"fast"}}}}`,
 	})
 	var removed []string
-	f.Answer["RemoveOrphan"] = func(vars json.RawMessage) string {
+	f.Answer["DeleteOrphan"] = func(vars json.RawMessage) string {
 		removed = append(removed, string(vars))
 		return `{"payload":{"task":{"id":"t-1","title":"remove","status":"DONE"}}}`
 	}

@@ -27,13 +27,13 @@ const ImagesQuery = graphql(
 const RegisterImage = graphql(
   `mutation RegisterImage($input: RegisterImageInput!) { registerImage(input: $input) { image { id name } } }`,
 );
-const ForgetImage = graphql(`mutation ForgetImage($input: ForgetImageInput!) { forgetImage(input: $input) { id } }`);
+const DeleteImage = graphql(`mutation DeleteImage($input: DeleteImageInput!) { deleteImage(input: $input) { id } }`);
 
 export function Images() {
   const superadmin = useViewer().user.role === "SUPERADMIN";
   const { data, failure, refetch } = useLiveQuery({ query: ImagesQuery });
   const register = useAction(RegisterImage);
-  const forget = useAction(ForgetImage);
+  const forget = useAction(DeleteImage);
   const [reference, setReference] = useState("");
   const [gone, setGone] = useState<{ id: string; name: string } | null>(null);
   const images = (data?.images.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));

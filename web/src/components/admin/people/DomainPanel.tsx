@@ -11,7 +11,7 @@ import { Status } from "../../Status";
 import { isSuper } from "../nav";
 import { SidePanel } from "../Panel";
 import { DomainRules } from "./DomainRules";
-import { DomainQuery, PurgeDomain } from "./domain";
+import { DomainQuery, DeleteDomain } from "./domain";
 import { UpdateDomain } from "./domaindraft";
 import { Life } from "./Life";
 import { Limits } from "./Limits";
@@ -24,7 +24,7 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: DomainQuery, variables: { id } });
   const update = useAction(UpdateDomain);
-  const purge = useAction(PurgeDomain);
+  const purge = useAction(DeleteDomain);
   const domain = data?.node && "signUp" in data.node ? data.node : null;
   if (!data || !domain) {
     return (

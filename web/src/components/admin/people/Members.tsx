@@ -7,7 +7,7 @@ import { Confirm } from "../../Confirm";
 import { Status } from "../../Status";
 import { Part } from "../Panel";
 import { UserPick } from "../Pickers";
-import { RemoveMembership, SetMembership } from "./members";
+import { RemoveMembership, AddMembership } from "./members";
 import type { OneProject } from "./project";
 import { adminOf, may } from "./rights";
 
@@ -17,7 +17,7 @@ type Member = OneProject["memberships"][number];
 /** Who is in a project, and who of them administers it. */
 export function Members({ project }: { project: OneProject }) {
   const viewer = useViewer();
-  const set = useAction(SetMembership, true);
+  const set = useAction(AddMembership, true);
   const remove = useAction(RemoveMembership);
   const [q, setQ] = useState("");
   const [all, setAll] = useState(false);

@@ -13,10 +13,10 @@ import { grantsTo } from "./volumes";
 
 const VolumesQuery = graphql(`query VolumesFor { volumes { ...VolumeFields } }`, [VolumeFields]);
 const SetGrant = graphql(
-  `mutation GrantVolume($input: SetVolumeGrantInput!) { setVolumeGrant(input: $input) { grant { id permissions } } }`,
+  `mutation GrantVolume($input: GrantVolumeInput!) { grantVolume(input: $input) { grant { id permissions } } }`,
 );
 const RemoveGrant = graphql(
-  `mutation UngrantVolume($input: RemoveVolumeGrantInput!) { removeVolumeGrant(input: $input) { volume { id } } }`,
+  `mutation UngrantVolume($input: RevokeVolumeInput!) { revokeVolume(input: $input) { volume { id } } }`,
 );
 
 const said = (list: readonly Atom[]) =>

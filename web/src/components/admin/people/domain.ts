@@ -18,8 +18,8 @@ export const DomainQuery = graphql(
 `,
   [AttachmentFields],
 );
-export const PurgeDomain = graphql(
-  `mutation PurgeDomain($input: PurgeDomainInput!) { purgeDomain(input: $input) { id } }`,
+export const DeleteDomain = graphql(
+  `mutation DeleteDomain($input: DeleteDomainInput!) { deleteDomain(input: $input) { id } }`,
 );
 
 type Data = ResultOf<typeof DomainQuery>;

@@ -1,8 +1,8 @@
 import { graphql } from "../../../api/graphql";
 
-export const SetMembership = graphql(`
-  mutation SetMember($input: SetMembershipInput!) {
-    setMembership(input: $input) { project { id memberships { id admin user { id email fullName status } } } }
+export const AddMembership = graphql(`
+  mutation SetMember($input: AddMembershipInput!) {
+    addMembership(input: $input) { project { id memberships { id admin user { id email fullName status } } } }
   }
 `);
 export const RemoveMembership = graphql(`

@@ -23,8 +23,8 @@ export const UpdateProject = graphql(
   }
 `,
 );
-export const PurgeProject = graphql(
-  `mutation PurgeProject($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }`,
+export const DeleteProject = graphql(
+  `mutation DeleteProject($input: DeleteProjectInput!) { deleteProject(input: $input) { id } }`,
 );
 
 /** A project as its panel shows it. */
