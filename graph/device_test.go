@@ -76,10 +76,10 @@ func TestDevicesKnowEachOther(t *testing.T) {
 	want[0].PciAddress, want[0].PcieRoot, want[0].Enforcement = "0000:03:00.0", "pci0000:00", "mig"
 	want[0].MemoryBytes, want[0].ProcessingUnits, want[0].Groups = 80<<30, 132, []string{"x:tray"}
 	want[0].Partitions = []ref{{part.ID.String()}}
-	want[0].Links = []link{{"x:1", &ref{other.ID.String()}, "nvlink", 400, true}, {PeerID: "x:nic", Type: "nic"}}
+	want[0].Links = []link{{"x:1", &ref{other.ID.String()}, "NVLINK", 400, true}, {PeerID: "x:nic", Type: "NIC"}}
 	want[1].Parent = &ref{whole.ID.String()}
 	want[1].Counters = []counter{{"x:0", "compute", 1, 7}, {"x:0", "memory", 2, 8}}
-	want[2].Links = []link{{"x:0", &ref{whole.ID.String()}, "nvlink", 400, true}}
+	want[2].Links = []link{{"x:0", &ref{whole.ID.String()}, "NVLINK", 400, true}}
 	samples := got.Nodes[0].Metrics
 	for i := range got.Nodes {
 		got.Nodes[i].Metrics = nil

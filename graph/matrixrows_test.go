@@ -160,7 +160,6 @@ var matrix = map[string]cell{
 	"copyFiles of a project":         func(f *fixture) vars { return vars{"vfolder": f.shared(), "items": moves} },
 	"deleteFiles of a project":       func(f *fixture) vars { return vars{"vfolder": f.shared(), "paths": []string{"a"}} },
 
-	"addSshKey":    func(f *fixture) vars { return vars{"name": f.name(), "publicKey": "not one"} },
 	"createSshKey": func(f *fixture) vars { return vars{"name": f.name()} },
 	"deleteSshKey": func(f *fixture) vars {
 		k := f.Client.SSHKey.Create().SetName(f.name()).SetPublicKey(f.name()).SetFingerprint(f.name()).SetUser(f.owner)
@@ -265,7 +264,7 @@ var matrix = map[string]cell{
 		return vars{"volume": f.volume().ID, "scope": f.owner.ID, "folder": uuid.New()}
 	},
 	"setRecovery":  func(*fixture) vars { return vars{"on": false} },
-	"setRetention": func(*fixture) vars { return vars{"category": "tasks", "days": 90} },
+	"setRetention": func(*fixture) vars { return vars{"category": "TASKS", "days": 90} },
 	"cancelTask":   func(f *fixture) vars { return vars{"id": f.task()} },
 	"retryTask":    func(f *fixture) vars { return vars{"id": f.task()} },
 }

@@ -283,7 +283,7 @@ func TestTheTrash(t *testing.T) {
 	}
 
 	// What is too old goes when the sweep comes by, which it does first of all.
-	root.Must(t, `mutation { setRetention(input: {category: "trash", days: 7}) { retention { days } } }`, nil, nil)
+	root.Must(t, `mutation { setRetention(input: {category: TRASH, days: 7}) { retention { days } } }`, nil, nil)
 	d.Client.Vfolder.UpdateOneID(b.ID).SetDeletedAt(time.Now().AddDate(0, 0, -8)).ExecX(c.System(t))
 	c.m.Stop()
 	c.m = c.Start(t)

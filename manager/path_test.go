@@ -32,16 +32,16 @@ func TestPathsThatLeadOut(t *testing.T) {
 			query string
 			in    any
 		}{
-			"files":           {`query($in: String) { vfolders(first: 1) { edges { node { files(path: $in) { files { path } } } } } }`, path},
-			"search":          {`query($in: String) { vfolders(first: 1) { edges { node { search(path: $in, text: "a") { files { path } } } } } }`, path},
-			"createUpload":    {`mutation($in: CreateUploadInput!) { createUpload(input: $in) { uploads { url } } }`, managertest.Vars{"vfolder": a, "files": []managertest.Vars{{"path": path, "size": 1}}}},
-			"createDownload":  {`mutation($in: CreateDownloadInput!) { createDownload(input: $in) { url } }`, managertest.Vars{"vfolder": a, "path": path}},
+			"files":             {`query($in: String) { vfolders(first: 1) { edges { node { files(path: $in) { files { path } } } } } }`, path},
+			"search":            {`query($in: String) { vfolders(first: 1) { edges { node { search(path: $in, text: "a") { files { path } } } } } }`, path},
+			"createUpload":      {`mutation($in: CreateUploadInput!) { createUpload(input: $in) { uploads { url } } }`, managertest.Vars{"vfolder": a, "files": []managertest.Vars{{"path": path, "size": 1}}}},
+			"createDownload":    {`mutation($in: CreateDownloadInput!) { createDownload(input: $in) { url } }`, managertest.Vars{"vfolder": a, "path": path}},
 			"createDirectories": {`mutation($in: CreateDirectoriesInput!) { done: createDirectories(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}}},
-			"deleteFiles":     {`mutation($in: DeleteFilesInput!) { done: deleteFiles(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}, "recursive": true}},
-			"moveFiles from":  {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair(path, "x")},
-			"moveFiles to":    {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair("mine", path)},
-			"copyFiles from":  {`mutation($in: CopyFilesInput!) { copy: copyFiles(input: $in) { task { id } } }`, pair(path, "x")},
-			"copyFiles to":    {`mutation($in: CopyFilesInput!) { copy: copyFiles(input: $in) { task { id } } }`, pair("mine", path)},
+			"deleteFiles":       {`mutation($in: DeleteFilesInput!) { done: deleteFiles(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}, "recursive": true}},
+			"moveFiles from":    {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair(path, "x")},
+			"moveFiles to":      {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair("mine", path)},
+			"copyFiles from":    {`mutation($in: CopyFilesInput!) { copy: copyFiles(input: $in) { task { id } } }`, pair(path, "x")},
+			"copyFiles to":      {`mutation($in: CopyFilesInput!) { copy: copyFiles(input: $in) { task { id } } }`, pair("mine", path)},
 		} {
 			var got struct {
 				Done struct{ Results []struct{ Error *string } }

@@ -41,21 +41,25 @@ func TestOrphans(t *testing.T) {
 		}
 	}
 	type answer struct {
-		Volumes []struct {
-			Proxy   string
-			Orphans struct {
-				Complete bool
-				Scopes   []struct{ Scope string }
-				Folders  []struct{ State, Scope, Folder string }
-				Missing  []struct{ ID uuid.UUID }
+		Volumes struct {
+			Edges []struct {
+				Node struct {
+					Proxy   string
+					Orphans struct {
+						Complete bool
+						Scopes   []struct{ Scope string }
+						Folders  []struct{ State, Scope, Folder string }
+						Missing  []struct{ ID uuid.UUID }
+					}
+				}
 			}
 		}
 	}
 	var got answer
-	const query = `{ volumes { proxy orphans { complete scopes { scope } folders { state scope folder } missing { id } } } }`
+	const query = `{ volumes { edges { node { proxy orphans { complete scopes { scope } folders { state scope folder } missing { id } } } } } }`
 	c.m.As(t, c.Superadmin).Must(t, query, nil, &got)
-	o := got.Volumes[0].Orphans
-	if got.Volumes[0].Proxy != "s1" || !o.Complete || len(o.Scopes) != 1 || o.Scopes[0].Scope != scope.String() {
+	o := got.Volumes.Edges[0].Node.Orphans
+	if got.Volumes.Edges[0].Node.Proxy != "s1" || !o.Complete || len(o.Scopes) != 1 || o.Scopes[0].Scope != scope.String() {
 		t.Errorf("%+v", got)
 	}
 	if len(o.Folders) != 2 || o.Folders[0].State != "PRESENT" {
@@ -98,7 +102,7 @@ func TestOrphans(t *testing.T) {
 	}
 	got = answer{}
 	c.m.As(t, c.Superadmin).Must(t, query, nil, &got)
-	if o := got.Volumes[0].Orphans; len(o.Scopes) != 0 || len(o.Folders) != 1 || o.Folders[0].Scope != c.A.Member.ID.String() {
+	if o := got.Volumes.Edges[0].Node.Orphans; len(o.Scopes) != 0 || len(o.Folders) != 1 || o.Folders[0].Scope != c.A.Member.ID.String() {
 		t.Errorf("after the removal: %+v", o)
 	}
 	if n := d.files(t, known); n != 1 {

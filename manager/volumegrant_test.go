@@ -110,16 +110,18 @@ func TestVolumePermissions(t *testing.T) {
 func TestVolumeGrantsAddUp(t *testing.T) {
 	c := newCluster(t, 0)
 	d := newDepot(t, c)
-	const mine = `query($p: ID) { volumes { myPermissions(project: $p) } }`
+	const mine = `query($p: ID) { volumes { edges { node { myPermissions(project: $p) } } } }`
 	see := func(as *managertest.Client, project any) (list []string) {
 		t.Helper()
 		var got struct {
-			Volumes []struct {
-				MyPermissions []string
+			Volumes struct {
+				Edges []struct {
+					Node struct{ MyPermissions []string }
+				}
 			}
 		}
 		as.Must(t, mine, managertest.Vars{"p": project}, &got)
-		return got.Volumes[0].MyPermissions
+		return got.Volumes.Edges[0].Node.MyPermissions
 	}
 	member := c.m.As(t, c.A.Member)
 	d.grant(t, managertest.Vars{})

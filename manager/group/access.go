@@ -95,7 +95,7 @@ type place struct {
 
 // cursor returns the position of a holder at p.
 func (p place) cursor(holder uuid.UUID) ent.Cursor {
-	return ent.Cursor{ID: holder, Value: []string{p.Group, strconv.Itoa(p.Kind), p.Title}}
+	return ent.Cursor{ID: holder, Value: []any{p.Group, strconv.Itoa(p.Kind), p.Title}}
 }
 
 // placeOf returns the position that a cursor names; without a cursor, the one before all results.

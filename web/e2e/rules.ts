@@ -492,7 +492,7 @@ async function sweep() {
     resourceGroups,
   } = await admin.ask(
     `query($policy: String!, $role: String!, $group: String!) {
-    resourcePolicies(first: 1, where: { name: $policy }) { edges { node { id attachments { id } } } } resourcePresets { id name }
+    resourcePolicies(first: 1, where: { name: $policy }) { edges { node { id attachments { id } } } } resourcePresets(first: 100) { edges { node { id name } } }
     roles(first: 1, where: { name: $role }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $group }) { edges { node { id } } } }`,
     { policy, role, group },
   );
@@ -505,7 +505,7 @@ async function sweep() {
       i: { id: node.id },
     });
   }
-  for (const p of resourcePresets)
+  for (const { node: p } of resourcePresets.edges)
     if (p.name === fits || p.name === never)
       await quiet("mutation($i: DeleteResourcePresetInput!) { deleteResourcePreset(input: $i) { id } }", {
         i: { id: p.id },

@@ -43,7 +43,9 @@ export const folderStore = (id: string, name: string): FileStore => ({
   page: (path, first, after) => filesPage(client, id, path, first, after),
   search: (path, text, first, after) => foundPage(client, id, path, text, first, after),
   async makeDirectory(path) {
-    const done = dataOf(await client.mutation(CreateDirectories, { input: { vfolder: id, paths: [path] } }).toPromise());
+    const done = dataOf(
+      await client.mutation(CreateDirectories, { input: { vfolder: id, paths: [path] } }).toPromise(),
+    );
     return [...done.createDirectories.results];
   },
   async rename(from, to) {

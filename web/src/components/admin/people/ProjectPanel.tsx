@@ -13,7 +13,7 @@ import { SidePanel } from "../Panel";
 import { Life } from "./Life";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
-import { type OneProject, ProjectQuery, DeleteProject, UpdateProject } from "./project";
+import { DeleteProject, type OneProject, ProjectQuery, UpdateProject } from "./project";
 import { projectTypes } from "./projecttype";
 import { adminOf, may } from "./rights";
 import { VolumeAccess } from "./VolumeAccess";

@@ -4,7 +4,7 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Part } from "../Panel";
 import { ProjectPick } from "../Pickers";
-import { RemoveMembership, AddMembership } from "./members";
+import { AddMembership, RemoveMembership } from "./members";
 import { adminOf, may } from "./rights";
 import type { OneUser } from "./user";
 

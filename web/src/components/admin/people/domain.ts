@@ -1,5 +1,6 @@
 import { graphql, type ResultOf } from "../../../api/graphql";
 import { AttachmentFields } from "../rules/attachment";
+import type { Node } from "../usePages";
 
 export const DomainQuery = graphql(
   `
@@ -13,7 +14,7 @@ export const DomainQuery = graphql(
         projects(first: 1) { totalCount }
       }
     }
-    registries { id name host }
+    registries(first: 100, orderBy: [{ field: NAME }]) { edges { node { id name host } } }
   }
 `,
   [AttachmentFields],
@@ -26,4 +27,4 @@ type Data = ResultOf<typeof DomainQuery>;
 /** A domain as its panel shows it. */
 export type OneDomain = Extract<NonNullable<Data["node"]>, { signUp: unknown }>;
 /** The registries that a domain can allow. */
-export type Registries = Data["registries"];
+export type Registries = Node<Data["registries"]>[];
