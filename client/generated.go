@@ -23,12 +23,14 @@ type AccessToken struct {
 	// What the token can be used for. Without admin, it has the permissions of an ordinary user.
 	Scopes []Enum `json:"scopes"`
 	// The only project that the token reaches; null for all projects of its user.
-	Project   *Ref       `json:"project"`
-	CreatedAt time.Time  `json:"createdAt"`
+	Project   *Ref      `json:"project"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null for never.
 	ExpiresAt *time.Time `json:"expiresAt"`
-	// Accurate to about a minute.
+	// Accurate to about a minute; null if it has not been used.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
-	RevokedAt  *time.Time `json:"revokedAt"`
+	// Null if it has not been revoked.
+	RevokedAt *time.Time `json:"revokedAt"`
 	// The access token or keypair that this token was created with; the token ends when that ends. Null if it was created from a login.
 	MakerID *string `json:"makerID"`
 	Status  Enum    `json:"status"`
@@ -37,7 +39,8 @@ type AccessToken struct {
 type AddMembershipInput struct {
 	Project string `json:"project"`
 	User    string `json:"user"`
-	Admin   bool   `json:"admin,omitempty"`
+	// Default: false for a new member, unchanged for others.
+	Admin bool `json:"admin,omitempty"`
 }
 
 // Advice is a PendingReport with the sessions ahead, and changes with which the session could
@@ -141,9 +144,10 @@ type Agent struct {
 	Schedulable bool `json:"schedulable"`
 	// Why the agent accepts no new sessions; empty if no reason was given.
 	CordonReason string `json:"cordonReason"`
-	// Set while the agent is drained: when drainAction is applied to the sessions that are left.
+	// When drainAction is applied to the sessions that are left; null while the agent is not drained.
 	DrainDeadline *time.Time `json:"drainDeadline"`
-	DrainAction   *Enum      `json:"drainAction"`
+	// Null while the agent is not drained.
+	DrainAction *Enum `json:"drainAction"`
 	// True if the agent is drained and no session is left on it.
 	Drained bool `json:"drained"`
 	// Number of sessions that still use resources of the agent, including sessions that the viewer cannot see.
@@ -327,12 +331,14 @@ type AgentVersionPluginsAgentPlugin struct {
 
 // Allocation is a part of a device that a kernel uses or used.
 type Allocation struct {
-	ID        string            `json:"id"`
-	Slot      string            `json:"slot"`
-	Amount    string            `json:"amount"`
-	CreatedAt time.Time         `json:"createdAt"`
-	FreedAt   *time.Time        `json:"freedAt"`
-	Device    *AllocationDevice `json:"device"`
+	ID        string    `json:"id"`
+	Slot      string    `json:"slot"`
+	Amount    string    `json:"amount"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null while it is in use.
+	FreedAt *time.Time `json:"freedAt"`
+	// Null if the viewer cannot see it.
+	Device *AllocationDevice `json:"device"`
 }
 
 // AllocationDevice includes the requested fields of the GraphQL type Device.
@@ -373,7 +379,8 @@ type App struct {
 type AppActionInput struct {
 	Session string `json:"session"`
 	App     string `json:"app"`
-	Kernel  string `json:"kernel,omitempty"`
+	// Default: the main container.
+	Kernel string `json:"kernel,omitempty"`
 }
 
 type AppInput struct {
@@ -429,12 +436,15 @@ type AttachResourcePolicyInput struct {
 
 // Attachment is a policy at one place where it applies.
 type Attachment struct {
-	ID      string   `json:"id"`
-	Policy  Ref      `json:"policy"`
-	Domain  *Ref     `json:"domain"`
-	Project *Ref     `json:"project"`
-	User    *UserRef `json:"user"`
-	// The keypair. The policy limits requests that are signed with it, and counts everything that its owner uses.
+	ID     string `json:"id"`
+	Policy Ref    `json:"policy"`
+	// Null if the policy is attached to something else, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the policy is attached to something else, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the policy is attached to something else, or the viewer cannot see them.
+	User *UserRef `json:"user"`
+	// The keypair; null if the policy is attached to something else. The policy limits requests that are signed with it, and counts everything that its owner uses.
 	KeypairID *string `json:"keypairID"`
 	// Applies only to sessions of this resource group; null for all.
 	ResourceGroup *Ref `json:"resourceGroup"`
@@ -444,20 +454,25 @@ type Attachment struct {
 
 // AuditEntry is one mutation or one refused request.
 type AuditEntry struct {
-	ID      string    `json:"id"`
-	At      time.Time `json:"at"`
-	ActorID *string   `json:"actorId"`
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+	// Null for the platform itself and for requests without a login.
+	ActorID *string `json:"actorId"`
 	// The actor's e-mail address at that time.
 	ActorEmail string `json:"actorEmail"`
-	// The user whose permissions were used, if they are not the actor's own.
-	ActedAs   *UserRef `json:"actedAs"`
-	ActedAsID *string  `json:"actedAsId"`
+	// The user whose permissions were used; null if they are the actor's own, or the viewer cannot see the user.
+	ActedAs *UserRef `json:"actedAs"`
+	// Null if the permissions were the actor's own.
+	ActedAsID *string `json:"actedAsId"`
 	// The mutation, the denied field, or one of connect, authenticate, actAs, enterSession, readSessionLog, exportAudit, deleteUser.done; for WebDAV and SFTP, readFiles and changeFiles.
 	Action string `json:"action"`
 	// A kind of object as in AccessEntity; empty if the entry is not about an object.
-	Entity        string  `json:"entity"`
-	EntityID      *string `json:"entityId"`
-	DomainID      *string `json:"domainId"`
+	Entity string `json:"entity"`
+	// Null if the entry is not about one object.
+	EntityID *string `json:"entityId"`
+	// Null if the entry is not about a domain or something in one.
+	DomainID *string `json:"domainId"`
+	// Null if the entry is not about a project or something in one.
 	ProjectID     *string `json:"projectId"`
 	RequestID     string  `json:"requestId"`
 	ClientAddress string  `json:"clientAddress"`
@@ -469,7 +484,7 @@ type AuditEntry struct {
 
 type CancelSessionArrayInput struct {
 	ID string `json:"id"`
-	// Skip the grace period.
+	// Skip the grace period. Default: false.
 	Force bool `json:"force,omitempty"`
 }
 
@@ -477,7 +492,7 @@ type CancelTaskInput struct {
 	ID string `json:"id"`
 }
 
-// With endCredentials, all access tokens, keypairs and SSH keys are revoked too.
+// With endCredentials, all access tokens, keypairs and SSH keys are revoked too. Default: false.
 type ChangePasswordInput struct {
 	Current        string `json:"current"`
 	New            string `json:"new"`
@@ -511,7 +526,7 @@ type ClusterManager struct {
 type ClusterState struct {
 	// False while no manager leads. Without a leader, no session starts, ends or moves. A healthy cluster elects a new leader within seconds.
 	Led bool `json:"led"`
-	// Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed except on request. The
+	// Null unless the cluster is in recovery mode. In that mode, no session starts, and nothing is ended or removed except on request. The
 	// leader turns the mode on if the database is older than what runs, as after a restore from a backup.
 	Recovery *ClusterStateRecovery `json:"recovery"`
 }
@@ -544,7 +559,7 @@ type Container struct {
 	Status   Enum   `json:"status"`
 }
 
-// 1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy.
+// 1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy. Default: within the folder, without overwriting.
 type CopyFilesInput struct {
 	Vfolder   string         `json:"vfolder"`
 	Items     []MoveFileItem `json:"items"`
@@ -567,9 +582,11 @@ type CreateDirectoriesInput struct {
 }
 
 type CreateDomainInput struct {
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string `json:"description,omitempty"`
-	Policy      string `json:"policy,omitempty"`
+	// A policy to attach. Default: none.
+	Policy string `json:"policy,omitempty"`
 }
 
 type CreateDownloadInput struct {
@@ -579,20 +596,26 @@ type CreateDownloadInput struct {
 }
 
 type CreateIdentityProviderInput struct {
-	Name          string   `json:"name"`
-	DisplayName   string   `json:"displayName,omitempty"`
-	Issuer        string   `json:"issuer"`
-	ClientID      string   `json:"clientID"`
-	ClientSecret  string   `json:"clientSecret"`
-	Scopes        []string `json:"scopes,omitzero"`
-	AutoProvision bool     `json:"autoProvision,omitempty"`
-	EmailDomains  []string `json:"emailDomains,omitzero"`
-	Domain        string   `json:"domain"`
-	Project       string   `json:"project,omitempty"`
+	Name string `json:"name"`
+	// Default: empty.
+	DisplayName  string `json:"displayName,omitempty"`
+	Issuer       string `json:"issuer"`
+	ClientID     string `json:"clientID"`
+	ClientSecret string `json:"clientSecret"`
+	// In addition to openid. Default: email and profile.
+	Scopes []string `json:"scopes,omitzero"`
+	// Default: false.
+	AutoProvision bool `json:"autoProvision,omitempty"`
+	// Domains of the accounts that can log in. Default: all.
+	EmailDomains []string `json:"emailDomains,omitzero"`
+	Domain       string   `json:"domain"`
+	// The project of accounts that the provider creates. Default: none.
+	Project string `json:"project,omitempty"`
 }
 
 type CreateIdleCheckerInput struct {
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string `json:"description,omitempty"`
 	Kind        Enum   `json:"kind"`
 	// Default: true.
@@ -607,19 +630,21 @@ type CreateIdleCheckerInput struct {
 	Warning *int `json:"warning,omitempty"`
 	// Default: ALL.
 	Match Enum `json:"match,omitempty"`
-	// At least one for utilization and memory; not allowed for the other kinds.
+	// At least one for utilization and memory; not allowed for the other kinds. Default: none.
 	Thresholds []IdleThresholdInput `json:"thresholds,omitzero"`
 	// Default: INTERACTIVE.
 	SessionTypes []Enum `json:"sessionTypes,omitzero"`
-	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only.
+	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only. Default: none.
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
 type CreateInvitationInput struct {
-	Email          string `json:"email"`
-	Domain         string `json:"domain"`
-	Project        string `json:"project,omitempty"`
-	ExpiresInHours *int   `json:"expiresInHours,omitempty"`
+	Email  string `json:"email"`
+	Domain string `json:"domain"`
+	// The project that the person joins. Default: none.
+	Project string `json:"project,omitempty"`
+	// At most 720; default 72.
+	ExpiresInHours *int `json:"expiresInHours,omitempty"`
 }
 
 // A token that lets one machine join. It works once and expires after an hour.
@@ -627,7 +652,7 @@ type CreateJoinTokenInput struct {
 	Role Enum `json:"role"`
 }
 
-// Only users who can set limits can set rateLimit.
+// Only users who can set limits can set rateLimit. Default: the platform's limit.
 type CreateKeypairInput struct {
 	Name      string `json:"name"`
 	RateLimit *int   `json:"rateLimit,omitempty"`
@@ -640,12 +665,14 @@ type CreateObjectStorageInput struct {
 	// For example eu-central-1. Default: the endpoint is asked for it.
 	Region string `json:"region,omitempty"`
 	Bucket string `json:"bucket"`
+	// Default: the whole bucket.
 	Prefix string `json:"prefix,omitempty"`
 	// Default: PATH.
 	Addressing Enum `json:"addressing,omitempty"`
-	// Give both accessKeyID and secret, or neither for a public bucket.
+	// Give both accessKeyID and secret, or neither for a public bucket. Default: a public bucket.
 	AccessKeyID string `json:"accessKeyID,omitempty"`
-	Secret      string `json:"secret,omitempty"`
+	// Default: a public bucket.
+	Secret string `json:"secret,omitempty"`
 	// Default: false.
 	ReadOnly bool `json:"readOnly,omitempty"`
 	// Makes the object storage available to all members of the domain. Default: it belongs to the viewer.
@@ -653,25 +680,34 @@ type CreateObjectStorageInput struct {
 }
 
 type CreateProjectInput struct {
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string `json:"description,omitempty"`
 	Domain      string `json:"domain"`
-	Type        Enum   `json:"type,omitempty"`
-	Policy      string `json:"policy,omitempty"`
+	// Default: GENERAL.
+	Type Enum `json:"type,omitempty"`
+	// A policy to attach. Default: none.
+	Policy string `json:"policy,omitempty"`
 }
 
 type CreateRegistryInput struct {
-	Name      string `json:"name"`
-	Host      string `json:"host"`
-	PlainHTTP bool   `json:"plainHttp,omitempty"`
-	Username  string `json:"username,omitempty"`
-	Password  string `json:"password,omitempty"`
+	Name string `json:"name"`
+	Host string `json:"host"`
+	// Default: false.
+	PlainHTTP bool `json:"plainHttp,omitempty"`
+	// Default: access without a login.
+	Username string `json:"username,omitempty"`
+	// Default: access without a login.
+	Password string `json:"password,omitempty"`
 }
 
 type CreateResourceGroupInput struct {
-	Name         string `json:"name"`
-	Description  string `json:"description,omitempty"`
-	Public       bool   `json:"public,omitempty"`
+	Name string `json:"name"`
+	// Default: empty.
+	Description string `json:"description,omitempty"`
+	// Default: true.
+	Public *bool `json:"public,omitempty"`
+	// Default: all types.
 	SessionTypes []Enum `json:"sessionTypes,omitzero"`
 	// IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none.
 	AllowedNetworks []string `json:"allowedNetworks,omitzero"`
@@ -726,16 +762,19 @@ type CreateResourcePolicyInput struct {
 
 type CreateResourcePresetInput struct {
 	// Unique within its resource group, or among the presets for all groups.
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string `json:"description,omitempty"`
 	Slots       Slots  `json:"slots"`
-	ShmBytes    *int64 `json:"shmBytes,omitempty"`
+	// Default: 0, the platform's default.
+	ShmBytes *int64 `json:"shmBytes,omitempty"`
 	// Null: the preset becomes one for all resource groups.
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 }
 
 type CreateRoleInput struct {
-	Name        string                `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string                `json:"description,omitempty"`
 	Allows      []RolePermissionInput `json:"allows"`
 }
@@ -769,9 +808,9 @@ type CreateSessionInput struct {
 	Name string `json:"name,omitempty"`
 	// A session to clone: fields that are not given are those of its request. Slots and environment variables that are given
 	// are added to it or replace those of the same name; an amount of 0 removes a slot. The viewer must be able to enter the
-	// session. Not taken over: the name, and a start time that has passed.
+	// session. Not taken over: the name, and a start time that has passed. Default: none.
 	From string `json:"from,omitempty"`
-	// A template to start from, in the same way. Not together with from.
+	// A template to start from, in the same way. Not together with from. Default: none.
 	Template string `json:"template,omitempty"`
 	// Full reference, or name:tag if only one registry has it. Required without from and template.
 	Image string `json:"image,omitempty"`
@@ -782,12 +821,14 @@ type CreateSessionInput struct {
 	// 1 to 29 containers that start together or not at all; default 1. They run on one agent if it has room for all of
 	// them, otherwise on several. They reach each other by name: main, sub1, sub2 and so on.
 	Kernels *int `json:"kernels,omitempty"`
-	// The command of every kernel. When one of them ends, the session ends.
+	// The command of every kernel. When one of them ends, the session ends. Default for interactive sessions: the image's own; required for batch sessions.
 	Command []string `json:"command,omitzero"`
-	// Shell script that runs before the command, at most 64 KiB.
-	BootstrapScript string            `json:"bootstrapScript,omitempty"`
-	Environment     map[string]string `json:"environment,omitzero"`
-	Mounts          []MountInput      `json:"mounts,omitzero"`
+	// Shell script that runs before the command, at most 64 KiB. Default: none.
+	BootstrapScript string `json:"bootstrapScript,omitempty"`
+	// Default: none.
+	Environment map[string]string `json:"environment,omitzero"`
+	// Default: none.
+	Mounts []MountInput `json:"mounts,omitzero"`
 	// Default true: folders of the viewer and of the project whose names begin with a dot are mounted at /home/work/NAME, unless something else is mounted there. False: they are not mounted.
 	AutoMount *bool `json:"autoMount,omitempty"`
 	// Default: the viewer's only project.
@@ -796,36 +837,36 @@ type CreateSessionInput struct {
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 	// 0 to 100; a higher number goes first. Default 10.
 	Priority *int `json:"priority,omitempty"`
-	// Only for batch sessions: the session does not start before this time. At most a year from now.
+	// Only for batch sessions: the session does not start before this time. At most a year from now. Default: as soon as possible.
 	StartsAt *time.Time `json:"startsAt,omitempty"`
-	// Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled.
+	// Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled. Default: none.
 	DependsOn []string `json:"dependsOn,omitzero"`
-	// Agents to run on, at most 32. The session must have access to all of them.
+	// Agents to run on, at most 32. The session must have access to all of them. Default: any agent of the resource group.
 	Agents []string `json:"agents,omitzero"`
 	// True: run only on these agents; the viewer needs permission to change them. Default: prefer these agents.
 	StrictAgents bool `json:"strictAgents,omitempty"`
 	// Seconds that the session can run, 60 to 31536000. A session with a lifetime can start early, in a gap before others need the resources. Default: unlimited.
 	Lifetime *int `json:"lifetime,omitempty"`
-	// True: the session can be ended for a session of a higher priority, where its resource group allows preemption.
+	// True: the session can be ended for a session of a higher priority, where its resource group allows preemption. Default: false.
 	Preemptible bool `json:"preemptible,omitempty"`
-	// A session group of the viewer in the same project.
+	// A session group of the viewer in the same project. Default: none.
 	SessionGroup string `json:"sessionGroup,omitempty"`
 	// Size of /dev/shm in bytes; default 64 MiB.
 	ShmBytes *int64 `json:"shmBytes,omitempty"`
 	// Bytes that each container can write to the disk of its machine, not counting folders; at least 64 MiB. Default: 20 GiB, or less if a policy allows less.
 	DiskBytes *int64 `json:"diskBytes,omitempty"`
-	// At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit.
+	// At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit. Default: none.
 	Tags []string `json:"tags,omitzero"`
-	// A second request with the same key returns the session of the first request.
+	// A second request with the same key returns the session of the first request. Without a key, each request creates a session.
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
-	// Apps beside those of the image and the catalogue, at most 32. They replace others of the same name.
+	// Apps beside those of the image and the catalogue, at most 32. They replace others of the same name. Default: only those.
 	Apps []AppInput `json:"apps,omitzero"`
 }
 
 type CreateSessionTemplateInput struct {
 	// 1 to 64 characters; unique among the templates of the user or project.
 	Name string `json:"name"`
-	// At most 1000 characters.
+	// At most 1000 characters. Default: empty.
 	Description string `json:"description,omitempty"`
 	// Share it with this project. Only admins of the project can do that. Default: it belongs to the viewer.
 	Project string `json:"project,omitempty"`
@@ -841,14 +882,19 @@ type CreateUploadInput struct {
 
 // The password must have at least 10 characters.
 type CreateUserInput struct {
-	Email    string   `json:"email"`
-	Username string   `json:"username,omitempty"`
-	FullName string   `json:"fullName,omitempty"`
-	Password string   `json:"password"`
-	Role     Enum     `json:"role,omitempty"`
-	Domain   string   `json:"domain"`
+	Email string `json:"email"`
+	// Default: the part of the e-mail address before the @.
+	Username string `json:"username,omitempty"`
+	// Default: empty.
+	FullName string `json:"fullName,omitempty"`
+	Password string `json:"password"`
+	// Default: USER.
+	Role   Enum   `json:"role,omitempty"`
+	Domain string `json:"domain"`
+	// Projects to join. Default: none.
 	Projects []string `json:"projects,omitzero"`
-	Policy   string   `json:"policy,omitempty"`
+	// A policy to attach. Default: none.
+	Policy string `json:"policy,omitempty"`
 }
 
 type CreateVfolderInput struct {
@@ -880,7 +926,7 @@ type DeleteDomainInput struct {
 	Name string `json:"name"`
 }
 
-// 1 to 1000 paths. Directories are deleted only with recursive.
+// 1 to 1000 paths. Directories are deleted only with recursive. Default: false.
 type DeleteFilesInput struct {
 	Vfolder   string   `json:"vfolder"`
 	Paths     []string `json:"paths"`
@@ -979,7 +1025,7 @@ type Dependency struct {
 	Name string `json:"name"`
 	// True if the needed session or array has succeeded.
 	Satisfied bool `json:"satisfied"`
-	// The session that waits.
+	// The session that waits; null if the viewer cannot see it.
 	Session *SessionRef `json:"session"`
 	// The session that must succeed; null if it is an array, was removed or the viewer cannot see it.
 	Needed *SessionRef `json:"needed"`
@@ -987,7 +1033,7 @@ type Dependency struct {
 	NeededArray *Ref `json:"neededArray"`
 }
 
-// The same arguments as when it was attached.
+// At most one of domain, project and resourceGroup: the same as when it was attached.
 type DetachIdleCheckerInput struct {
 	Checker       string `json:"checker"`
 	Domain        string `json:"domain,omitempty"`
@@ -1006,17 +1052,18 @@ type Device struct {
 	// The agent's name for the device.
 	DeviceID string `json:"deviceId"`
 	// The plugin that reports the device; empty for cpu and mem.
-	Plugin        string            `json:"plugin"`
-	Vendor        string            `json:"vendor"`
-	Model         string            `json:"model"`
-	Capacity      Slots             `json:"capacity"`
-	Occupied      Slots             `json:"occupied"`
-	Attributes    map[string]string `json:"attributes"`
-	NUMANode      *int              `json:"numaNode"`
-	Health        Enum              `json:"health"`
-	HealthMessage string            `json:"healthMessage"`
-	Allocatable   bool              `json:"allocatable"`
-	RejectReasons []string          `json:"rejectReasons"`
+	Plugin     string            `json:"plugin"`
+	Vendor     string            `json:"vendor"`
+	Model      string            `json:"model"`
+	Capacity   Slots             `json:"capacity"`
+	Occupied   Slots             `json:"occupied"`
+	Attributes map[string]string `json:"attributes"`
+	// Null if the device belongs to no NUMA node, or the machine does not report it.
+	NUMANode      *int     `json:"numaNode"`
+	Health        Enum     `json:"health"`
+	HealthMessage string   `json:"healthMessage"`
+	Allocatable   bool     `json:"allocatable"`
+	RejectReasons []string `json:"rejectReasons"`
 	// The current allocations of the device. The session is missing where the viewer cannot see it.
 	Holders []DeviceHoldersDeviceHolder `json:"holders"`
 }
@@ -1035,7 +1082,7 @@ type DeviceDetail struct {
 	Groups []string `json:"groups"`
 	// How containers are kept within their share of the device; null if it cannot be shared or its plugin does not report it.
 	Enforcement *Enum `json:"enforcement"`
-	// For a partition, the device that it is cut from. The two are never in use at the same time.
+	// For a partition, the device that it is cut from; null for other devices. The two are never in use at the same time.
 	Parent *DeviceDetailParentDevice `json:"parent"`
 	// Links to other devices of the same agent.
 	Links []DeviceDetailLinksDeviceLink `json:"links"`
@@ -1198,9 +1245,10 @@ type DeviceDetailParentDevice struct {
 type DeviceHoldersDeviceHolder struct {
 	Slot string `json:"slot"`
 	// Amount of the slot, as a decimal.
-	Amount  string    `json:"amount"`
-	Since   time.Time `json:"since"`
-	Session *Ref      `json:"session"`
+	Amount string    `json:"amount"`
+	Since  time.Time `json:"since"`
+	// Null if the viewer cannot see it.
+	Session *Ref `json:"session"`
 	// True if the session belongs to the viewer.
 	Mine bool `json:"mine"`
 }
@@ -1296,8 +1344,9 @@ type EffectiveLimit struct {
 	Holder string `json:"holder"`
 	// Name of the policy.
 	Policy string `json:"policy"`
-	// Names of the resource group and the project that the limit is restricted to.
+	// Name of the resource group that the limit is restricted to; null for all.
 	ResourceGroup *string `json:"resourceGroup"`
+	// Name of the project that the limit is restricted to; null for all.
 	WithinProject *string `json:"withinProject"`
 }
 
@@ -1311,7 +1360,7 @@ type ExportFolderInput struct {
 	// A directory or a file of the folder. Default: everything.
 	Path          string `json:"path,omitempty"`
 	ObjectStorage string `json:"objectStorage"`
-	// Target prefix, relative to the storage's prefix.
+	// Target prefix, relative to the storage's prefix. Default: the prefix itself.
 	Directory string `json:"directory,omitempty"`
 	// Default: UPDATE.
 	Existing Enum `json:"existing,omitempty"`
@@ -1328,7 +1377,8 @@ type File struct {
 
 // FileResult is the result for one path; Error is nil on success.
 type FileResult struct {
-	Path  string  `json:"path"`
+	Path string `json:"path"`
+	// Null if it succeeded.
 	Error *string `json:"error"`
 }
 
@@ -1417,7 +1467,7 @@ type Folder struct {
 	// What members of its project can do with it. Not used for a user's folder.
 	Permission Enum      `json:"permission"`
 	CreatedAt  time.Time `json:"createdAt"`
-	// When the folder was moved to the trash.
+	// When the folder was moved to the trash; null if it is not there.
 	DeletedAt *time.Time `json:"deletedAt"`
 	// The user who owns it; null for a project's folder.
 	Owner *UserRef `json:"owner"`
@@ -1426,8 +1476,9 @@ type Folder struct {
 	QuotaScope FolderQuotaScope `json:"quotaScope"`
 	// Null if not measured yet.
 	UsedBytes *int64 `json:"usedBytes"`
+	// Null if not measured yet.
 	FileCount *int64 `json:"fileCount"`
-	// When a session that mounts it was last created.
+	// When a session that mounts it was last created; null if none was.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	// Live sessions that mount it.
 	MountedBy []Ref `json:"mountedBy"`
@@ -1439,10 +1490,11 @@ type Folder struct {
 // All folders of one user or one project on a volume, with a common limit and usage.
 type FolderQuotaScope struct {
 	ID string `json:"id"`
-	// A limit that an administrator has set for this scope.
+	// The limit that an administrator has set for this scope; null if none.
 	LimitBytes *int64 `json:"limitBytes"`
-	UsedBytes  *int64 `json:"usedBytes"`
-	Volume     Ref    `json:"volume"`
+	// Null before the first measurement.
+	UsedBytes *int64 `json:"usedBytes"`
+	Volume    Ref    `json:"volume"`
 }
 
 // FolderShare is the permission of one person on a shared folder.
@@ -1453,17 +1505,19 @@ type FolderShare struct {
 	Permission Enum      `json:"permission"`
 	Status     Enum      `json:"status"`
 	// For the user whom the folder is shared with: null before they accept, and after the share has ended.
-	Vfolder      *Ref       `json:"vfolder"`
-	VfolderName  string     `json:"vfolderName"`
-	InviterEmail *string    `json:"inviterEmail"`
-	AnsweredAt   *time.Time `json:"answeredAt"`
+	Vfolder     *Ref   `json:"vfolder"`
+	VfolderName string `json:"vfolderName"`
+	// Null if the viewer cannot see the inviter.
+	InviterEmail *string `json:"inviterEmail"`
+	// Null before an answer.
+	AnsweredAt *time.Time `json:"answeredAt"`
 }
 
 // FolderSharing lists the shares of a folder and the share of the viewer.
 type FolderSharing struct {
 	// Users whom the folder is shared with, including open invitations; empty if the viewer cannot share it.
 	Shares []FolderShare `json:"shares"`
-	// The share that gives the viewer access, if there is one.
+	// The share that gives the viewer access; null if there is none.
 	MyShare *FolderShare `json:"myShare"`
 }
 
@@ -1491,9 +1545,10 @@ type GrantResourceGroupInput struct {
 }
 
 type GrantRoleInput struct {
-	Role    string `json:"role"`
-	User    string `json:"user"`
-	Scope   Enum   `json:"scope"`
+	Role  string `json:"role"`
+	User  string `json:"user"`
+	Scope Enum   `json:"scope"`
+	// The object of the scope; null for the scope SYSTEM.
 	ScopeID string `json:"scopeId,omitempty"`
 }
 
@@ -1571,10 +1626,13 @@ type GroupAgentsAgentConnection struct {
 
 // GroupGrant gives one holder access to a resource group; for a keypair all holders are nil.
 type GroupGrant struct {
-	ID      string   `json:"id"`
-	Domain  *Ref     `json:"domain"`
-	Project *Ref     `json:"project"`
-	User    *UserRef `json:"user"`
+	ID string `json:"id"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	User *UserRef `json:"user"`
 }
 
 type HandOverVfolderInput struct {
@@ -1596,7 +1654,7 @@ type IdentityProvider struct {
 	AutoProvision bool     `json:"autoProvision"`
 	EmailDomains  []string `json:"emailDomains"`
 	Domain        Ref      `json:"domain"`
-	// The project of accounts that the provider creates.
+	// The project of accounts that the provider creates; null if they join none.
 	Project   *Ref      `json:"project"`
 	CreatedAt time.Time `json:"createdAt"`
 }
@@ -1604,9 +1662,11 @@ type IdentityProvider struct {
 // IdleBinding is one place where a checker applies; objects that the viewer cannot see are nil.
 type IdleBinding struct {
 	ID string `json:"id"`
-	// Null if the viewer cannot see it; the same is true of the two fields below.
-	Domain        *Ref `json:"domain"`
-	Project       *Ref `json:"project"`
+	// Null if the checker is attached to something else, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the checker is attached to something else, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the checker is attached to something else, or the viewer cannot see it.
 	ResourceGroup *Ref `json:"resourceGroup"`
 	// True if it applies to all sessions.
 	Everywhere bool `json:"everywhere"`
@@ -1668,7 +1728,7 @@ type IdleDryRunSessionsIdleDryRunEnd struct {
 type IdleDryRunSessionsIdleDryRunEndSession struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Null if the viewer cannot see it; the same is true of the three fields below.
+	// Null if the viewer cannot see them.
 	Owner *UserRef `json:"owner"`
 }
 
@@ -1740,12 +1800,14 @@ type ImportFolderInput struct {
 // ImportResultsImportResult includes the requested fields of the GraphQL type ImportResult.
 type ImportResultsImportResult struct {
 	// Line number in the file; the header is line 1.
-	Row    int     `json:"row"`
-	Email  string  `json:"email"`
-	Status Enum    `json:"status"`
-	Error  *string `json:"error"`
-	Field  *string `json:"field"`
-	// The generated password; it is shown only once.
+	Row    int    `json:"row"`
+	Email  string `json:"email"`
+	Status Enum   `json:"status"`
+	// Null if the row is valid.
+	Error *string `json:"error"`
+	// The column of the error; null if the error is not about a single one.
+	Field *string `json:"field"`
+	// The generated password; it is shown only once. Null if none was generated.
 	Password *string `json:"password"`
 }
 
@@ -1763,11 +1825,13 @@ type Invitation struct {
 	ID     string `json:"id"`
 	Email  string `json:"email"`
 	Domain Ref    `json:"domain"`
-	// The project that the person becomes a member of.
-	Project   *Ref       `json:"project"`
-	CreatedAt time.Time  `json:"createdAt"`
-	ExpiresAt time.Time  `json:"expiresAt"`
-	UsedAt    *time.Time `json:"usedAt"`
+	// The project that the person becomes a member of; null for none.
+	Project   *Ref      `json:"project"`
+	CreatedAt time.Time `json:"createdAt"`
+	ExpiresAt time.Time `json:"expiresAt"`
+	// Null if it has not been used.
+	UsedAt *time.Time `json:"usedAt"`
+	// Null if it has not been revoked.
 	RevokedAt *time.Time `json:"revokedAt"`
 }
 
@@ -1781,19 +1845,23 @@ type JoinToken struct {
 
 // Kernel is one container of a session.
 type Kernel struct {
-	ID            string       `json:"id"`
-	Role          Enum         `json:"role"`
-	Index         int          `json:"index"`
-	Hostname      string       `json:"hostname"`
-	Status        Enum         `json:"status"`
-	StatusMessage string       `json:"statusMessage"`
-	ExitCode      *int         `json:"exitCode"`
-	Slots         Slots        `json:"slots"`
-	CreatedAt     time.Time    `json:"createdAt"`
-	StartedAt     *time.Time   `json:"startedAt"`
-	TerminatedAt  *time.Time   `json:"terminatedAt"`
-	Agent         *Ref         `json:"agent"`
-	Allocations   []Allocation `json:"allocations"`
+	ID            string `json:"id"`
+	Role          Enum   `json:"role"`
+	Index         int    `json:"index"`
+	Hostname      string `json:"hostname"`
+	Status        Enum   `json:"status"`
+	StatusMessage string `json:"statusMessage"`
+	// Null before the container has ended.
+	ExitCode  *int      `json:"exitCode"`
+	Slots     Slots     `json:"slots"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null before the container has started.
+	StartedAt *time.Time `json:"startedAt"`
+	// Null before the container has ended.
+	TerminatedAt *time.Time `json:"terminatedAt"`
+	// Null before it is placed, or if the viewer cannot see the agent.
+	Agent       *Ref         `json:"agent"`
+	Allocations []Allocation `json:"allocations"`
 	// Latest samples; after the kernel has ended, its last ones.
 	Stats KernelStats `json:"stats"`
 	// Environment variables for programs that run in several containers or on several accelerators. Those that the session itself sets are left out. Empty before the kernel has a machine and after it has ended.
@@ -1804,6 +1872,7 @@ type Kernel struct {
 
 // KernelStats includes the requested fields of the GraphQL type KernelStats.
 type KernelStats struct {
+	// When the samples were taken; null before the first.
 	At      *time.Time `json:"at"`
 	Metrics []Metric   `json:"metrics"`
 }
@@ -1818,9 +1887,10 @@ type Keypair struct {
 	// Requests per 15 minutes; null for the platform's default.
 	RateLimit *int      `json:"rateLimit"`
 	CreatedAt time.Time `json:"createdAt"`
-	// Accurate to about a minute.
+	// Accurate to about a minute; null if it has not been used.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
-	RotatedAt  *time.Time `json:"rotatedAt"`
+	// Null if the secret is the first one.
+	RotatedAt *time.Time `json:"rotatedAt"`
 	// When the secret expires; null for never.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	// The access token or keypair that the secret was created with; the secret ends when that ends. Null if it was created from a login.
@@ -1898,13 +1968,14 @@ type Metric struct {
 
 // Mount is a folder in a session.
 type Mount struct {
-	ID      string `json:"id"`
+	ID string `json:"id"`
+	// Null if the viewer cannot see it, or it was deleted.
 	Vfolder *Ref   `json:"vfolder"`
 	Target  string `json:"target"`
 	Subpath string `json:"subpath"`
 	// The current state. It follows the permission of the session's owner on the folder.
 	ReadOnly bool `json:"readOnly"`
-	// When the mount was removed because the session's owner lost access to the folder.
+	// When the mount was removed because the session's owner lost access to the folder; null if that has not happened.
 	RevokedAt *time.Time `json:"revokedAt"`
 }
 
@@ -1914,8 +1985,9 @@ type MountInput struct {
 	// Absolute path in the container; default /home/work/<folder name>.
 	Target string `json:"target,omitempty"`
 	// Path below the folder; default: the whole folder.
-	Subpath  string `json:"subpath,omitempty"`
-	ReadOnly bool   `json:"readOnly,omitempty"`
+	Subpath string `json:"subpath,omitempty"`
+	// Default: as the permission on the folder allows.
+	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
 // MountRequest is a folder that a request mounts.
@@ -1932,7 +2004,7 @@ type MoveFileItem struct {
 	To   string `json:"to"`
 }
 
-// 1 to 1000 items. toVfolder: another folder on the same volume. overwrite replaces files and links, never directories.
+// 1 to 1000 items. toVfolder: another folder on the same volume. overwrite replaces files and links, never directories. Default: within the folder, without overwriting.
 type MoveFilesInput struct {
 	Vfolder   string         `json:"vfolder"`
 	Items     []MoveFileItem `json:"items"`
@@ -1943,16 +2015,16 @@ type MoveFilesInput struct {
 // NewInvitation is an invitation with its secret, which cannot be read again.
 type NewInvitation struct {
 	Invitation Invitation `json:"invitation"`
-	// The secret; it is shown only once.
+	// The secret; it is shown only once. Null after a revocation.
 	Secret *string `json:"secret"`
-	// A path of the web page; it contains the secret.
+	// A path of the web page, which contains the secret. Null after a revocation.
 	Link *string `json:"link"`
 }
 
 // NewKeypair is a keypair with its secret, which cannot be read again.
 type NewKeypair struct {
 	Keypair Keypair `json:"keypair"`
-	// The secret; it is shown only once.
+	// The secret; it is shown only once. Null if the request did not create one.
 	Secret *string `json:"secret"`
 }
 
@@ -1966,7 +2038,7 @@ type NewSSHKey struct {
 // NewToken is a token with its secret, which cannot be read again.
 type NewToken struct {
 	AccessToken AccessToken `json:"accessToken"`
-	// The secret; it is shown only once.
+	// The secret; it is shown only once. Null after a revocation.
 	Secret *string `json:"secret"`
 }
 
@@ -1996,9 +2068,10 @@ type ObjectStorage struct {
 // ObjectStorageTest is the result of a test of an object storage.
 type ObjectStorageTest struct {
 	OK bool `json:"ok"`
-	// What is wrong, if ok is false; field names the input field that causes it.
+	// What is wrong; null if ok.
 	Message *string `json:"message"`
-	Field   *string `json:"field"`
+	// The input field that causes the error; null if ok, or if it is not a single one.
+	Field *string `json:"field"`
 }
 
 // ObjectTransfer is the progress of an import or export.
@@ -2021,7 +2094,8 @@ type ObjectTransfer struct {
 //
 // The result for one path; for a pair, path is from. error is null on success.
 type ObjectTransferFailuresFileResult struct {
-	Path  string  `json:"path"`
+	Path string `json:"path"`
+	// Null if it succeeded.
 	Error *string `json:"error"`
 }
 
@@ -2046,8 +2120,10 @@ type OccupancyDrift struct {
 	// Name of the agent.
 	Agent string `json:"agent"`
 	// The agent's name for the device; empty if the difference is not about a device.
-	Device  string  `json:"device"`
-	Kernel  *string `json:"kernel"`
+	Device string `json:"device"`
+	// Null if the difference is not about a container.
+	Kernel *string `json:"kernel"`
+	// Null if the database has no session for it.
 	Session *string `json:"session"`
 	Detail  string  `json:"detail"`
 	// True if the audit has repaired the difference or started to.
@@ -2095,7 +2171,8 @@ type OrphanFolder struct {
 
 // OrphanScope is a quota scope without an owner.
 type OrphanScope struct {
-	Scope     string `json:"scope"`
+	Scope string `json:"scope"`
+	// Null if the volume does not report it.
 	UsedBytes *int64 `json:"usedBytes"`
 }
 
@@ -2113,7 +2190,7 @@ type Overview struct {
 	Managers []ClusterManager `json:"managers"`
 	// The storage proxies that have joined, by name. The versions of agents and plugins are on those objects.
 	StorageProxies []StorageProxy `json:"storageProxies"`
-	// Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed except on request. The
+	// Null unless the cluster is in recovery mode. In that mode, no session starts, and nothing is ended or removed except on request. The
 	// leader turns the mode on if the database is older than what runs, as after a restore from a backup.
 	Recovery *Recovery `json:"recovery"`
 }
@@ -2131,7 +2208,7 @@ type OverviewEvictionsStopped struct {
 // PasswordReset is a user with the password, if the server generated it.
 type PasswordReset struct {
 	User User `json:"user"`
-	// The generated password; it is shown only once.
+	// The generated password; it is shown only once. Null if the request had one.
 	Password *string `json:"password"`
 }
 
@@ -2156,7 +2233,7 @@ type PendingReport struct {
 	Dropped []PendingReportDroppedDroppedAgents `json:"dropped"`
 	// Policy limits that are reached.
 	Limits []LimitReached `json:"limits"`
-	// What is missing on the agent that comes closest.
+	// What is missing on the agent that comes closest; null if no agent was compared.
 	Nearest *PendingReportNearestNearestFit `json:"nearest"`
 	// What decides its position among sessions of the same priority; null if that is its age.
 	Order *QueueOrder `json:"order"`
@@ -2276,7 +2353,7 @@ type QueueEntrySession struct {
 	Name string `json:"name"`
 	// Requested slots of each kernel.
 	Slots Slots `json:"slots"`
-	// Null if the viewer cannot see it; the same is true of the three fields below.
+	// Null if the viewer cannot see them.
 	Owner *UserRef `json:"owner"`
 }
 
@@ -2292,18 +2369,20 @@ type QueueOrder struct {
 type QuotaScope struct {
 	ID   string `json:"id"`
 	Kind Enum   `json:"kind"`
-	// A limit that an administrator has set for this scope.
+	// The limit that an administrator has set for this scope; null if none.
 	LimitBytes *int64 `json:"limitBytes"`
 	// The limit in force: the scope's own limit, or the lowest limit of the policies. Null: unlimited.
 	EffectiveLimitBytes *int64 `json:"effectiveLimitBytes"`
-	UsedBytes           *int64 `json:"usedBytes"`
-	// Limit of the number of files, directories and links together. Policies have no such limit.
+	// Null before the first measurement.
+	UsedBytes *int64 `json:"usedBytes"`
+	// Limit of the number of files, directories and links together; null for none. Policies have no such limit.
 	LimitInodes *int64 `json:"limitInodes"`
 	// Null if the volume does not count files.
-	UsedInodes  *int64     `json:"usedInodes"`
-	Enforcement Enum       `json:"enforcement"`
-	MeasuredAt  *time.Time `json:"measuredAt"`
-	Volume      Ref        `json:"volume"`
+	UsedInodes  *int64 `json:"usedInodes"`
+	Enforcement Enum   `json:"enforcement"`
+	// Null before the first measurement.
+	MeasuredAt *time.Time `json:"measuredAt"`
+	Volume     Ref        `json:"volume"`
 	// The user whose folders are in the scope; null for a project, or if the viewer cannot see them.
 	HolderUser *UserRef `json:"holderUser"`
 	// The project whose folders are in the scope; null for a user, or if the viewer cannot see it.
@@ -2332,8 +2411,9 @@ type Registry struct {
 	// Host and port, without a scheme.
 	Host string `json:"host"`
 	// True if the registry uses http instead of https.
-	PlainHTTP     bool       `json:"plainHttp"`
-	CreatedAt     time.Time  `json:"createdAt"`
+	PlainHTTP bool      `json:"plainHttp"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null if it has not been scanned.
 	LastScannedAt *time.Time `json:"lastScannedAt"`
 }
 
@@ -2377,7 +2457,7 @@ type RestartSessionInput struct {
 	ID string `json:"id"`
 }
 
-// name: another name for the folder, if its old name is in use by now.
+// name: another name for the folder, if its old name is in use by now. Default: the old name.
 type RestoreVfolderInput struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
@@ -2387,7 +2467,8 @@ type RestoreVfolderInput struct {
 type Retention struct {
 	Category Enum `json:"category"`
 	// 0 means forever.
-	Days    int        `json:"days"`
+	Days int `json:"days"`
+	// When old rows were last looked for; null if that has not happened.
 	SweptAt *time.Time `json:"sweptAt"`
 	// Number of rows removed so far.
 	Removed int64 `json:"removed"`
@@ -2486,9 +2567,10 @@ type SSHKey struct {
 	// As in authorized_keys, without options or comment.
 	PublicKey string `json:"publicKey"`
 	// SHA256:…
-	Fingerprint string     `json:"fingerprint"`
-	CreatedAt   time.Time  `json:"createdAt"`
-	ExpiresAt   *time.Time `json:"expiresAt"`
+	Fingerprint string    `json:"fingerprint"`
+	CreatedAt   time.Time `json:"createdAt"`
+	// Null for never.
+	ExpiresAt *time.Time `json:"expiresAt"`
 	// The access token or keypair that the key was created with; the key ends when that ends. Null if it was created from a login.
 	MakerID *string `json:"makerID"`
 	Status  Enum    `json:"status"`
@@ -2500,9 +2582,11 @@ type ScanRegistryInput struct {
 
 // ScanResult is the result for one tag of a registry.
 type ScanResult struct {
-	Reference string    `json:"reference"`
-	Image     *ImageRef `json:"image"`
-	Error     *string   `json:"error"`
+	Reference string `json:"reference"`
+	// Null if there is an error.
+	Image *ImageRef `json:"image"`
+	// Null if the tag was registered.
+	Error *string `json:"error"`
 }
 
 // Session is a session with the fields of a list.
@@ -2514,25 +2598,30 @@ type Session struct {
 	Type    Enum   `json:"type"`
 	Status  Enum   `json:"status"`
 	Result  Enum   `json:"result"`
-	// Exit code of the main process, once it has ended.
+	// Exit code of the main process; null before it has ended.
 	ExitCode *int `json:"exitCode"`
 	Priority int  `json:"priority"`
 	// Requested slots of each kernel.
-	Slots             Slots    `json:"slots"`
-	Command           []string `json:"command"`
-	TerminationReason *Enum    `json:"terminationReason"`
+	Slots   Slots    `json:"slots"`
+	Command []string `json:"command"`
+	// Null before the session ends.
+	TerminationReason *Enum `json:"terminationReason"`
 	// Why the session ended or failed, for people.
-	StatusMessage string     `json:"statusMessage"`
-	CreatedAt     time.Time  `json:"createdAt"`
-	StartedAt     *time.Time `json:"startedAt"`
-	TerminatedAt  *time.Time `json:"terminatedAt"`
+	StatusMessage string    `json:"statusMessage"`
+	CreatedAt     time.Time `json:"createdAt"`
+	// Null before the session runs.
+	StartedAt *time.Time `json:"startedAt"`
+	// Null before the session has ended.
+	TerminatedAt *time.Time `json:"terminatedAt"`
 	// Labels of the session, in the order in which they were given.
 	Tags []string `json:"tags"`
-	// The index of the session in its array.
+	// The index of the session in its array; null if it is not in one.
 	ArrayIndex *int `json:"arrayIndex"`
-	// Null if the viewer cannot see it; the same is true of the three fields below.
-	Owner         *UserRef `json:"owner"`
-	Project       *Ref     `json:"project"`
+	// Null if the viewer cannot see them.
+	Owner *UserRef `json:"owner"`
+	// Null if the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the viewer cannot see it.
 	ResourceGroup *Ref     `json:"resourceGroup"`
 	Image         ImageRef `json:"image"`
 }
@@ -2548,9 +2637,10 @@ type SessionArray struct {
 	// How many members run at the same time at most; null: no limit of their own.
 	MaxRunning *int      `json:"maxRunning"`
 	CreatedAt  time.Time `json:"createdAt"`
-	// Null if the viewer cannot see it; the same is true of the two fields below.
-	Owner   *UserRef `json:"owner"`
-	Project *Ref     `json:"project"`
+	// Null if the viewer cannot see them.
+	Owner *UserRef `json:"owner"`
+	// Null if the viewer cannot see it.
+	Project *Ref `json:"project"`
 	// The members by state: of each index the latest session.
 	Counts SessionArrayCounts `json:"counts"`
 }
@@ -2582,12 +2672,14 @@ type SessionDetail struct {
 	Session `json:"-"`
 	// Environment variables. A viewer who cannot enter the session gets empty values.
 	Environment map[string]string `json:"environment"`
-	ScheduledAt *time.Time        `json:"scheduledAt"`
-	// When the current transient status times out.
+	// Null before the session is placed.
+	ScheduledAt *time.Time `json:"scheduledAt"`
+	// When the current transient status times out; null in other states.
 	DeadlineAt *time.Time `json:"deadlineAt"`
-	Domain     *Ref       `json:"domain"`
-	Kernels    []Kernel   `json:"kernels"`
-	Mounts     []Mount    `json:"mounts"`
+	// Null if the viewer cannot see it.
+	Domain  *Ref     `json:"domain"`
+	Kernels []Kernel `json:"kernels"`
+	Mounts  []Mount  `json:"mounts"`
 	// Every attempt and change of state, oldest first.
 	History []SessionEvent `json:"history"`
 	// Why the session waits; null if it does not wait.
@@ -2600,15 +2692,15 @@ type SessionDetail struct {
 	IdleExempt bool `json:"idleExempt"`
 	// Bytes that each container of the session can write to the disk of its machine, not counting folders; 0 for sessions from before this limit existed.
 	DiskBytes int64 `json:"diskBytes"`
-	// Requested limit of the running time in seconds, if there is one.
+	// Requested limit of the running time in seconds; null for none.
 	Lifetime *int `json:"lifetime"`
-	// When the lifetime ends. A policy or an idle check can end the session earlier.
+	// When the lifetime ends; null without a lifetime, or before the session runs. A policy or an idle check can end the session earlier.
 	EndsAt *time.Time `json:"endsAt"`
 	// True if the session can be ended for a session of a higher priority, where its resource group allows preemption.
 	Preemptible bool `json:"preemptible"`
-	// The sessions that it is placed together with.
+	// The sessions that it is placed together with; null if it is not in a group.
 	SessionGroup *Ref `json:"sessionGroup"`
-	// The session does not start before this time.
+	// The session does not start before this time; null: as soon as possible.
 	StartsAt *time.Time `json:"startsAt"`
 	// The requested agents, as far as the viewer can see them.
 	Agents []Ref `json:"agents"`
@@ -2618,11 +2710,11 @@ type SessionDetail struct {
 	DependsOn []Dependency `json:"dependsOn"`
 	// Sessions that start only after it has succeeded.
 	Dependents []Dependency `json:"dependents"`
-	// The session that this one was started again from, with restartSession or as a retry of an array.
+	// The session that this one was started again from, with restartSession or as a retry of an array; null if there is none or the viewer cannot see it.
 	RestartOf *SessionRef `json:"restartOf"`
 	// The sessions that were started again from this one, in any order.
 	Restarts []SessionRef `json:"restarts"`
-	// The array of which the session is a member.
+	// The array of which the session is a member; null if it is not in one.
 	Array *Ref `json:"array"`
 }
 
@@ -2806,11 +2898,13 @@ type SessionEvent struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
 	// schedule, prepare, create, run, terminate.
-	Phase      string `json:"phase"`
-	FromStatus *Enum  `json:"fromStatus"`
-	ToStatus   *Enum  `json:"toStatus"`
-	Result     Enum   `json:"result"`
-	Attempt    int    `json:"attempt"`
+	Phase string `json:"phase"`
+	// Null if the entry is not a change of state.
+	FromStatus *Enum `json:"fromStatus"`
+	// Null if the entry is not a change of state.
+	ToStatus *Enum `json:"toStatus"`
+	Result   Enum  `json:"result"`
+	Attempt  int   `json:"attempt"`
 	// Machine-readable reason; empty for plain success.
 	Code    string                       `json:"code"`
 	Message string                       `json:"message"`
@@ -2834,8 +2928,9 @@ type SessionGroup struct {
 	// True: a session waits rather than break the placement. False: the placement is a preference.
 	Strict    bool      `json:"strict"`
 	CreatedAt time.Time `json:"createdAt"`
-	// Null if the viewer cannot see it; the same is true of the two fields below.
-	Owner    *UserRef                              `json:"owner"`
+	// Null if the viewer cannot see them.
+	Owner *UserRef `json:"owner"`
+	// Null if the viewer cannot see it.
 	Project  *Ref                                  `json:"project"`
 	Sessions SessionGroupSessionsSessionConnection `json:"sessions"`
 }
@@ -2902,12 +2997,14 @@ type SessionState struct {
 	Name    string `json:"name"`
 	Status  Enum   `json:"status"`
 	Result  Enum   `json:"result"`
-	// Exit code of the main process, once it has ended.
-	ExitCode          *int  `json:"exitCode"`
+	// Exit code of the main process; null before it has ended.
+	ExitCode *int `json:"exitCode"`
+	// Null before the session ends.
 	TerminationReason *Enum `json:"terminationReason"`
 	// Why the session ended or failed, for people.
-	StatusMessage string     `json:"statusMessage"`
-	StartedAt     *time.Time `json:"startedAt"`
+	StatusMessage string `json:"statusMessage"`
+	// Null before the session runs.
+	StartedAt *time.Time `json:"startedAt"`
 	// Why the session waits; null if it does not wait.
 	Pending *SessionStatePendingPendingReport `json:"pending"`
 	Kernels []SessionStateKernelsKernel       `json:"kernels"`
@@ -2965,7 +3062,7 @@ type SetQuotaScopeInput struct {
 
 type SetRecoveryInput struct {
 	On bool `json:"on"`
-	// Shown to administrators while the mode is on. At most 300 characters.
+	// Shown to administrators while the mode is on. At most 300 characters. Default: empty.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -3001,7 +3098,8 @@ type SetShareWeightInput struct {
 type ShareAppInput struct {
 	Session string `json:"session"`
 	// Name of an app, or a port.
-	App      string `json:"app"`
+	App string `json:"app"`
+	// Default: the main container.
 	Kernel   string `json:"kernel,omitempty"`
 	Audience Enum   `json:"audience"`
 	// Default: when the session ends; for PUBLIC, after the time that the resource policies allow, which is also the latest possible.
@@ -3013,11 +3111,14 @@ type ShareAppInput struct {
 // ShareHolder is the fair share of a domain, project or user beside others at its level.
 type ShareHolder struct {
 	// DOMAIN, PROJECT or USER.
-	Scope   Enum     `json:"scope"`
-	Domain  *Ref     `json:"domain"`
-	Project *Ref     `json:"project"`
-	User    *UserRef `json:"user"`
-	Weight  float64  `json:"weight"`
+	Scope Enum `json:"scope"`
+	// Null if the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null for a domain, or if the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null for a domain or project, or if the viewer cannot see them.
+	User   *UserRef `json:"user"`
+	Weight float64  `json:"weight"`
 	// Its weight divided by the sum of the weights of all siblings.
 	Due float64 `json:"due"`
 	// Recent usage; 1 is the whole group for the whole lookback.
@@ -3034,9 +3135,11 @@ type ShareHolder struct {
 
 // ShareResult is the result for one person: either Share or Error is set.
 type ShareResult struct {
-	Email string       `json:"email"`
+	Email string `json:"email"`
+	// Null if there is an error.
 	Share *FolderShare `json:"share"`
-	Error *string      `json:"error"`
+	// Null if there is a share.
+	Error *string `json:"error"`
 }
 
 type ShareVfolderInput struct {
@@ -3052,10 +3155,13 @@ type ShareWeight struct {
 	ID     string  `json:"id"`
 	Weight float64 `json:"weight"`
 	// Null: the weight applies in every group.
-	ResourceGroup *Ref     `json:"resourceGroup"`
-	Domain        *Ref     `json:"domain"`
-	Project       *Ref     `json:"project"`
-	User          *UserRef `json:"user"`
+	ResourceGroup *Ref `json:"resourceGroup"`
+	// Null if the weight is that of a project or user, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the weight is that of a domain or user, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the weight is that of a domain or project, or the viewer cannot see them.
+	User *UserRef `json:"user"`
 	// For a user: the project in which the weight applies; null for every project.
 	WithinProject *Ref      `json:"withinProject"`
 	CreatedAt     time.Time `json:"createdAt"`
@@ -3115,9 +3221,10 @@ type StorageProxy struct {
 type StoredObject struct {
 	Name string `json:"name"`
 	// Relative to the storage's prefix.
-	Path       string     `json:"path"`
-	Directory  bool       `json:"directory"`
-	Size       int64      `json:"size"`
+	Path      string `json:"path"`
+	Directory bool   `json:"directory"`
+	Size      int64  `json:"size"`
+	// Null if the storage does not report it.
 	ModifiedAt *time.Time `json:"modifiedAt"`
 	Etag       string     `json:"etag"`
 }
@@ -3151,16 +3258,18 @@ type Task struct {
 	// The last error, what the task waits for, or what it skipped.
 	Message string `json:"message"`
 	Attempt int    `json:"attempt"`
-	// ID of the object that the task is about.
-	SubjectID *string    `json:"subjectID"`
-	CreatedAt time.Time  `json:"createdAt"`
+	// ID of the object that the task is about; null if it is not about one.
+	SubjectID *string   `json:"subjectID"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null before it starts.
 	StartedAt *time.Time `json:"startedAt"`
-	EndedAt   *time.Time `json:"endedAt"`
+	// Null before it ends.
+	EndedAt *time.Time `json:"endedAt"`
 }
 
 type TerminateSessionInput struct {
 	ID string `json:"id"`
-	// Skip the grace period.
+	// Skip the grace period. Default: false.
 	Force bool `json:"force,omitempty"`
 }
 
@@ -3270,6 +3379,7 @@ type UndrainAgentInput struct {
 	ID string `json:"id"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateAgentInput struct {
 	ID            string `json:"id"`
 	Schedulable   *bool  `json:"schedulable,omitempty"`
@@ -3294,6 +3404,7 @@ type UpdateDomainInput struct {
 	SignUp               Enum     `json:"signUp,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateIdentityProviderInput struct {
 	ID            string   `json:"id"`
 	DisplayName   *string  `json:"displayName,omitempty"`
@@ -3329,6 +3440,7 @@ type UpdateIdleCheckerInput struct {
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateKeypairInput struct {
 	ID             string  `json:"id"`
 	Name           *string `json:"name,omitempty"`
@@ -3352,6 +3464,7 @@ type UpdateObjectStorageInput struct {
 	ReadOnly    *bool   `json:"readOnly,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdatePendingSessionInput struct {
 	ID string `json:"id"`
 	// All slots that the session requests.
@@ -3362,11 +3475,13 @@ type UpdatePendingSessionInput struct {
 	StrictAgents *bool `json:"strictAgents,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateProfileInput struct {
 	FullName         *string  `json:"fullName,omitempty"`
 	AllowedAddresses []string `json:"allowedAddresses,omitzero"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateProjectInput struct {
 	ID          string  `json:"id"`
 	Name        *string `json:"name,omitempty"`
@@ -3383,6 +3498,7 @@ type UpdateRegistryInput struct {
 	Password  *string `json:"password,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateResourceGroupInput struct {
 	ID           string  `json:"id"`
 	Name         *string `json:"name,omitempty"`
@@ -3435,6 +3551,7 @@ type UpdateResourcePolicyInput struct {
 	MaxLogins               *int    `json:"maxLogins,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateResourcePresetInput struct {
 	ID          string  `json:"id"`
 	Name        *string `json:"name,omitempty"`
@@ -3443,6 +3560,7 @@ type UpdateResourcePresetInput struct {
 	ShmBytes    *int64  `json:"shmBytes,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateRoleInput struct {
 	ID          string                `json:"id"`
 	Name        *string               `json:"name,omitempty"`
@@ -3450,6 +3568,7 @@ type UpdateRoleInput struct {
 	Allows      []RolePermissionInput `json:"allows,omitzero"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateSessionTemplateInput struct {
 	ID          string  `json:"id"`
 	Name        *string `json:"name,omitempty"`
@@ -3521,13 +3640,14 @@ type UsageEntry struct {
 
 // User is a person with a login.
 type User struct {
-	ID          string       `json:"id"`
-	Email       string       `json:"email"`
-	Username    string       `json:"username"`
-	FullName    string       `json:"fullName"`
-	Role        Enum         `json:"role"`
-	Status      Enum         `json:"status"`
-	CreatedAt   time.Time    `json:"createdAt"`
+	ID        string    `json:"id"`
+	Email     string    `json:"email"`
+	Username  string    `json:"username"`
+	FullName  string    `json:"fullName"`
+	Role      Enum      `json:"role"`
+	Status    Enum      `json:"status"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null if they have not logged in.
 	LastLoginAt *time.Time   `json:"lastLoginAt"`
 	Domain      Ref          `json:"domain"`
 	Policies    []Attachment `json:"policies"`
@@ -3630,13 +3750,17 @@ func (v *UserDetail) __premarshalJSON() (*__premarshalUserDetail, error) {
 type UserDetailAccountUserAccount struct {
 	// Networks from which the user can connect; empty: any.
 	AllowedAddresses []string `json:"allowedAddresses"`
-	ContainerUID     *int     `json:"containerUid"`
-	ContainerGID     *int     `json:"containerGid"`
+	// Null: the platform's default.
+	ContainerUID *int `json:"containerUid"`
+	// Null: the platform's default.
+	ContainerGID *int `json:"containerGid"`
 	// Supplementary groups.
-	ContainerGIDs          []int      `json:"containerGids"`
-	PasswordChangeRequired bool       `json:"passwordChangeRequired"`
-	PasswordChangedAt      *time.Time `json:"passwordChangedAt"`
-	TOTPEnabledAt          *time.Time `json:"totpEnabledAt"`
+	ContainerGIDs          []int `json:"containerGids"`
+	PasswordChangeRequired bool  `json:"passwordChangeRequired"`
+	// Null if it has not been changed.
+	PasswordChangedAt *time.Time `json:"passwordChangedAt"`
+	// Null without a second factor.
+	TOTPEnabledAt *time.Time `json:"totpEnabledAt"`
 }
 
 // UserDetailMembershipsMembership includes the requested fields of the GraphQL type Membership.
@@ -3667,7 +3791,7 @@ type Viewer struct {
 	ResourceGroups []Ref `json:"resourceGroups"`
 	// What the user must do before anything else; null if nothing.
 	Due *Enum `json:"due"`
-	// When the second factor was turned on.
+	// When the second factor was turned on; null without one.
 	TOTPEnabledAt *time.Time `json:"totpEnabledAt"`
 }
 
@@ -3689,9 +3813,11 @@ type VolumeDetails struct {
 	// How limits are enforced.
 	Enforcement Enum `json:"enforcement"`
 	// True if the volume grows on demand, so that totalBytes is not a limit.
-	Elastic     bool   `json:"elastic"`
+	Elastic bool `json:"elastic"`
+	// Null if the volume does not count files.
 	TotalInodes *int64 `json:"totalInodes"`
-	UsedInodes  *int64 `json:"usedInodes"`
+	// Null if the volume does not count files.
+	UsedInodes *int64 `json:"usedInodes"`
 	// What the grants allow the viewer to do with their own folders or, for members of the project, with the project's folders.
 	MyPermissions []Enum `json:"myPermissions"`
 	// The name of the storage proxy that serves the volume; if several do, of the one that reports about it.
@@ -3793,9 +3919,12 @@ func (v *VolumeDetails) __premarshalJSON() (*__premarshalVolumeDetails, error) {
 type VolumeGrant struct {
 	ID string `json:"id"`
 	// True if the grant is for everyone; then domain, project and user are null.
-	Everybody   bool     `json:"everybody"`
-	Domain      *Ref     `json:"domain"`
-	Project     *Ref     `json:"project"`
+	Everybody bool `json:"everybody"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
 	User        *UserRef `json:"user"`
 	Permissions []Enum   `json:"permissions"`
 }
@@ -4936,7 +5065,9 @@ type attachIdleCheckerResponse struct {
 
 // attachResourcePolicyPayloadAttachResourcePolicyPayload includes the requested fields of the GraphQL type AttachResourcePolicyPayload.
 type attachResourcePolicyPayloadAttachResourcePolicyPayload struct {
-	Policy     *Policy     `json:"policy"`
+	// Null if the request had no policy.
+	Policy *Policy `json:"policy"`
+	// Null if the request had no policy.
 	Attachment *Attachment `json:"attachment"`
 }
 
@@ -5524,7 +5655,7 @@ type disableTOTPPayloadViewerPayload struct {
 //
 // The logged-in user and their current login.
 type disableTOTPPayloadViewerPayloadViewer struct {
-	// When the second factor was turned on.
+	// When the second factor was turned on; null without one.
 	TOTPEnabledAt *time.Time `json:"totpEnabledAt"`
 }
 
@@ -5722,8 +5853,9 @@ type openAppResponse struct {
 
 // pageInfo includes the GraphQL fields of PageInfo requested by the fragment pageInfo.
 type pageInfo struct {
-	HasNextPage bool    `json:"hasNextPage"`
-	EndCursor   *string `json:"endCursor"`
+	HasNextPage bool `json:"hasNextPage"`
+	// Null on an empty page.
+	EndCursor *string `json:"endCursor"`
 }
 
 // projectMembers includes the GraphQL fields of Project requested by the fragment projectMembers.
@@ -6449,7 +6581,7 @@ type queryRegistriesResponse struct {
 
 // queryRegistryByNameResponse is returned by queryRegistryByName on success.
 type queryRegistryByNameResponse struct {
-	// The registry with a name; null if it does not exist.
+	// The registry with a name or host; null if it does not exist.
 	Registry *Registry `json:"registry"`
 }
 

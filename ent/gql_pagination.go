@@ -7055,8 +7055,12 @@ func (p *membershipPager) applyOrder(query *MembershipQuery) *MembershipQuery {
 		if o.Field.column == DefaultMembershipOrder.Field.column {
 			defaultOrdered = true
 		}
-		if len(query.ctx.Fields) > 0 {
-			query.ctx.AppendFieldOnce(o.Field.column)
+		switch o.Field.column {
+		case MembershipOrderFieldUserEmail.column:
+		default:
+			if len(query.ctx.Fields) > 0 {
+				query.ctx.AppendFieldOnce(o.Field.column)
+			}
 		}
 	}
 	if !defaultOrdered {
@@ -7070,9 +7074,18 @@ func (p *membershipPager) applyOrder(query *MembershipQuery) *MembershipQuery {
 }
 
 func (p *membershipPager) orderExpr(query *MembershipQuery) sql.Querier {
-	if len(query.ctx.Fields) > 0 {
-		for _, o := range p.order {
-			query.ctx.AppendFieldOnce(o.Field.column)
+	for _, o := range p.order {
+		switch o.Field.column {
+		case MembershipOrderFieldUserEmail.column:
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		default:
+			if len(query.ctx.Fields) > 0 {
+				query.ctx.AppendFieldOnce(o.Field.column)
+			}
 		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
@@ -7160,6 +7173,26 @@ var (
 			}
 		},
 	}
+	// MembershipOrderFieldUserEmail orders by USER_EMAIL.
+	MembershipOrderFieldUserEmail = &MembershipOrderField{
+		Value: func(_m *Membership) (ent.Value, error) {
+			return _m.Value("user_email")
+		},
+		column: "user_email",
+		toTerm: func(opts ...sql.OrderTermOption) membership.OrderOption {
+			return membership.ByUserField(
+				user.FieldEmail,
+				append(opts, sql.OrderSelectAs("user_email"))...,
+			)
+		},
+		toCursor: func(_m *Membership) Cursor {
+			cv, _ := _m.Value("user_email")
+			return Cursor{
+				ID:    _m.ID,
+				Value: cv,
+			}
+		},
+	}
 )
 
 // String implement fmt.Stringer interface.
@@ -7168,6 +7201,8 @@ func (f MembershipOrderField) String() string {
 	switch f.column {
 	case MembershipOrderFieldCreatedAt.column:
 		str = "CREATED_AT"
+	case MembershipOrderFieldUserEmail.column:
+		str = "USER_EMAIL"
 	}
 	return str
 }
@@ -7186,6 +7221,8 @@ func (f *MembershipOrderField) UnmarshalGQL(v interface{}) error {
 	switch str {
 	case "CREATED_AT":
 		*f = *MembershipOrderFieldCreatedAt
+	case "USER_EMAIL":
+		*f = *MembershipOrderFieldUserEmail
 	default:
 		return fmt.Errorf("%s is not a valid MembershipOrderField", str)
 	}

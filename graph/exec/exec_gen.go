@@ -130,8 +130,10 @@ type ResolverRoot interface {
 	Viewer() ViewerResolver
 	Volume() VolumeResolver
 	VolumeGrant() VolumeGrantResolver
+	MembershipWhereInput() MembershipWhereInputResolver
 	SessionArrayWhereInput() SessionArrayWhereInputResolver
 	SessionWhereInput() SessionWhereInputResolver
+	UserWhereInput() UserWhereInputResolver
 	VfolderWhereInput() VfolderWhereInputResolver
 }
 
@@ -669,12 +671,18 @@ type VolumeGrantResolver interface {
 	Everybody(ctx context.Context, obj *ent.VolumeGrant) (bool, error)
 }
 
+type MembershipWhereInputResolver interface {
+	UserContainsFold(ctx context.Context, obj *ent.MembershipWhereInput, data *string) error
+}
 type SessionArrayWhereInputResolver interface {
 	Live(ctx context.Context, obj *ent.SessionArrayWhereInput, data *bool) error
 	Tag(ctx context.Context, obj *ent.SessionArrayWhereInput, data *string) error
 }
 type SessionWhereInputResolver interface {
 	Tag(ctx context.Context, obj *ent.SessionWhereInput, data *string) error
+}
+type UserWhereInputResolver interface {
+	MemberOf(ctx context.Context, obj *ent.UserWhereInput, data *uuid.UUID) error
 }
 type VfolderWhereInputResolver interface {
 	Kind(ctx context.Context, obj *ent.VfolderWhereInput, data *model.VfolderKind) error
@@ -1013,8 +1021,9 @@ extend enum TerminationReason {
 extend type Agent {
   "Why the agent accepts no new sessions; empty if no reason was given."
   cordonReason: String!
-  "Set while the agent is drained: when drainAction is applied to the sessions that are left."
+  "When drainAction is applied to the sessions that are left; null while the agent is not drained."
   drainDeadline: Time
+  "Null while the agent is not drained."
   drainAction: DrainAction
   "True if the agent is drained and no session is left on it."
   drained: Boolean!
@@ -1122,7 +1131,9 @@ type OccupancyDrift @allow(to: SUPERADMIN) {
   agent: String!
   "The agent's name for the device; empty if the difference is not about a device."
   device: String!
+  "Null if the difference is not about a container."
   kernel: ID
+  "Null if the database has no session for it."
   session: ID
   detail: String!
   "True if the audit has repaired the difference or started to."
@@ -1259,7 +1270,7 @@ extend type Image {
 }
 
 extend input CreateSessionInput {
-  "Apps beside those of the image and the catalogue, at most 32. They replace others of the same name."
+  "Apps beside those of the image and the catalogue, at most 32. They replace others of the same name. Default: only those."
   apps: [AppInput!]
 }
 
@@ -1281,12 +1292,14 @@ input OpenAppInput {
 input AppActionInput {
   session: ID!
   app: String!
+  "Default: the main container."
   kernel: ID
 }
 input ShareAppInput {
   session: ID!
   "Name of an app, or a port."
   app: String!
+  "Default: the main container."
   kernel: ID
   audience: AppAudience!
   "Default: when the session ends; for PUBLIC, after the time that the resource policies allow, which is also the latest possible."
@@ -1335,20 +1348,25 @@ type AuditEntry implements Node @allow(to: USER) {
   at: Time!
   "The user who sent the request; null for the platform itself, for requests without a login, and for users that the viewer cannot see."
   actor: User
+  "Null for the platform itself and for requests without a login."
   actorId: ID
   "The actor's e-mail address at that time."
   actorEmail: String!
-  "The user whose permissions were used, if they are not the actor's own."
+  "The user whose permissions were used; null if they are the actor's own, or the viewer cannot see the user."
   actedAs: User
+  "Null if the permissions were the actor's own."
   actedAsId: ID
-  "The login, token or keypair that the request used."
+  "The login, token or keypair that the request used; null if it used none."
   credentialId: ID
   "The mutation, the denied field, or one of connect, authenticate, actAs, enterSession, readSessionLog, exportAudit, deleteUser.done; for WebDAV and SFTP, readFiles and changeFiles."
   action: String!
   "A kind of object as in AccessEntity; empty if the entry is not about an object."
   entity: String!
+  "Null if the entry is not about one object."
   entityId: ID
+  "Null if the entry is not about a domain or something in one."
   domainId: ID
+  "Null if the entry is not about a project or something in one."
   projectId: ID
   requestId: String!
   clientAddress: String!
@@ -1376,6 +1394,7 @@ type Retention @allow(to: USER) {
   category: RetentionCategory!
   "0 means forever."
   days: Int!
+  "When old rows were last looked for; null if that has not happened."
   sweptAt: Time
   "Number of rows removed so far."
   removed: Int64!
@@ -1477,7 +1496,9 @@ interface Node {
 type PageInfo @allow(to: USER) {
   hasNextPage: Boolean!
   hasPreviousPage: Boolean!
+  "Null on an empty page."
   startCursor: Cursor
+  "Null on an empty page."
   endCursor: Cursor
 }
 
@@ -1771,8 +1792,11 @@ extend type Query {
 
 input CreateResourceGroupInput {
   name: String!
+  "Default: empty."
   description: String
+  "Default: true."
   public: Boolean
+  "Default: all types."
   sessionTypes: [SessionType!]
   "IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none."
   allowedNetworks: [String!]
@@ -1797,6 +1821,7 @@ input CreateResourceGroupInput {
   "Seconds, 0 to 31536000; default 300."
   preemptionAfter: Int
 }
+"Fields that are null stay unchanged."
 input UpdateResourceGroupInput {
   id: ID!
   name: String
@@ -1827,6 +1852,7 @@ input GrantResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: 
 "Give exactly one of domain, project, user and keypair."
 input RevokeResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: ID keypair: ID }
 type DeleteResourceGroupPayload @allow(to: USER) { id: ID! }
+"Fields that are null stay unchanged."
 input UpdateAgentInput {
   id: ID!
   schedulable: Boolean
@@ -1873,11 +1899,15 @@ extend type Subscription {
 "Permission for exactly one domain, project, user or keypair to use a resource group."
 type GroupGrant implements Node @allow(to: USER) {
   id: ID!
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   domain: Domain
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   project: Project
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   user: User
+  "Null if the grant is for another kind of holder."
   keypairID: ID
-  "Null if the viewer cannot see it."
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   keypair: Keypair
   createdAt: Time!
 }
@@ -1930,9 +1960,11 @@ type AccessToken implements Node @allow(to: USER) {
   "The only project that the token reaches; null for all projects of its user."
   project: Project
   createdAt: Time!
+  "Null for never."
   expiresAt: Time
-  "Accurate to about a minute."
+  "Accurate to about a minute; null if it has not been used."
   lastUsedAt: Time
+  "Null if it has not been revoked."
   revokedAt: Time
   "The access token or keypair that this token was created with; the token ends when that ends. Null if it was created from a login."
   makerID: ID
@@ -1959,8 +1991,9 @@ type Keypair implements Node @allow(to: USER) {
   "Requests per 15 minutes; null for the platform's default."
   rateLimit: Int
   createdAt: Time!
-  "Accurate to about a minute."
+  "Accurate to about a minute; null if it has not been used."
   lastUsedAt: Time
+  "Null if the secret is the first one."
   rotatedAt: Time
   "When the secret expires; null for never."
   expiresAt: Time
@@ -1980,6 +2013,7 @@ type SSHKey implements Node @allow(to: USER) {
   "SHA256:…"
   fingerprint: String!
   createdAt: Time!
+  "Null for never."
   expiresAt: Time
   "The access token or keypair that the key was created with; the key ends when that ends. Null if it was created from a login."
   makerID: ID
@@ -2016,8 +2050,9 @@ extend type Query {
 "Default scopes: all that the viewer has. If the request itself uses a token or keypair that expires, the new token expires no later than that."
 input CreateAccessTokenInput { name: String! scopes: [TokenScope!] project: ID expiresAt: Time }
 input RevokeAccessTokenInput { id: ID! }
-"Only users who can set limits can set rateLimit."
+"Only users who can set limits can set rateLimit. Default: the platform's limit."
 input CreateKeypairInput { name: String! rateLimit: Int }
+"Fields that are null stay unchanged."
 input UpdateKeypairInput { id: ID! name: String active: Boolean makeDefault: Boolean rateLimit: Int clearRateLimit: Boolean }
 input RotateKeypairInput { id: ID! }
 input DeleteKeypairInput { id: ID! }
@@ -2030,12 +2065,12 @@ input DeleteSSHKeyInput { id: ID! }
 
 type AccessTokenPayload @allow(to: USER) {
   accessToken: AccessToken!
-  "The secret; it is shown only once."
+  "The secret; it is shown only once. Null after a revocation."
   secret: String
 }
 type KeypairPayload @allow(to: USER) {
   keypair: Keypair!
-  "The secret; it is shown only once."
+  "The secret; it is shown only once. Null if the request did not create one."
   secret: String
 }
 type DeleteKeypairPayload @allow(to: USER) { id: ID! }
@@ -2092,6 +2127,7 @@ type Device implements Node @allow(to: USER) {
   model: String!
   capacity: Slots!
   attributes: StringMap!
+  "Null if the device belongs to no NUMA node, or the machine does not report it."
   numaNode: Int
   pciAddress: String!
   "Devices below the same PCIe root reach each other without going through the CPU. Empty if unknown."
@@ -2112,7 +2148,7 @@ type Device implements Node @allow(to: USER) {
   occupied: Slots!
   "The current allocations of the device. The session is missing where the viewer cannot see it."
   holders: [DeviceHolder!]!
-  "For a partition, the device that it is cut from. The two are never in use at the same time."
+  "For a partition, the device that it is cut from; null for other devices. The two are never in use at the same time."
   parent: Device
   "The partitions that are cut from the device."
   partitions: [Device!]!
@@ -2166,6 +2202,7 @@ type DeviceHolder @allow(to: USER) {
   "Amount of the slot, as a decimal."
   amount: String!
   since: Time!
+  "Null if the viewer cannot see it."
   session: Session
   "True if the session belongs to the viewer."
   mine: Boolean!
@@ -2249,6 +2286,7 @@ type User implements Node @allow(to: USER) {
   role: UserRole!
   status: UserStatus!
   createdAt: Time!
+  "Null if they have not logged in."
   lastLoginAt: Time
   domain: Domain!
   policies: [PolicyAttachment!]!
@@ -2269,8 +2307,8 @@ type Viewer @allow(to: USER) {
 type MembershipConnection @allow(to: USER) { edges: [MembershipEdge] pageInfo: PageInfo! totalCount: Int! }
 type MembershipEdge @allow(to: USER) { node: Membership cursor: Cursor! }
 input MembershipOrder { direction: OrderDirection! = ASC field: MembershipOrderField! }
-enum MembershipOrderField { CREATED_AT }
-input MembershipWhereInput { not: MembershipWhereInput and: [MembershipWhereInput!] or: [MembershipWhereInput!] id: ID idIn: [ID!] userID: ID projectID: ID admin: Boolean }
+enum MembershipOrderField { CREATED_AT USER_EMAIL }
+input MembershipWhereInput { not: MembershipWhereInput and: [MembershipWhereInput!] or: [MembershipWhereInput!] id: ID idIn: [ID!] userID: ID projectID: ID admin: Boolean "A part of the e-mail address or the name of the user." userContainsFold: String }
 
 type DomainConnection @allow(to: USER) { edges: [DomainEdge] pageInfo: PageInfo! totalCount: Int! }
 type DomainEdge @allow(to: USER) { node: Domain cursor: Cursor! }
@@ -2287,7 +2325,7 @@ enum ProjectOrderField { NAME CREATED_AT }
 input ProjectWhereInput { not: ProjectWhereInput and: [ProjectWhereInput!] or: [ProjectWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String active: Boolean type: ProjectType }
 input UserOrder { direction: OrderDirection! = ASC field: UserOrderField! }
 enum UserOrderField { EMAIL CREATED_AT }
-input UserWhereInput { not: UserWhereInput and: [UserWhereInput!] or: [UserWhereInput!] id: ID idIn: [ID!] email: String emailContainsFold: String username: String fullNameContainsFold: String role: UserRole roleIn: [UserRole!] status: UserStatus statusIn: [UserStatus!] }
+input UserWhereInput { not: UserWhereInput and: [UserWhereInput!] or: [UserWhereInput!] id: ID idIn: [ID!] email: String emailContainsFold: String username: String fullNameContainsFold: String role: UserRole roleIn: [UserRole!] status: UserStatus statusIn: [UserStatus!] "Members of this project; nobody if the viewer cannot see it." memberOf: ID }
 
 extend type Query {
   "The logged-in user."
@@ -2303,17 +2341,51 @@ extend type Query {
   users(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [UserOrder!], where: UserWhereInput): UserConnection! @allow(to: USER)
 }
 
-input CreateDomainInput { name: String! description: String policy: ID }
-input CreateProjectInput { name: String! description: String domain: ID! type: ProjectType policy: ID }
+input CreateDomainInput {
+  name: String!
+  "Default: empty."
+  description: String
+  "A policy to attach. Default: none."
+  policy: ID
+}
+input CreateProjectInput {
+  name: String!
+  "Default: empty."
+  description: String
+  domain: ID!
+  "Default: GENERAL."
+  type: ProjectType
+  "A policy to attach. Default: none."
+  policy: ID
+}
 "The password must have at least 10 characters."
-input CreateUserInput { email: String! username: String fullName: String password: String! role: UserRole domain: ID! projects: [ID!] policy: ID }
+input CreateUserInput {
+  email: String!
+  "Default: the part of the e-mail address before the @."
+  username: String
+  "Default: empty."
+  fullName: String
+  password: String!
+  "Default: USER."
+  role: UserRole
+  domain: ID!
+  "Projects to join. Default: none."
+  projects: [ID!]
+  "A policy to attach. Default: none."
+  policy: ID
+}
 """
 Changes only the given fields. Users can change their own fullName and allowedAddresses, nothing else. clearContainer
 removes the three container IDs. When a user stops being active, their access tokens, keypairs and SSH keys are
 revoked; with keepCredentials they are only suspended until the user is active again.
 """
 input UpdateUserInput { id: ID! fullName: String username: String role: UserRole status: UserStatus policy: ID clearPolicy: Boolean containerUid: Int containerGid: Int containerGids: [Int!] clearContainer: Boolean allowedAddresses: [String!] passwordChangeRequired: Boolean keepCredentials: Boolean }
-input AddMembershipInput { project: ID! user: ID! admin: Boolean }
+input AddMembershipInput {
+  project: ID!
+  user: ID!
+  "Default: false for a new member, unchanged for others."
+  admin: Boolean
+}
 input RemoveMembershipInput { project: ID! user: ID! }
 
 type DomainPayload @allow(to: USER) { domain: Domain! }
@@ -2387,10 +2459,13 @@ type IdleThreshold @allow(to: USER) {
 "A checker applies to the sessions of one domain, project or resource group, or to all sessions."
 type IdleBinding implements Node @allow(to: USER) {
   id: ID!
+  "Null if the viewer cannot see it."
   checker: IdleChecker
-  "Null if the viewer cannot see it; the same is true of the two fields below."
+  "Null if the checker is attached to something else, or the viewer cannot see it."
   domain: Domain
+  "Null if the checker is attached to something else, or the viewer cannot see it."
   project: Project
+  "Null if the checker is attached to something else, or the viewer cannot see it."
   resourceGroup: ResourceGroup
   "True if it applies to all sessions."
   everywhere: Boolean!
@@ -2466,6 +2541,7 @@ extend type Query {
 input IdleThresholdInput { slot: String! percent: Float! }
 input CreateIdleCheckerInput {
   name: String!
+  "Default: empty."
   description: String
   kind: IdleKind!
   "Default: true."
@@ -2480,11 +2556,11 @@ input CreateIdleCheckerInput {
   warning: Int
   "Default: ALL."
   match: IdleMatch
-  "At least one for utilization and memory; not allowed for the other kinds."
+  "At least one for utilization and memory; not allowed for the other kinds. Default: none."
   thresholds: [IdleThresholdInput!]
   "Default: INTERACTIVE."
   sessionTypes: [SessionType!]
-  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only."
+  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only. Default: none."
   ignoredApps: [String!]
 }
 "Fields that are null stay unchanged."
@@ -2511,7 +2587,7 @@ input UpdateIdleCheckerInput {
 input DeleteIdleCheckerInput { id: ID! }
 "Give at most one of domain, project and resourceGroup; none of them means all sessions."
 input AttachIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
-"The same arguments as when it was attached."
+"At most one of domain, project and resourceGroup: the same as when it was attached."
 input DetachIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
 input SetSessionIdleExemptInput { id: ID! exempt: Boolean! }
 
@@ -2539,6 +2615,7 @@ type Registry implements Node @allow(to: USER) {
   "True if the registry uses http instead of https."
   plainHttp: Boolean!
   createdAt: Time!
+  "Null if it has not been scanned."
   lastScannedAt: Time
 }
 
@@ -2602,12 +2679,21 @@ extend type Query {
   "The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
   image(name: String!, architecture: String): Image @allow(to: USER)
   images(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ImageOrder!], where: ImageWhereInput): ImageConnection! @allow(to: USER)
-  "The registry with a name; null if it does not exist."
+  "The registry with a name or host; null if it does not exist."
   registry(name: String!): Registry @allow(to: USER)
   registries(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [RegistryOrder!], where: RegistryWhereInput): RegistryConnection! @allow(to: USER)
 }
 
-input CreateRegistryInput { name: String! host: String! plainHttp: Boolean username: String password: String }
+input CreateRegistryInput {
+  name: String!
+  host: String!
+  "Default: false."
+  plainHttp: Boolean
+  "Default: access without a login."
+  username: String
+  "Default: access without a login."
+  password: String
+}
 "Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images."
 input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String }
 input DeleteRegistryInput { id: ID! }
@@ -2621,7 +2707,9 @@ type DeleteRegistryPayload @allow(to: SUPERADMIN) { id: ID! }
 "The result for one tag."
 type ScanResult @allow(to: SUPERADMIN) {
   reference: String!
+  "Null if there is an error."
   image: Image
+  "Null if the tag was registered."
   error: String
 }
 type ScanRegistryPayload @allow(to: SUPERADMIN) { registry: Registry! results: [ScanResult!]! }
@@ -2657,7 +2745,7 @@ type Cluster @allow(to: USER) {
   "The storage proxies that have joined, by name. The versions of agents and plugins are on those objects."
   storageProxies: [StorageProxy!]! @allow(to: SUPERADMIN)
   """
-  Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed except on request. The
+  Null unless the cluster is in recovery mode. In that mode, no session starts, and nothing is ended or removed except on request. The
   leader turns the mode on if the database is older than what runs, as after a restore from a backup.
   """
   recovery: Recovery
@@ -2670,7 +2758,7 @@ type Recovery @allow(to: USER) {
 
 input SetRecoveryInput {
   on: Boolean!
-  "Shown to administrators while the mode is on. At most 300 characters."
+  "Shown to administrators while the mode is on. At most 300 characters. Default: empty."
   reason: String
 }
 
@@ -2779,6 +2867,7 @@ type LoginAttempt implements Node @allow(to: USER) {
   result: LoginResult!
   clientAddress: String!
   userAgent: String!
+  "The login that began or ended; null if the attempt failed."
   loginID: ID
 }
 
@@ -2797,7 +2886,7 @@ input LoginSessionWhereInput { not: LoginSessionWhereInput and: [LoginSessionWhe
 extend type Viewer {
   "What the user must do before anything else; null if nothing."
   due: ViewerDue
-  "When the second factor was turned on."
+  "When the second factor was turned on; null without one."
   totpEnabledAt: Time
 }
 
@@ -2808,7 +2897,7 @@ extend type Query {
   loginAttempts(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [LoginAttemptOrder!], where: LoginAttemptWhereInput): LoginAttemptConnection! @allow(to: USER)
 }
 
-"With endCredentials, all access tokens, keypairs and SSH keys are revoked too."
+"With endCredentials, all access tokens, keypairs and SSH keys are revoked too. Default: false."
 input ChangePasswordInput { current: String! new: String! endCredentials: Boolean }
 input RevokeLoginSessionInput { id: ID! }
 input ConfirmTotpInput { code: String! }
@@ -2832,7 +2921,7 @@ type RecoveryCodesPayload @allow(to: USER) {
 type ResetTotpPayload @allow(to: USER) { user: User! }
 type ResetUserPasswordPayload @allow(to: USER) {
   user: User!
-  "The generated password; it is shown only once."
+  "The generated password; it is shown only once. Null if the request had one."
   password: String
 }
 
@@ -2898,6 +2987,7 @@ type StoredObject @allow(to: USER) {
   path: String!
   directory: Boolean!
   size: Int64!
+  "Null if the storage does not report it."
   modifiedAt: Time
   etag: String!
 }
@@ -2940,11 +3030,13 @@ input CreateObjectStorageInput {
   "For example eu-central-1. Default: the endpoint is asked for it."
   region: String
   bucket: String!
+  "Default: the whole bucket."
   prefix: String
   "Default: PATH."
   addressing: ObjectAddressing
-  "Give both accessKeyID and secret, or neither for a public bucket."
+  "Give both accessKeyID and secret, or neither for a public bucket. Default: a public bucket."
   accessKeyID: String
+  "Default: a public bucket."
   secret: String
   "Default: false."
   readOnly: Boolean
@@ -2977,7 +3069,7 @@ input ExportFolderInput {
   "A directory or a file of the folder. Default: everything."
   path: String
   objectStorage: ID!
-  "Target prefix, relative to the storage's prefix."
+  "Target prefix, relative to the storage's prefix. Default: the prefix itself."
   directory: String
   "Default: UPDATE."
   existing: ObjectExisting
@@ -2988,8 +3080,9 @@ type DeleteObjectStoragePayload @allow(to: USER) { id: ID! }
 type TestObjectStoragePayload @allow(to: USER) {
   objectStorage: ObjectStorage!
   ok: Boolean!
-  "What is wrong, if ok is false; field names the input field that causes it."
+  "What is wrong; null if ok."
   message: String
+  "The input field that causes the error; null if ok, or if it is not a single one."
   field: String
 }
 type FolderTransferPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
@@ -3035,12 +3128,16 @@ extend type User {
 type UserAccount @allow(to: USER) {
   "Networks from which the user can connect; empty: any."
   allowedAddresses: [String!]!
+  "Null: the platform's default."
   containerUid: Int
+  "Null: the platform's default."
   containerGid: Int
   "Supplementary groups."
   containerGids: [Int!]!
   passwordChangeRequired: Boolean!
+  "Null if it has not been changed."
   passwordChangedAt: Time
+  "Null without a second factor."
   totpEnabledAt: Time
 }
 
@@ -3048,10 +3145,12 @@ type UserAccount @allow(to: USER) {
 input UpdateDomainInput { id: ID! name: String description: String active: Boolean registriesRestricted: Boolean registries: [ID!] totpRequired: Boolean passwordMinLength: Int passwordMaxAgeDays: Int signUp: DomainSignUp }
 "The name must match, to protect against deleting the wrong domain."
 input DeleteDomainInput { id: ID! name: String! }
+"Fields that are null stay unchanged."
 input UpdateProjectInput { id: ID! name: String description: String active: Boolean }
 input DeleteProjectInput { id: ID! name: String! }
 "foldersTo gives the user's folders to another user of the domain; deleteFolders deletes them. If the user owns folders, one of the two is required."
 input DeleteUserInput { id: ID! foldersTo: ID deleteFolders: Boolean }
+"Fields that are null stay unchanged."
 input UpdateProfileInput { fullName: String allowedAddresses: [String!] }
 
 enum ImportPasswords {
@@ -3074,9 +3173,11 @@ type ImportResult @allow(to: USER) {
   row: Int!
   email: String!
   status: ImportStatus!
+  "Null if the row is valid."
   error: String
+  "The column of the error; null if the error is not about a single one."
   field: String
-  "The generated password; it is shown only once."
+  "The generated password; it is shown only once. Null if none was generated."
   password: String
 }
 
@@ -3111,7 +3212,7 @@ extend type Mutation {
   ZERO
 }
 
-"Limits that are attached to a domain, a project, a user or a keypair. A missing amount means no limit."
+"Limits that are attached to a domain, a project, a user or a keypair. An amount that is null means no limit."
 type ResourcePolicy implements Node @allow(to: USER) {
   id: ID!
   name: String!
@@ -3147,12 +3248,15 @@ type ResourcePolicy implements Node @allow(to: USER) {
 type PolicyAttachment implements Node @allow(to: USER) {
   id: ID!
   policy: ResourcePolicy!
+  "Null if the policy is attached to something else, or the viewer cannot see it."
   domain: Domain
+  "Null if the policy is attached to something else, or the viewer cannot see it."
   project: Project
+  "Null if the policy is attached to something else, or the viewer cannot see them."
   user: User
-  "The keypair. The policy limits requests that are signed with it, and counts everything that its owner uses."
+  "The keypair; null if the policy is attached to something else. The policy limits requests that are signed with it, and counts everything that its owner uses."
   keypairID: ID
-  "Null if the viewer cannot see it."
+  "Null if the policy is attached to something else, or the viewer cannot see it."
   keypair: Keypair
   "Applies only to sessions of this resource group; null for all."
   resourceGroup: ResourceGroup
@@ -3174,8 +3278,9 @@ type EffectiveLimit @allow(to: USER) {
   holder: String!
   "Name of the policy."
   policy: String!
-  "Names of the resource group and the project that the limit is restricted to."
+  "Name of the resource group that the limit is restricted to; null for all."
   resourceGroup: String
+  "Name of the project that the limit is restricted to; null for all."
   withinProject: String
 }
 
@@ -3238,7 +3343,12 @@ input DetachResourcePolicyInput { id: ID! }
 
 type ResourcePolicyPayload @allow(to: USER) { policy: ResourcePolicy! }
 type DeleteResourcePolicyPayload @allow(to: USER) { id: ID! }
-type AttachResourcePolicyPayload @allow(to: USER) { policy: ResourcePolicy attachment: PolicyAttachment }
+type AttachResourcePolicyPayload @allow(to: USER) {
+  "Null if the request had no policy."
+  policy: ResourcePolicy
+  "Null if the request had no policy."
+  attachment: PolicyAttachment
+}
 type DetachResourcePolicyPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
@@ -3281,12 +3391,15 @@ input ResourcePresetWhereInput { not: ResourcePresetWhereInput and: [ResourcePre
 input CreateResourcePresetInput {
   "Unique within its resource group, or among the presets for all groups."
   name: String!
+  "Default: empty."
   description: String
   slots: Slots!
+  "Default: 0, the platform's default."
   shmBytes: Int64
   "Null: the preset becomes one for all resource groups."
   resourceGroup: ID
 }
+"Fields that are null stay unchanged."
 input UpdateResourcePresetInput { id: ID! name: String description: String slots: Slots shmBytes: Int64 }
 input DeleteResourcePresetInput { id: ID! }
 type ResourcePresetPayload @allow(to: USER) { preset: ResourcePreset! }
@@ -3317,7 +3430,7 @@ type IdentityProvider implements Node @allow(to: USER) {
   autoProvision: Boolean!
   emailDomains: [String!]!
   domain: Domain!
-  "The project of accounts that the provider creates."
+  "The project of accounts that the provider creates; null if they join none."
   project: Project
   createdAt: Time!
 }
@@ -3342,7 +3455,24 @@ extend type Query {
   loginProviders: [LoginProvider!]! @allow(to: ANYONE)
 }
 
-input CreateIdentityProviderInput { name: String! displayName: String issuer: String! clientID: String! clientSecret: String! scopes: [String!] autoProvision: Boolean emailDomains: [String!] domain: ID! project: ID }
+input CreateIdentityProviderInput {
+  name: String!
+  "Default: empty."
+  displayName: String
+  issuer: String!
+  clientID: String!
+  clientSecret: String!
+  "In addition to openid. Default: email and profile."
+  scopes: [String!]
+  "Default: false."
+  autoProvision: Boolean
+  "Domains of the accounts that can log in. Default: all."
+  emailDomains: [String!]
+  domain: ID!
+  "The project of accounts that the provider creates. Default: none."
+  project: ID
+}
+"Fields that are null stay unchanged."
 input UpdateIdentityProviderInput { id: ID! displayName: String clientID: String clientSecret: String scopes: [String!] active: Boolean autoProvision: Boolean emailDomains: [String!] project: ID clearProject: Boolean }
 input DeleteIdentityProviderInput { id: ID! }
 
@@ -3402,7 +3532,10 @@ extend type Project { "What the viewer can do with the project." permissions: [A
 extend type ResourceGroup { "What the viewer can do with the group." permissions: [AccessOperation!]! }
 extend type ResourcePolicy { "What the viewer can do with the policy itself." permissions: [AccessOperation!]! }
 extend type ResourcePreset { "What the viewer can do with the preset." permissions: [AccessOperation!]! }
-extend type Agent { "What the viewer can do with the agent." permissions: [AccessOperation!]! }
+extend type Agent {
+  "What the viewer can do with the agent."
+  permissions: [AccessOperation!]!
+}
 extend type Image { "What the viewer can do with the image." permissions: [AccessOperation!]! }
 extend type Volume { "What the viewer can do with the volume." permissions: [AccessOperation!]! }
 extend type Session { "What the viewer can do with the session." permissions: [AccessOperation!]! }
@@ -3414,10 +3547,22 @@ extend type Query {
   roles(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [RoleOrder!], where: RoleWhereInput): RoleConnection! @allow(to: USER)
 }
 
-input CreateRoleInput { name: String! description: String allows: [RolePermissionInput!]! }
+input CreateRoleInput {
+  name: String!
+  "Default: empty."
+  description: String
+  allows: [RolePermissionInput!]!
+}
+"Fields that are null stay unchanged."
 input UpdateRoleInput { id: ID! name: String description: String allows: [RolePermissionInput!] }
 input DeleteRoleInput { id: ID! }
-input GrantRoleInput { role: ID! user: ID! scope: RoleScope! scopeId: ID }
+input GrantRoleInput {
+  role: ID!
+  user: ID!
+  scope: RoleScope!
+  "The object of the scope; null for the scope SYSTEM."
+  scopeId: ID
+}
 input RevokeRoleInput { id: ID! }
 type RolePayload @allow(to: USER) { role: Role! }
 type DeleteRolePayload @allow(to: USER) { id: ID! }
@@ -3546,6 +3691,7 @@ extend type Query {
   dryRun(input: CreateSessionInput!): DryRun! @allow(to: USER)
 }
 
+"Fields that are null stay unchanged."
 input UpdatePendingSessionInput {
   id: ID!
   "All slots that the session requests."
@@ -3625,7 +3771,7 @@ type Session implements Node @allow(to: USER) {
   result: SessionResult!
   "Bytes that each container of the session can write to the disk of its machine, not counting folders; 0 for sessions from before this limit existed."
   diskBytes: Int64!
-  "Exit code of the main process, once it has ended."
+  "Exit code of the main process; null before it has ended."
   exitCode: Int
   priority: Int!
   "Requested slots of each kernel."
@@ -3635,33 +3781,40 @@ type Session implements Node @allow(to: USER) {
   tags: [String!]!
   "The request, as createSession would take it again. Null if the viewer cannot enter the session."
   request: SessionRequest
-  "The session that this one was started again from, with restartSession or as a retry of an array."
+  "The session that this one was started again from, with restartSession or as a retry of an array; null if there is none or the viewer cannot see it."
   restartOf: Session
   "The sessions that were started again from this one, in any order."
   restarts: [Session!]!
   "True if a restart has taken the name, or the place in the array, of this session."
   replaced: Boolean!
-  "The array of which the session is a member."
+  "The array of which the session is a member; null if it is not in one."
   array: SessionArray
-  "The index of the session in its array."
+  "The index of the session in its array; null if it is not in one."
   arrayIndex: Int
   "Environment variables. A viewer who cannot enter the session gets empty values."
   environment: StringMap!
+  "Null before the session ends."
   terminationReason: TerminationReason
   "Why the session ended or failed, for people."
   statusMessage: String!
   createdAt: Time!
-  "The session does not start before this time."
+  "The session does not start before this time; null: as soon as possible."
   startsAt: Time
+  "Null before the session is placed."
   scheduledAt: Time
+  "Null before the session runs."
   startedAt: Time
+  "Null before the session has ended."
   terminatedAt: Time
-  "When the current transient status times out."
+  "When the current transient status times out; null in other states."
   deadlineAt: Time
-  "Null if the viewer cannot see it; the same is true of the three fields below."
+  "Null if the viewer cannot see them."
   owner: User
+  "Null if the viewer cannot see it."
   project: Project
+  "Null if the viewer cannot see it."
   domain: Domain
+  "Null if the viewer cannot see it."
   resourceGroup: ResourceGroup
   image: Image!
   kernels: [Kernel!]!
@@ -3670,13 +3823,13 @@ type Session implements Node @allow(to: USER) {
   agents: [Agent!]!
   "True: the session runs only on the requested agents. False: they are preferred."
   strictAgents: Boolean!
-  "Requested limit of the running time in seconds, if there is one."
+  "Requested limit of the running time in seconds; null for none."
   lifetime: Int
-  "When the lifetime ends. A policy or an idle check can end the session earlier."
+  "When the lifetime ends; null without a lifetime, or before the session runs. A policy or an idle check can end the session earlier."
   endsAt: Time
   "True if the session can be ended for a session of a higher priority, where its resource group allows preemption."
   preemptible: Boolean!
-  "The sessions that it is placed together with."
+  "The sessions that it is placed together with; null if it is not in a group."
   sessionGroup: SessionGroup
   "Sessions that must succeed before it starts."
   dependsOn: [SessionDependency!]!
@@ -3697,7 +3850,7 @@ type SessionDependency implements Node @allow(to: USER) {
   name: String!
   "True if the needed session or array has succeeded."
   satisfied: Boolean!
-  "The session that waits."
+  "The session that waits; null if the viewer cannot see it."
   session: Session
   "The session that must succeed; null if it is an array, was removed or the viewer cannot see it."
   needed: Session
@@ -3734,6 +3887,7 @@ type SessionRequest @allow(to: USER) {
   tags: [String!]
 }
 
+"A folder that a session was asked to mount. Null fields have the default."
 type MountRequest @allow(to: USER) {
   vfolder: String!
   target: String
@@ -3741,6 +3895,7 @@ type MountRequest @allow(to: USER) {
   readOnly: Boolean
 }
 
+"An app that a session was asked to offer. Null fields have the default."
 type AppRequest @allow(to: USER) {
   name: String!
   title: String
@@ -3751,12 +3906,13 @@ type AppRequest @allow(to: USER) {
 
 type SessionMount implements Node @allow(to: USER) {
   id: ID!
+  "Null if the viewer cannot see it, or it was deleted."
   vfolder: Vfolder
   target: String!
   subpath: String!
   "The current state. It follows the permission of the session's owner on the folder."
   readOnly: Boolean!
-  "When the mount was removed because the session's owner lost access to the folder."
+  "When the mount was removed because the session's owner lost access to the folder; null if that has not happened."
   revokedAt: Time
 }
 
@@ -3773,11 +3929,15 @@ type Kernel implements Node @allow(to: USER) {
   hostname: String!
   status: SessionStatus!
   statusMessage: String!
+  "Null before the container has ended."
   exitCode: Int
   slots: Slots!
   createdAt: Time!
+  "Null before the container has started."
   startedAt: Time
+  "Null before the container has ended."
   terminatedAt: Time
+  "Null before it is placed, or if the viewer cannot see the agent."
   agent: Agent
   allocations: [Allocation!]!
   "Latest samples; after the kernel has ended, its last ones."
@@ -3809,12 +3969,15 @@ type Allocation implements Node @allow(to: USER) {
   slot: String!
   amount: String!
   createdAt: Time!
+  "Null while it is in use."
   freedAt: Time
+  "Null if the viewer cannot see it."
   device: Device
 }
 
 type KernelStats @allow(to: USER) {
   kernelId: ID!
+  "When the samples were taken; null before the first."
   at: Time
   metrics: [Metric!]!
 }
@@ -3834,7 +3997,9 @@ type SessionEvent implements Node @allow(to: USER) {
   at: Time!
   "schedule, prepare, create, run, terminate."
   phase: String!
+  "Null if the entry is not a change of state."
   fromStatus: SessionStatus
+  "Null if the entry is not a change of state."
   toStatus: SessionStatus
   result: EventResult!
   attempt: Int!
@@ -3894,7 +4059,7 @@ type PendingReport @allow(to: USER) {
   dropped: [DroppedAgents!]!
   "Policy limits that are reached."
   limits: [LimitReached!]!
-  "What is missing on the agent that comes closest."
+  "What is missing on the agent that comes closest; null if no agent was compared."
   nearest: NearestFit
   "What decides its position among sessions of the same priority; null if that is its age."
   order: PendingOrder
@@ -4011,6 +4176,7 @@ input MountInput {
   target: String
   "Path below the folder; default: the whole folder."
   subpath: String
+  "Default: as the permission on the folder allows."
   readOnly: Boolean
 }
 
@@ -4020,10 +4186,10 @@ input CreateSessionInput {
   """
   A session to clone: fields that are not given are those of its request. Slots and environment variables that are given
   are added to it or replace those of the same name; an amount of 0 removes a slot. The viewer must be able to enter the
-  session. Not taken over: the name, and a start time that has passed.
+  session. Not taken over: the name, and a start time that has passed. Default: none.
   """
   from: ID
-  "A template to start from, in the same way. Not together with from."
+  "A template to start from, in the same way. Not together with from. Default: none."
   template: ID
   "Full reference, or name:tag if only one registry has it. Required without from and template."
   image: String
@@ -4036,11 +4202,13 @@ input CreateSessionInput {
   them, otherwise on several. They reach each other by name: main, sub1, sub2 and so on.
   """
   kernels: Int
-  "The command of every kernel. When one of them ends, the session ends."
+  "The command of every kernel. When one of them ends, the session ends. Default for interactive sessions: the image's own; required for batch sessions."
   command: [String!]
-  "Shell script that runs before the command, at most 64 KiB."
+  "Shell script that runs before the command, at most 64 KiB. Default: none."
   bootstrapScript: String
+  "Default: none."
   environment: StringMap
+  "Default: none."
   mounts: [MountInput!]
   "Default true: folders of the viewer and of the project whose names begin with a dot are mounted at /home/work/NAME, unless something else is mounted there. False: they are not mounted."
   autoMount: Boolean
@@ -4050,32 +4218,32 @@ input CreateSessionInput {
   resourceGroup: ID
   "0 to 100; a higher number goes first. Default 10."
   priority: Int
-  "Only for batch sessions: the session does not start before this time. At most a year from now."
+  "Only for batch sessions: the session does not start before this time. At most a year from now. Default: as soon as possible."
   startsAt: Time
-  "Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled."
+  "Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled. Default: none."
   dependsOn: [ID!]
-  "Agents to run on, at most 32. The session must have access to all of them."
+  "Agents to run on, at most 32. The session must have access to all of them. Default: any agent of the resource group."
   agents: [ID!]
   "True: run only on these agents; the viewer needs permission to change them. Default: prefer these agents."
   strictAgents: Boolean
   "Seconds that the session can run, 60 to 31536000. A session with a lifetime can start early, in a gap before others need the resources. Default: unlimited."
   lifetime: Int
-  "True: the session can be ended for a session of a higher priority, where its resource group allows preemption."
+  "True: the session can be ended for a session of a higher priority, where its resource group allows preemption. Default: false."
   preemptible: Boolean
-  "A session group of the viewer in the same project."
+  "A session group of the viewer in the same project. Default: none."
   sessionGroup: ID
   "Size of /dev/shm in bytes; default 64 MiB."
   shmBytes: Int64
   "Bytes that each container can write to the disk of its machine, not counting folders; at least 64 MiB. Default: 20 GiB, or less if a policy allows less."
   diskBytes: Int64
-  "At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit."
+  "At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit. Default: none."
   tags: [String!]
-  "A second request with the same key returns the session of the first request."
+  "A second request with the same key returns the session of the first request. Without a key, each request creates a session."
   idempotencyKey: String
 }
 input TerminateSessionInput {
   id: ID!
-  "Skip the grace period."
+  "Skip the grace period. Default: false."
   force: Boolean
 }
 input RenameSessionInput { id: ID! name: String! }
@@ -4125,9 +4293,11 @@ type SessionArray implements Node @allow(to: USER) {
   "How many members run at the same time at most; null: no limit of their own."
   maxRunning: Int
   createdAt: Time!
-  "Null if the viewer cannot see it; the same is true of the two fields below."
+  "Null if the viewer cannot see them."
   owner: User
+  "Null if the viewer cannot see it."
   project: Project
+  "Null if the viewer cannot see it."
   domain: Domain
   "The members by state: of each index the latest session."
   counts: SessionArrayCounts!
@@ -4183,7 +4353,7 @@ input CreateSessionArrayInput {
 }
 input CancelSessionArrayInput {
   id: ID!
-  "Skip the grace period."
+  "Skip the grace period. Default: false."
   force: Boolean
 }
 input RetrySessionArrayInput { id: ID! }
@@ -4210,9 +4380,11 @@ type SessionGroup implements Node @allow(to: USER) {
   "True: a session waits rather than break the placement. False: the placement is a preference."
   strict: Boolean!
   createdAt: Time!
-  "Null if the viewer cannot see it; the same is true of the two fields below."
+  "Null if the viewer cannot see them."
   owner: User
+  "Null if the viewer cannot see it."
   project: Project
+  "Null if the viewer cannot see it."
   domain: Domain
   sessions(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [SessionOrder!], where: SessionWhereInput): SessionConnection!
 }
@@ -4304,13 +4476,14 @@ extend type Query {
 input CreateSessionTemplateInput {
   "1 to 64 characters; unique among the templates of the user or project."
   name: String!
-  "At most 1000 characters."
+  "At most 1000 characters. Default: empty."
   description: String
   "Share it with this project. Only admins of the project can do that. Default: it belongs to the viewer."
   project: ID
   "What sessions are started with. Required: image and slots. Not allowed: idempotencyKey and template."
   request: CreateSessionInput!
 }
+"Fields that are null stay unchanged."
 input UpdateSessionTemplateInput {
   id: ID!
   name: String
@@ -4342,8 +4515,11 @@ type ShareWeight implements Node @allow(to: USER) {
   weight: Float!
   "Null: the weight applies in every group."
   resourceGroup: ResourceGroup
+  "Null if the weight is that of a project or user, or the viewer cannot see it."
   domain: Domain
+  "Null if the weight is that of a domain or user, or the viewer cannot see it."
   project: Project
+  "Null if the weight is that of a domain or project, or the viewer cannot see them."
   user: User
   "For a user: the project in which the weight applies; null for every project."
   withinProject: Project
@@ -4358,8 +4534,11 @@ cannot see are null.
 type ShareHolder @allow(to: USER) {
   "DOMAIN, PROJECT or USER."
   scope: HolderScope!
+  "Null if the viewer cannot see it."
   domain: Domain
+  "Null for a domain, or if the viewer cannot see it."
   project: Project
+  "Null for a domain or project, or if the viewer cannot see them."
   user: User
   weight: Float!
   "Its weight divided by the sum of the weights of all siblings."
@@ -4409,11 +4588,13 @@ type Invitation implements Node @allow(to: USER) {
   id: ID!
   email: String!
   domain: Domain!
-  "The project that the person becomes a member of."
+  "The project that the person becomes a member of; null for none."
   project: Project
   createdAt: Time!
   expiresAt: Time!
+  "Null if it has not been used."
   usedAt: Time
+  "Null if it has not been revoked."
   revokedAt: Time
 }
 
@@ -4437,14 +4618,21 @@ extend type Query {
   invitations(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [InvitationOrder!], where: InvitationWhereInput): InvitationConnection! @allow(to: ADMIN)
 }
 
-input CreateInvitationInput { email: String! domain: ID! project: ID expiresInHours: Int }
+input CreateInvitationInput {
+  email: String!
+  domain: ID!
+  "The project that the person joins. Default: none."
+  project: ID
+  "At most 720; default 72."
+  expiresInHours: Int
+}
 input RevokeInvitationInput { id: ID! }
 
 type InvitationPayload @allow(to: USER) {
   invitation: Invitation!
-  "The secret; it is shown only once."
+  "The secret; it is shown only once. Null after a revocation."
   secret: String
-  "A path of the web page; it contains the secret."
+  "A path of the web page, which contains the secret. Null after a revocation."
   link: String
 }
 
@@ -4473,10 +4661,12 @@ type Task implements Node @allow(to: USER) {
   "The last error, what the task waits for, or what it skipped."
   message: String!
   attempt: Int!
-  "ID of the object that the task is about."
+  "ID of the object that the task is about; null if it is not about one."
   subjectID: ID
   createdAt: Time!
+  "Null before it starts."
   startedAt: Time
+  "Null before it ends."
   endedAt: Time
 }
 
@@ -4535,7 +4725,9 @@ type Volume implements Node @allow(to: USER) {
   capabilities: [String!]!
   totalBytes: Int64!
   usedBytes: Int64!
+  "Null if the volume does not count files."
   totalInodes: Int64
+  "Null if the volume does not count files."
   usedInodes: Int64
   "True if the volume grows on demand, so that totalBytes is not a limit."
   elastic: Boolean!
@@ -4552,14 +4744,16 @@ enum ScopeKind {
 type QuotaScope implements Node @allow(to: USER) {
   id: ID!
   kind: ScopeKind!
-  "A limit that an administrator has set for this scope."
+  "The limit that an administrator has set for this scope; null if none."
   limitBytes: Int64
+  "Null before the first measurement."
   usedBytes: Int64
-  "Limit of the number of files, directories and links together. Policies have no such limit."
+  "Limit of the number of files, directories and links together; null for none. Policies have no such limit."
   limitInodes: Int64
   "Null if the volume does not count files."
   usedInodes: Int64
   enforcement: LimitEnforcement!
+  "Null before the first measurement."
   measuredAt: Time
   volume: Volume!
 }
@@ -4600,16 +4794,18 @@ type Vfolder implements Node @allow(to: USER) {
   kind: VfolderKind!
   status: VfolderStatus!
   createdAt: Time!
-  "When the folder was moved to the trash."
+  "When the folder was moved to the trash; null if it is not there."
   deletedAt: Time
   usageMode: VfolderUsageMode!
   "What members of its project can do with it. Not used for a user's folder."
   permission: FolderPermission!
   "Null if not measured yet."
   usedBytes: Int64
+  "Null if not measured yet."
   fileCount: Int64
+  "Null if not measured yet."
   measuredAt: Time
-  "When a session that mounts it was last created."
+  "When a session that mounts it was last created; null if none was."
   lastUsedAt: Time
   quotaScope: QuotaScope!
   "Null if the viewer cannot see it."
@@ -4690,7 +4886,7 @@ input CreateVfolderInput {
 "Fields that are null stay unchanged."
 input UpdateVfolderInput { id: ID! name: String usageMode: VfolderUsageMode permission: FolderPermission }
 input TrashVfolderInput { id: ID! }
-"name: another name for the folder, if its old name is in use by now."
+"name: another name for the folder, if its old name is in use by now. Default: the old name."
 input RestoreVfolderInput { id: ID! name: String }
 input DeleteVfolderInput { id: ID! }
 "The trash of a project; default: the viewer's own."
@@ -4728,11 +4924,11 @@ input CreateDownloadInput {
 input CreateDirectoriesInput { vfolder: ID! paths: [String!]! }
 "to is the full new path, not the target directory."
 input MoveFileItem { from: String! to: String! }
-"1 to 1000 items. toVfolder: another folder on the same volume. overwrite replaces files and links, never directories."
+"1 to 1000 items. toVfolder: another folder on the same volume. overwrite replaces files and links, never directories. Default: within the folder, without overwriting."
 input MoveFilesInput { vfolder: ID! items: [MoveFileItem!]! toVfolder: ID overwrite: Boolean }
-"1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy."
+"1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy. Default: within the folder, without overwriting."
 input CopyFilesInput { vfolder: ID! items: [MoveFileItem!]! toVfolder: ID overwrite: Boolean }
-"1 to 1000 paths. Directories are deleted only with recursive."
+"1 to 1000 paths. Directories are deleted only with recursive. Default: false."
 input DeleteFilesInput { vfolder: ID! paths: [String!]! recursive: Boolean }
 
 type VfolderPayload @allow(to: USER) { vfolder: Vfolder! }
@@ -4752,7 +4948,11 @@ type CreateDownloadPayload @allow(to: USER) {
   expiresAt: Time!
 }
 "The result for one path; for a pair, path is from. error is null on success."
-type FileResult @allow(to: USER) { path: String! error: String }
+type FileResult @allow(to: USER) {
+  path: String!
+  "Null if it succeeded."
+  error: String
+}
 type FilesPayload @allow(to: USER) { results: [FileResult!]! }
 type VfolderTaskPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
 type EmptyTrashPayload @allow(to: USER) { "Folders that are being deleted." count: Int! }
@@ -4802,13 +5002,16 @@ type VfolderShare implements Node @allow(to: USER) {
   email: String!
   permission: FolderPermission!
   status: VfolderShareStatus!
+  "Null before an answer."
   answeredAt: Time
+  "Null before the end of the share."
   endedAt: Time
   "For the user whom the folder is shared with: null before they accept, and after the share has ended."
   vfolder: Vfolder
   vfolderName: String!
   "Null if the viewer cannot see them."
   inviter: User
+  "Null if the viewer cannot see the inviter."
   inviterEmail: String
   "The user who accepted; null if the viewer cannot see them."
   user: User
@@ -4819,7 +5022,7 @@ type VfolderShare implements Node @allow(to: USER) {
 extend type Vfolder {
   "Users whom the folder is shared with, including open invitations; empty if the viewer cannot share it."
   shares: [VfolderShare!]!
-  "The share that gives the viewer access, if there is one."
+  "The share that gives the viewer access; null if there is none."
   myShare: VfolderShare
 }
 
@@ -4846,7 +5049,13 @@ input AcceptVfolderShareInput { id: ID! }
 input DeclineVfolderShareInput { id: ID! }
 
 "Exactly one of share and error is set."
-type ShareResult @allow(to: USER) { email: String! share: VfolderShare error: String }
+type ShareResult @allow(to: USER) {
+  email: String!
+  "Null if there is an error."
+  share: VfolderShare
+  "Null if there is a share."
+  error: String
+}
 type ShareVfolderPayload @allow(to: USER) { results: [ShareResult!]! }
 type VfolderSharePayload @allow(to: USER) { share: VfolderShare! }
 
@@ -4871,8 +5080,11 @@ type VolumeGrant @allow(to: ADMIN) {
   createdAt: Time!
   "True if the grant is for everyone; then domain, project and user are null."
   everybody: Boolean!
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   domain: Domain
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   project: Project
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   user: User
   permissions: [VolumePermission!]!
 }
@@ -4889,7 +5101,7 @@ extend type Volume {
   orphans: VolumeOrphans! @allow(to: SUPERADMIN)
 }
 
-"Rates over a window; null if unknown."
+"Rates over a window. A rate is null if the storage product does not report it."
 type VolumePerformance @allow(to: ADMIN) {
   "True if the rates are for all volumes of the storage product together."
   wholeCluster: Boolean!
@@ -4919,7 +5131,11 @@ type VolumeOrphans @allow(to: SUPERADMIN) {
   "True if the lists are complete; each has at most 1000 entries."
   complete: Boolean!
 }
-type OrphanScope @allow(to: SUPERADMIN) { scope: String! usedBytes: Int64 }
+type OrphanScope @allow(to: SUPERADMIN) {
+  scope: String!
+  "Null if the volume does not report it."
+  usedBytes: Int64
+}
 enum OrphanFolderState {
   "A complete folder."
   PRESENT
@@ -58922,7 +59138,7 @@ func (ec *executionContext) unmarshalInputMembershipWhereInput(ctx context.Conte
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "userID", "projectID", "admin"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "userID", "projectID", "admin", "userContainsFold"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -58985,6 +59201,15 @@ func (ec *executionContext) unmarshalInputMembershipWhereInput(ctx context.Conte
 				return it, err
 			}
 			it.Admin = data
+		case "userContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.MembershipWhereInput().UserContainsFold(ctx, &it, data); err != nil {
+				return it, err
+			}
 		}
 	}
 	return it, nil
@@ -63791,7 +64016,7 @@ func (ec *executionContext) unmarshalInputUserWhereInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "email", "emailContainsFold", "username", "fullNameContainsFold", "role", "roleIn", "status", "statusIn"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "email", "emailContainsFold", "username", "fullNameContainsFold", "role", "roleIn", "status", "statusIn", "memberOf"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -63889,6 +64114,15 @@ func (ec *executionContext) unmarshalInputUserWhereInput(ctx context.Context, ob
 				return it, err
 			}
 			it.StatusIn = data
+		case "memberOf":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("memberOf"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.UserWhereInput().MemberOf(ctx, &it, data); err != nil {
+				return it, err
+			}
 		}
 	}
 	return it, nil
