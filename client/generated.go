@@ -391,7 +391,8 @@ type AppInput struct {
 	// The TCP port that it listens on, on the loopback interface.
 	Port int `json:"port"`
 	// How it is started on demand; {port} and {prefix} are replaced. Default: as the catalogue says, or not at all.
-	Command     []string          `json:"command,omitzero"`
+	Command []string `json:"command,omitzero"`
+	// Environment variables of the app. Default: none.
 	Environment map[string]string `json:"environment,omitzero"`
 }
 
@@ -705,8 +706,8 @@ type CreateResourceGroupInput struct {
 	Name string `json:"name"`
 	// Default: empty.
 	Description string `json:"description,omitempty"`
-	// Default: true.
-	Public *bool `json:"public,omitempty"`
+	// Default: false.
+	Public bool `json:"public,omitempty"`
 	// Default: all types.
 	SessionTypes []Enum `json:"sessionTypes,omitzero"`
 	// IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none.

@@ -1255,6 +1255,7 @@ input AppInput {
   port: Int!
   "How it is started on demand; {port} and {prefix} are replaced. Default: as the catalogue says, or not at all."
   command: [String!]
+  "Environment variables of the app. Default: none."
   environment: StringMap
 }
 
@@ -1794,7 +1795,7 @@ input CreateResourceGroupInput {
   name: String!
   "Default: empty."
   description: String
-  "Default: true."
+  "Default: false."
   public: Boolean
   "Default: all types."
   sessionTypes: [SessionType!]
