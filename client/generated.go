@@ -631,11 +631,11 @@ type CreateIdleCheckerInput struct {
 	Warning *int `json:"warning,omitempty"`
 	// Default: ALL.
 	Match Enum `json:"match,omitempty"`
-	// At least one for utilization and memory; not allowed for the other kinds. Default: none.
+	// At least one for UTILIZATION and MEMORY; not allowed for the other kinds. Default: none.
 	Thresholds []IdleThresholdInput `json:"thresholds,omitzero"`
 	// Default: INTERACTIVE.
 	SessionTypes []Enum `json:"sessionTypes,omitzero"`
-	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only. Default: none.
+	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for NETWORK only. Default: none.
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
@@ -1468,7 +1468,7 @@ type Folder struct {
 	// What members of its project can do with it. Not used for a user's folder.
 	Permission Enum      `json:"permission"`
 	CreatedAt  time.Time `json:"createdAt"`
-	// When the folder was moved to the trash; null if it is not there.
+	// When the folder was moved to the trash; null if it is not in the trash.
 	DeletedAt *time.Time `json:"deletedAt"`
 	// The user who owns it; null for a project's folder.
 	Owner *UserRef `json:"owner"`
@@ -1689,10 +1689,10 @@ type IdleChecker struct {
 	// Seconds between the warning and the end of the session.
 	Warning int  `json:"warning"`
 	Match   Enum `json:"match"`
-	// For utilization and memory only.
+	// For UTILIZATION and MEMORY only.
 	Thresholds   []IdleThreshold `json:"thresholds"`
 	SessionTypes []Enum          `json:"sessionTypes"`
-	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for network only.
+	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for NETWORK only.
 	IgnoredApps []string `json:"ignoredApps"`
 	// Where the checker is attached, as far as the viewer can see. A checker without bindings does nothing.
 	Bindings  []IdleBinding `json:"bindings"`
@@ -2533,7 +2533,7 @@ type RoleGrant struct {
 	Role  Ref     `json:"role"`
 	User  UserRef `json:"user"`
 	Scope Enum    `json:"scope"`
-	// Null for the scope system.
+	// Null for the scope SYSTEM.
 	ScopeID *string `json:"scopeId"`
 }
 
@@ -3235,7 +3235,7 @@ type Suggestion struct {
 	Kind Enum `json:"kind"`
 	// One sentence for people.
 	Text string `json:"text"`
-	// The input field to change, such as slots.cuda.shares; empty for end_session.
+	// The input field to change, such as slots.cuda.shares; empty for END_SESSION.
 	Field string `json:"field"`
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -3778,7 +3778,7 @@ type UserDetailRoleGrantsRoleGrant struct {
 	ID    string `json:"id"`
 	Role  Ref    `json:"role"`
 	Scope Enum   `json:"scope"`
-	// Null for the scope system.
+	// Null for the scope SYSTEM.
 	ScopeID *string `json:"scopeId"`
 }
 
@@ -5395,7 +5395,7 @@ type deleteAgentPayload struct {
 // deleteAgentResponse is returned by deleteAgent on success.
 type deleteAgentResponse struct {
 	// Declares a lost agent permanently gone. Its sessions end with an error, or start again elsewhere if their resource
-	// group says reschedule. If the agent comes back, its remaining containers are stopped first. With expel, the call
+	// group says RESCHEDULE. If the agent comes back, its remaining containers are stopped first. With expel, the call
 	// also works on an agent that is alive: its certificate is refused at once, and the machine needs a new join token to
 	// come back.
 	Payload deleteAgentPayload `json:"payload"`
@@ -5511,7 +5511,7 @@ type deleteRegistryDeleteRegistryDeleteRegistryPayload struct {
 
 // deleteRegistryResponse is returned by deleteRegistry on success.
 type deleteRegistryResponse struct {
-	// Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status gone and without a registry.
+	// Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status GONE and without a registry.
 	DeleteRegistry deleteRegistryDeleteRegistryDeleteRegistryPayload `json:"deleteRegistry"`
 }
 

@@ -1166,7 +1166,7 @@ extend type Mutation {
   undrainAgent(input: UndrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   """
   Declares a lost agent permanently gone. Its sessions end with an error, or start again elsewhere if their resource
-  group says reschedule. If the agent comes back, its remaining containers are stopped first. With expel, the call
+  group says RESCHEDULE. If the agent comes back, its remaining containers are stopped first. With expel, the call
   also works on an agent that is alive: its certificate is refused at once, and the machine needs a new join token to
   come back.
   """
@@ -2326,7 +2326,7 @@ enum ProjectOrderField { NAME CREATED_AT }
 input ProjectWhereInput { not: ProjectWhereInput and: [ProjectWhereInput!] or: [ProjectWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String active: Boolean type: ProjectType }
 input UserOrder { direction: OrderDirection! = ASC field: UserOrderField! }
 enum UserOrderField { EMAIL CREATED_AT }
-input UserWhereInput { not: UserWhereInput and: [UserWhereInput!] or: [UserWhereInput!] id: ID idIn: [ID!] email: String emailContainsFold: String username: String fullNameContainsFold: String role: UserRole roleIn: [UserRole!] status: UserStatus statusIn: [UserStatus!] "Members of this project; nobody if the viewer cannot see it." memberOf: ID }
+input UserWhereInput { not: UserWhereInput and: [UserWhereInput!] or: [UserWhereInput!] id: ID idIn: [ID!] email: String emailContainsFold: String username: String fullNameContainsFold: String role: UserRole roleIn: [UserRole!] status: UserStatus statusIn: [UserStatus!] "Members of this project; no user if the viewer cannot see it." memberOf: ID }
 
 extend type Query {
   "The logged-in user."
@@ -2439,10 +2439,10 @@ type IdleChecker implements Node @allow(to: USER) {
   "Seconds between the warning and the end of the session."
   warning: Int!
   match: IdleMatch!
-  "For utilization and memory only."
+  "For UTILIZATION and MEMORY only."
   thresholds: [IdleThreshold!]!
   sessionTypes: [SessionType!]!
-  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for network only."
+  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for NETWORK only."
   ignoredApps: [String!]!
   "Where the checker is attached, as far as the viewer can see. A checker without bindings does nothing."
   bindings: [IdleBinding!]!
@@ -2557,11 +2557,11 @@ input CreateIdleCheckerInput {
   warning: Int
   "Default: ALL."
   match: IdleMatch
-  "At least one for utilization and memory; not allowed for the other kinds. Default: none."
+  "At least one for UTILIZATION and MEMORY; not allowed for the other kinds. Default: none."
   thresholds: [IdleThresholdInput!]
   "Default: INTERACTIVE."
   sessionTypes: [SessionType!]
-  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only. Default: none."
+  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for NETWORK only. Default: none."
   ignoredApps: [String!]
 }
 "Fields that are null stay unchanged."
@@ -2721,7 +2721,7 @@ extend type Mutation {
   createRegistry(input: CreateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Credentials are stored encrypted and never returned."
   updateRegistry(input: UpdateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  "Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status gone and without a registry."
+  "Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status GONE and without a registry."
   deleteRegistry(input: DeleteRegistryInput!): DeleteRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Reads all tags of a registry and registers them."
   scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
@@ -3511,7 +3511,7 @@ type RoleGrant implements Node @allow(to: USER) {
   role: Role!
   user: User!
   scope: RoleScope!
-  "Null for the scope system."
+  "Null for the scope SYSTEM."
   scopeId: ID
   createdAt: Time!
 }
@@ -3629,13 +3629,13 @@ enum SuggestionKind {
 
 """
 One change with which the session would start at once, verified by planning it. updatePendingSession applies changes
-of slots and resourceGroup and, for any_agent, strictAgents: false. terminateSession ends a session.
+of slots and resourceGroup and, for ANY_AGENT, strictAgents: false. terminateSession ends a session.
 """
 type Suggestion @allow(to: USER) {
   kind: SuggestionKind!
   "One sentence for people."
   text: String!
-  "The input field to change, such as slots.cuda.shares; empty for end_session."
+  "The input field to change, such as slots.cuda.shares; empty for END_SESSION."
   field: String!
   from: String!
   to: String!
@@ -4507,7 +4507,7 @@ extend type Mutation {
 }
 `, BuiltIn: false},
 	{Name: "../share.graphql", Input: `"""
-How much of the cluster a domain, project or user is due under drf and fair share, relative to its siblings. The
+How much of the cluster a domain, project or user is due under DRF and FAIR_SHARE, relative to its siblings. The
 default is 1. A weight for a user within a project takes precedence over the user's general weight, and a weight for
 one group over a weight for all groups.
 """
@@ -4529,7 +4529,7 @@ type ShareWeight implements Node @allow(to: USER) {
 
 """
 A domain, project or user that uses, used or waits for resources of a group, with its standing in fair share (in a
-group with the order drf, by current use). The domain and project around it are listed too; those that the viewer
+group with the order DRF, by current use). The domain and project around it are listed too; those that the viewer
 cannot see are null.
 """
 type ShareHolder @allow(to: USER) {
@@ -4795,7 +4795,7 @@ type Vfolder implements Node @allow(to: USER) {
   kind: VfolderKind!
   status: VfolderStatus!
   createdAt: Time!
-  "When the folder was moved to the trash; null if it is not there."
+  "When the folder was moved to the trash; null if it is not in the trash."
   deletedAt: Time
   usageMode: VfolderUsageMode!
   "What members of its project can do with it. Not used for a user's folder."
