@@ -88,6 +88,7 @@ var rules = []rule{
 	{"manager/sessionfile", downhill("manager/sessionfile", "manager/idle", "manager/audit"), "services import siblings only downhill"},
 	{"images", nil, "recipes are files"},
 	{"graph", []string{"graph", "ent", "images", "manager/", "internal/", "storage/storagepb"}, "resolvers read ent and call services"},
+	{"manager/clustertest", []string{"manager", "agent", "storage", "ent", "internal/"}, "the harness runs agents and storage proxies beside a manager"},
 	{"manager", []string{"manager", "graph", "ent", "web", "internal/", "agent/agentpb", "storage/storagepb"}, "a manager reaches nodes only through their contracts"},
 	{"gateway", []string{"gateway", "manager", "ent", "internal/", "agent/agentpb"}, "a gateway enters sessions with the services of a manager"},
 	{"web", nil, "the page is files"},

@@ -132,7 +132,7 @@ func TestOnlyTheBrokenDeviceIsRejected(t *testing.T) {
 	}}
 	s := shown(t, driver.New(a), &pb.ConfigureRequest{})
 	got := states(s)
-	for i, want := range []string{"a: good", "b: 2 devices say", "b:2: 2 devices say", "0000:01:00.0: ", "broken-4: ", "d: the device it is cut from"} {
+	for i, want := range []string{"a: good", "b: 2 devices say", "b:2: 2 devices say", "0000:01:00.0: ", "broken-4: ", "d: the device that it is cut from"} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) || want != "a: good" && strings.HasSuffix(got[i], ": good") {
 			t.Errorf("device %d is %q, want %q", i, got, want)
 		}
