@@ -50,7 +50,7 @@ func (w *walk) within(c ent.Cursor, f *ast.Field, orderBy any) bool {
 	for i, o := range orders {
 		by, _ := o.(map[string]any)
 		name, _ := by["field"].(string)
-		if !w.sorts(node, name, values[i]) {
+		if !sorts(node, name, values[i]) {
 			return false
 		}
 	}
@@ -58,12 +58,9 @@ func (w *walk) within(c ent.Cursor, f *ast.Field, orderBy any) bool {
 }
 
 // sorts reports whether a value has the type of the field of an order, such as CREATED_AT for
-// createdAt, or USER_EMAIL for the field email of the object in the field user.
-func (w *walk) sorts(node *ast.Definition, order string, value any) bool {
+// createdAt.
+func sorts(node *ast.Definition, order string, value any) bool {
 	for _, f := range node.Fields {
-		if rest, below := strings.CutPrefix(order, strings.ToUpper(f.Name)+"_"); below && w.schema.Types[f.Type.Name()].Kind == ast.Object {
-			return w.sorts(w.schema.Types[f.Type.Name()], rest, value)
-		}
 		if !strings.EqualFold(f.Name, strings.ReplaceAll(order, "_", "")) {
 			continue
 		}

@@ -29,8 +29,7 @@ func (Membership) Fields() []ent.Field {
 
 func (Membership) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.From("user", User.Type).Ref("memberships").Field("user_id").Unique().Required().Immutable().
-			Annotations(entgql.OrderField("USER_EMAIL")),
+		edge.From("user", User.Type).Ref("memberships").Field("user_id").Unique().Required().Immutable(),
 		edge.From("project", Project.Type).Ref("memberships").Field("project_id").Unique().Required().Immutable(),
 	}
 }

@@ -27,13 +27,13 @@ export const DeleteProject = graphql(
   `mutation DeleteProject($input: DeleteProjectInput!) { deleteProject(input: $input) { id } }`,
 );
 
-/** The members of a project, by e-mail address. */
+/** The members of a project, in the order in which they joined. */
 export const MembersQuery = graphql(`
   query Members($id: ID!, $where: MembershipWhereInput, $first: Int, $after: Cursor) {
     node(id: $id) {
       id
       ... on Project {
-        memberships(first: $first, after: $after, where: $where, orderBy: [{ field: USER_EMAIL }]) {
+        memberships(first: $first, after: $after, where: $where, orderBy: [{ field: CREATED_AT }]) {
           totalCount pageInfo { hasNextPage endCursor }
           edges { node { id admin user { id email fullName status } } }
         }
