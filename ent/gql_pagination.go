@@ -7055,12 +7055,8 @@ func (p *membershipPager) applyOrder(query *MembershipQuery) *MembershipQuery {
 		if o.Field.column == DefaultMembershipOrder.Field.column {
 			defaultOrdered = true
 		}
-		switch o.Field.column {
-		case MembershipOrderFieldUserEmail.column:
-		default:
-			if len(query.ctx.Fields) > 0 {
-				query.ctx.AppendFieldOnce(o.Field.column)
-			}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
 		}
 	}
 	if !defaultOrdered {
@@ -7074,18 +7070,9 @@ func (p *membershipPager) applyOrder(query *MembershipQuery) *MembershipQuery {
 }
 
 func (p *membershipPager) orderExpr(query *MembershipQuery) sql.Querier {
-	for _, o := range p.order {
-		switch o.Field.column {
-		case MembershipOrderFieldUserEmail.column:
-			direction := o.Direction
-			if p.reverse {
-				direction = direction.Reverse()
-			}
-			query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
-		default:
-			if len(query.ctx.Fields) > 0 {
-				query.ctx.AppendFieldOnce(o.Field.column)
-			}
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
 		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
@@ -7173,26 +7160,6 @@ var (
 			}
 		},
 	}
-	// MembershipOrderFieldUserEmail orders by USER_EMAIL.
-	MembershipOrderFieldUserEmail = &MembershipOrderField{
-		Value: func(_m *Membership) (ent.Value, error) {
-			return _m.Value("user_email")
-		},
-		column: "user_email",
-		toTerm: func(opts ...sql.OrderTermOption) membership.OrderOption {
-			return membership.ByUserField(
-				user.FieldEmail,
-				append(opts, sql.OrderSelectAs("user_email"))...,
-			)
-		},
-		toCursor: func(_m *Membership) Cursor {
-			cv, _ := _m.Value("user_email")
-			return Cursor{
-				ID:    _m.ID,
-				Value: cv,
-			}
-		},
-	}
 )
 
 // String implement fmt.Stringer interface.
@@ -7201,8 +7168,6 @@ func (f MembershipOrderField) String() string {
 	switch f.column {
 	case MembershipOrderFieldCreatedAt.column:
 		str = "CREATED_AT"
-	case MembershipOrderFieldUserEmail.column:
-		str = "USER_EMAIL"
 	}
 	return str
 }
@@ -7221,8 +7186,6 @@ func (f *MembershipOrderField) UnmarshalGQL(v interface{}) error {
 	switch str {
 	case "CREATED_AT":
 		*f = *MembershipOrderFieldCreatedAt
-	case "USER_EMAIL":
-		*f = *MembershipOrderFieldUserEmail
 	default:
 		return fmt.Errorf("%s is not a valid MembershipOrderField", str)
 	}

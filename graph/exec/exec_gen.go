@@ -2308,7 +2308,7 @@ type Viewer @allow(to: USER) {
 type MembershipConnection @allow(to: USER) { edges: [MembershipEdge] pageInfo: PageInfo! totalCount: Int! }
 type MembershipEdge @allow(to: USER) { node: Membership cursor: Cursor! }
 input MembershipOrder { direction: OrderDirection! = ASC field: MembershipOrderField! }
-enum MembershipOrderField { CREATED_AT USER_EMAIL }
+enum MembershipOrderField { CREATED_AT }
 input MembershipWhereInput { not: MembershipWhereInput and: [MembershipWhereInput!] or: [MembershipWhereInput!] id: ID idIn: [ID!] userID: ID projectID: ID admin: Boolean "A part of the e-mail address or the name of the user." userContainsFold: String }
 
 type DomainConnection @allow(to: USER) { edges: [DomainEdge] pageInfo: PageInfo! totalCount: Int! }
