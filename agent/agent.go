@@ -173,7 +173,7 @@ func New(cfg Config) (*Agent, error) {
 	if len(cfg.Managers) > 0 {
 		a.node, err = cluster.NewNode(cluster.NodeConfig{
 			Role: cluster.RoleAgent, Name: cfg.Name, Dir: cfg.Dir, Managers: cfg.Managers,
-			JoinToken: cfg.JoinToken, CAFingerprint: cfg.CAFingerprint, Logger: a.log,
+			JoinToken: cfg.JoinToken, CAFingerprint: cfg.CAFingerprint, Streams: a.ServePort, Logger: a.log,
 		})
 		if err != nil {
 			return nil, err
@@ -243,7 +243,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	// Plugins start after the live kernels are known. The first report waits for the plugins'
 	// devices.
 	wg.Go(func() { a.devices.Run(serving) })
-	a.devices.Settle(ctx, pluginStart)
+	a.devices.AwaitReports(ctx, pluginStart)
 	close(a.ready)
 	a.log.Info("agent ready", "id", a.id, "kernels", len(a.kernels.List()))
 	wg.Go(func() { a.sample(serving) })

@@ -34,11 +34,11 @@ func newMeter(to prometheus.Registerer) *meter {
 		pulls:   f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_image_pulls_total", Help: "Pulls of images that ended, by result."}, []string{"result"}),
 		pulling: f.NewGauge(prometheus.GaugeOpts{Name: "berth_agent_image_pulls", Help: "Pulls of images that run."}),
 		pull: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_agent_image_pull_seconds", Help: "Time of a pull that succeeded, unpacking included.",
+			Name: "berth_agent_image_pull_seconds", Help: "Time of a successful pull, including unpacking.",
 			Buckets: []float64{.1, .5, 2, 10, 30, 120, 600, 1800},
 		}),
 		streams: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "berth_agent_streams", Help: "Streams that managers have open: Watch, Logs, Exec, Dial and PullImage.",
+			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Logs, Exec, PullImage, and Port for a connection to a port.",
 		}, []string{"call"}),
 	}
 	for _, result := range []string{"ok", "failed"} {
@@ -47,6 +47,7 @@ func newMeter(to prometheus.Registerer) *meter {
 	for _, s := range agentpb.Agent_ServiceDesc.Streams {
 		m.streams.WithLabelValues(s.StreamName).Set(0)
 	}
+	m.streams.WithLabelValues(portStream).Set(0)
 	return m
 }
 
@@ -74,18 +75,18 @@ var (
 	kernelsDesc  = prometheus.NewDesc("berth_agent_kernels", "Containers of sessions that the agent has a record of, by phase.", []string{"phase"}, nil)
 	diskSizeDesc = prometheus.NewDesc("berth_agent_disk_size_bytes", "Size of a disk that the agent or its containers write to.", []string{"disk"}, nil)
 	diskFreeDesc = prometheus.NewDesc("berth_agent_disk_free_bytes", "Free space of a disk that the agent or its containers write to.", []string{"disk"}, nil)
-	inodeDesc    = prometheus.NewDesc("berth_agent_disk_free_inodes", "Files that may still be made on a disk.", []string{"disk"}, nil)
+	inodeDesc    = prometheus.NewDesc("berth_agent_disk_free_inodes", "Files that can still be created on a disk.", []string{"disk"}, nil)
 	pluginDesc   = prometheus.NewDesc("berth_agent_plugin_up", "1 while the process of an accelerator plugin runs, else 0.", []string{"plugin"}, nil)
-	restartDesc  = prometheus.NewDesc("berth_agent_plugin_restarts_total", "Times that the process of an accelerator plugin was started again.", []string{"plugin"}, nil)
+	restartDesc  = prometheus.NewDesc("berth_agent_plugin_restarts_total", "Number of restarts of an accelerator plugin's process.", []string{"plugin"}, nil)
 )
 
 // accelerators maps the device metrics that are exported, by their names without the key of the
 // plugin. Other metrics differ between vendors and are available in the API only.
 var accelerators = map[string]accelerator{
-	"util":        {deviceDesc("utilization_ratio", "How busy a device is, from 0 to 1."), nil, 0.01},
+	"util":        {deviceDesc("utilization_ratio", "Utilization of a device, from 0 to 1."), nil, 0.01},
 	"mem":         {deviceDesc("memory_used_bytes", "Memory of a device in use."), deviceDesc("memory_size_bytes", "Memory of a device."), 1},
 	"temperature": {deviceDesc("temperature_celsius", "Temperature of a device."), nil, 1},
-	"power":       {deviceDesc("power_watts", "Power that a device draws."), nil, 1},
+	"power":       {deviceDesc("power_watts", "Power draw of a device."), nil, 1},
 }
 
 type accelerator struct {

@@ -20,7 +20,7 @@ func (a *Agent) openNetwork() (*network.Manager, error) {
 			return nil, err
 		}
 		if !endpoint.Addr().IsValid() {
-			cfg.Off = "the machine has no IPv4 address to be reached at"
+			cfg.Off = "the machine has no IPv4 address that others can reach"
 		} else {
 			cfg.Endpoint = endpoint
 		}

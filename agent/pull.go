@@ -81,7 +81,7 @@ func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull)
 	begun := time.Now()
 	p.meter.pulling.Inc()
 	img, err := p.runtime.Pull(ctx, req, func(q runtime.Progress) {
-		p.tell(run, &agentpb.PullProgress{Reference: r.Reference, DoneBytes: q.Done, TotalBytes: q.Total, Phase: q.Phase}, nil)
+		p.report(run, &agentpb.PullProgress{Reference: r.Reference, DoneBytes: q.Done, TotalBytes: q.Total, Phase: q.Phase}, nil)
 	})
 	p.meter.pulled(begun, err)
 	p.mu.Lock()
@@ -90,14 +90,14 @@ func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull)
 	}
 	p.mu.Unlock()
 	if err != nil {
-		p.tell(run, nil, err)
+		p.report(run, nil, err)
 		return
 	}
-	p.tell(run, &agentpb.PullProgress{Reference: r.Reference, Phase: "done", Done: true, Digest: img.Digest}, nil)
+	p.report(run, &agentpb.PullProgress{Reference: r.Reference, Phase: "done", Done: true, Digest: img.Digest}, nil)
 	p.hub.reportChanged() // the list of images has changed
 }
 
-func (p *pulls) tell(run *pull, progress *agentpb.PullProgress, err error) {
+func (p *pulls) report(run *pull, progress *agentpb.PullProgress, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for u := range run.waiting {

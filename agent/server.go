@@ -42,7 +42,7 @@ func (a *Agent) available() error {
 	case <-a.ready:
 		return nil
 	default:
-		return fmt.Errorf("agent is still looking for its kernels: %w", errdefs.ErrUnavailable)
+		return fmt.Errorf("agent is still recovering its kernels: %w", errdefs.ErrUnavailable)
 	}
 }
 

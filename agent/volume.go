@@ -20,10 +20,10 @@ func volumes(cfg Config, log *slog.Logger) (mount.Volumes, error) {
 	for name, rule := range cfg.ScopeMounts {
 		v, ok := list[name]
 		if !ok {
-			return nil, fmt.Errorf("mounts for the scopes of volume %q, which this node does not have: %w", name, errdefs.ErrInvalidArgument)
+			return nil, fmt.Errorf("scope mounts are configured for volume %q, which this node does not have: %w", name, errdefs.ErrInvalidArgument)
 		}
 		if err := rule.Check(); err != nil {
-			return nil, fmt.Errorf("mounts for the scopes of volume %q: %w", name, err)
+			return nil, fmt.Errorf("scope mounts of volume %q: %w", name, err)
 		}
 		v.Guard = nil // the directory consists of mounts, which have these options already
 		v.Scopes = scopemount.New(scopemount.Config{Dir: v.Path, Rule: rule, Logger: log.With("volume", name)})
@@ -36,7 +36,7 @@ func volumes(cfg Config, log *slog.Logger) (mount.Volumes, error) {
 func (a *Agent) confine() {
 	for name, v := range a.volumes {
 		if err := v.Confine(); err != nil {
-			a.log.Warn("volume is not there", "volume", name, "error", err)
+			a.log.Warn("volume is not mounted", "volume", name, "error", err)
 		}
 	}
 }

@@ -54,8 +54,8 @@ type claims struct {
 	Expires    time.Time  `json:"e"`
 }
 
-// entry is a person in an app, from one address with one credential. Its context ends when the
-// credential is revoked, when the right to open the app is lost, and when the session ends.
+// entry is a user in an app, from one address with one credential. Its context ends when the
+// credential is revoked, the permission to open the app is lost, or the session ends.
 type entry struct {
 	viewer *viewer.Viewer
 	from   context.Context // has the address
@@ -84,7 +84,7 @@ func (e *entry) upstream() *upstream {
 	return e.up
 }
 
-// setUpstream stores where the app listens, and returns it as this entry uses it.
+// setUpstream stores where the app listens, and returns the upstream for this entry.
 func (e *entry) setUpstream(u *upstream) *upstream {
 	if u != nil && u.public != e.public {
 		own := *u
@@ -126,8 +126,8 @@ func (g *Gateway) unseal(value string, t app.Target) (c claims, ok bool) {
 	return c, c.Target == t && c.Expires.After(clock.Now())
 }
 
-// entryOf returns the entry of a request to an app: by the cookie of the app, or by an access token.
-// A cookie that was made for another app or login counts as none.
+// entryOf returns the entry of a request to an app: by the cookie of the app, or by an access
+// token. A cookie for another app or login is ignored.
 func (g *Gateway) entryOf(r *http.Request, at location) (*entry, error) {
 	if secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && auth.IsToken(secret) {
 		sum := sha256.Sum256([]byte(secret))
@@ -175,7 +175,7 @@ func (g *Gateway) cookieOf(r *http.Request, at location) (value string, said cla
 	return value, said, err
 }
 
-// enter returns the live entry of a secret, or makes one.
+// enter returns the live entry of a secret, or creates one.
 func (g *Gateway) enter(r *http.Request, at location, secret string, find func(context.Context) (*viewer.Viewer, error)) (*entry, error) {
 	ctx := g.Auth.Addressed(r).Context()
 	key := at.target.Label() + "|" + auth.AddressFrom(ctx).String() + "|" + secret
@@ -236,7 +236,7 @@ func (g *Gateway) keep(ctx context.Context, key string, v *viewer.Viewer, place 
 	return e
 }
 
-// record writes who entered an app into the audit log; without it, they do not enter.
+// record writes an entry in the audit log; if that fails, the user cannot open the app.
 func (g *Gateway) record(ctx context.Context, t app.Target) error {
 	err := g.Audit.Require(ctx, audit.Entry{Action: "enterApp", Entity: access.Session, ID: t.Session, Message: t.App})
 	if err != nil {
@@ -245,8 +245,8 @@ func (g *Gateway) record(ctx context.Context, t app.Target) error {
 	return nil
 }
 
-// watch ends entries whose session or right has ended: at once by events, and in any case every few
-// seconds. It forgets those that are not used.
+// watch ends entries whose session or permission has ended: at once by events, and in any case
+// every few seconds. It forgets those that are not used.
 func (g *Gateway) watch(ctx context.Context) {
 	events := g.Bus.Subscribe(ctx, event.Session, event.Policy)
 	tick := time.NewTicker(recheckAll)
@@ -273,8 +273,8 @@ func (g *Gateway) watch(ctx context.Context) {
 	}
 }
 
-// recheck compares the entries of a session, or all, with the rights of their viewers. If the database
-// cannot be reached, they stay.
+// recheck compares the entries of a session, or all, with the permissions of their viewers. If the
+// database cannot be reached, they stay.
 func (g *Gateway) recheck(ctx context.Context, session uuid.UUID) {
 	ctx, cancel := context.WithTimeout(ctx, recheckMax)
 	defer cancel()
@@ -314,7 +314,8 @@ func (g *Gateway) recheck(ctx context.Context, session uuid.UUID) {
 	}
 }
 
-// denied reports whether an error says that the viewer must leave, and not that this is unknown.
+// denied reports whether an error means that the viewer has lost the permission, and not that the
+// check failed.
 func denied(err error) bool {
 	p, _ := problem.From(err)
 	return p.Code == problem.CodeNotFound || p.Code == problem.CodePermissionDenied || p.Code == problem.CodeUnauthenticated

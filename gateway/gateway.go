@@ -29,6 +29,7 @@ import (
 	"github.com/berthhq/berth/internal/discovery"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/opsserver"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager"
@@ -78,11 +79,11 @@ type Service interface {
 	Run(ctx context.Context) error
 }
 
-// NewService makes a service with the parts of the gateway.
+// NewService creates a service with the parts of the gateway.
 type NewService func(p Parts) (Service, error)
 
-// Parts are the services of a gateway that a service needs: Auth finds and watches credentials, Agents
-// reaches the machine of a kernel, Idle counts use, and Audit records who entered.
+// Parts are the services of a gateway that a service needs: Auth finds and watches credentials,
+// Agents reaches the machine of a kernel, Idle counts use, and Audit records each entry.
 type Parts struct {
 	Client *ent.Client
 	Bus    *event.Bus
@@ -183,6 +184,15 @@ func (r reach) RPC(agent string) (agentpb.AgentClient, error) {
 		return nil, problem.Unavailable("machine %s is not connected to this gateway", agent)
 	}
 	return agentpb.NewAgentClient(p.Conn), nil
+}
+
+// Streams implements app.Agents.
+func (r reach) Streams(agent string) (portstream.Opener, error) {
+	p, ok := r.g.hub.Peer(cluster.RoleAgent, agent)
+	if !ok {
+		return nil, problem.Unavailable("machine %s is not connected to this gateway", agent)
+	}
+	return p, nil
 }
 
 // announcement is what the gateway publishes about itself.
@@ -332,7 +342,7 @@ func hostname(host string) string {
 func (g *Gateway) Checks() []opsserver.Check {
 	s := g.cfg.Stores
 	return []opsserver.Check{
-		{Name: "postgresql", Probe: s.Trail.PingContext},
+		{Name: "postgresql", Probe: s.Audit.PingContext},
 		{Name: "redis", Probe: func(ctx context.Context) error { return s.Redis.Ping(ctx).Err() }}, // it keeps tickets
 		{Name: "etcd", Probe: func(ctx context.Context) error {
 			_, err := s.Etcd.Get(ctx, "/berth/leader")

@@ -44,8 +44,9 @@ func (at location) origin(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// trespass reports why a request that a page of another origin makes is refused, or "". Sibling hosts
-// are the same site to browsers, so these send the cookie of an app with requests of other apps.
+// trespass returns the reason why a request from a page of another origin is refused, or "". For
+// browsers, sibling hosts are the same site, so they send the cookie of an app with requests of
+// other apps.
 func (at location) trespass(r *http.Request) string {
 	h := r.Header
 	if o := h.Get("Origin"); o != "" && !sameOrigin(o, at.origin(r)) {
@@ -74,7 +75,7 @@ func sameOrigin(a, b string) bool {
 	return err == nil && x.Scheme == y.Scheme && strings.EqualFold(x.Host, y.Host)
 }
 
-// navigates reports whether a person waits for a page, and not a program for an answer.
+// navigates reports whether a request loads a page for a person, and is not sent by a program.
 func navigates(r *http.Request) bool {
 	if r.Method != http.MethodGet || r.Header.Get("Upgrade") != "" {
 		return false

@@ -23,8 +23,8 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 // page is what the gateway itself shows to people.
 type page struct {
 	Title, Text, Log string
-	Wait             string // path of the question whether the app is ready; "": nothing to wait for
-	Again            bool   // trying again makes sense
+	Wait             string // path that reports whether the app is ready; "": nothing to wait for
+	Again            bool   // a retry can help
 	Page             string // URL of Berth's page
 	Nonce            string
 }
@@ -48,14 +48,14 @@ func (g *Gateway) show(w http.ResponseWriter, status int, p page) {
 	_, _ = w.Write(text.Bytes())
 }
 
-// waiting answers while an app starts: a person gets a page that continues by itself, a program an
-// error after it has waited for long.
+// waiting answers while an app starts: a person gets a page that reloads itself, and a program an
+// error after a long wait.
 func (g *Gateway) waiting(w http.ResponseWriter, r *http.Request, x *start) {
 	if !navigates(r) {
 		g.refuse(w, r, problem.Unavailable("the app is still starting").WithStatus(http.StatusGatewayTimeout).RetryAfter(time.Second))
 		return
 	}
-	stage, _ := x.said()
+	stage, _ := x.currentStage()
 	at, _, _ := g.locate(r)
 	g.show(w, http.StatusOK, page{Title: "The app is starting", Text: stage, Wait: strings.TrimSuffix(at.prefix, "/") + ownPaths + "wait"})
 }
@@ -70,7 +70,7 @@ func (g *Gateway) await(w http.ResponseWriter, r *http.Request, at location, e *
 		said.Done = true
 	} else {
 		x := g.begin(e, at)
-		stage, changed := x.said()
+		stage, changed := x.currentStage()
 		timeout := time.NewTimer(awaitTime)
 		defer timeout.Stop()
 		if stage != r.URL.Query().Get("stage") {
@@ -84,7 +84,7 @@ func (g *Gateway) await(w http.ResponseWriter, r *http.Request, at location, e *
 			return
 		}
 		said.Done = x.over()
-		said.Stage, _ = x.said()
+		said.Stage, _ = x.currentStage()
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/signature"
 	"github.com/berthhq/berth/manager/auth"
-	"github.com/berthhq/berth/manager/portconn"
 )
 
 type (
@@ -25,7 +25,7 @@ type (
 	passageKey  struct{}
 )
 
-// passage is what the proxy knows of a request.
+// passage is the state of one proxied request.
 type passage struct {
 	at     location
 	e      *entry
@@ -46,10 +46,16 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, at location, e
 }
 
 // transports speak HTTP/1.1 to apps, and HTTP/2 for gRPC.
-type transports struct{ plain, grpc *http.Transport }
+type transports struct {
+	plain, grpc *http.Transport
+	upgrade     upgrades
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Upgrade") != "" {
+		return t.upgrade.RoundTrip(r)
+	}
 	if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 		return t.grpc.RoundTrip(r)
 	}
@@ -73,13 +79,13 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	two.SetUnencryptedHTTP2(true)
 	grpc := &http.Transport{DialContext: g.dial, DisableCompression: true, IdleConnTimeout: idleConnTime, Protocols: two}
 	return &httputil.ReverseProxy{
-		Rewrite: g.rewrite, Transport: transports{plain, grpc}, FlushInterval: flushTime, BufferPool: buffers{},
+		Rewrite: g.rewrite, Transport: transports{plain, grpc, upgrades{g.dial}}, FlushInterval: flushTime, BufferPool: buffers{},
 		ModifyResponse: filter, ErrorHandler: g.broken, ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 }
 
-// rewrite turns the request of a browser into that for the app: without our credentials and without
-// what the client says about proxies.
+// rewrite turns the request of a browser into the request to the app: without our credentials and
+// without the client's headers about proxies.
 func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	p := pr.In.Context().Value(passageKey{}).(*passage)
 	out := pr.Out
@@ -152,10 +158,10 @@ func stripCookies(h http.Header) {
 // the browser.
 var refusedHeaders = []string{"Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc", "Service-Worker-Allowed", "Public-Key-Pins", "Report-To", "Nel", "Origin-Agent-Cluster"}
 
-// errUnasked is the error of a program that switches protocols without being asked.
+// errUnasked is the error of a program that switches protocols without a request for it.
 var errUnasked = errors.New("the app answered 101 to a request without an upgrade")
 
-// filter removes from an answer what an app must not decide.
+// filter removes headers that an app must not set from an answer.
 func filter(resp *http.Response) error {
 	p := resp.Request.Context().Value(passageKey{}).(*passage)
 	if resp.StatusCode == http.StatusSwitchingProtocols && (p.asked == "" || resp.Header.Get("Upgrade") == "") {
@@ -213,7 +219,7 @@ func (g *Gateway) broken(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has gone, or must go
 	}
 	p.e.setUpstream(nil)
-	if portconn.Refused(err) && (r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0) {
+	if portstream.Refused(err) && (r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0) {
 		g.pass(w, r, p.at, p.e) // it has ended: start it again
 		return
 	}
@@ -267,6 +273,8 @@ func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return c, both, err
 	}
+	// It stays as long as the connection, and is for the header of the answer only.
+	both.Writer = bufio.NewWriterSize(c, smallBuffer)
 	return upgraded{c}, both, nil
 }
 

@@ -28,7 +28,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// ownStore is a manager on a PostgreSQL that a test may stop.
+// ownStore is a manager on a PostgreSQL that a test can stop.
 type ownStore struct {
 	t        *testing.T
 	pg       *postgres.Server
@@ -106,8 +106,8 @@ func (o *ownStore) signal(sig syscall.Signal) {
 	}
 }
 
-// watch has another process continue and end these when this one ends, however it does:
-// a process that is stopped would stay forever. It sees the end by its pipe.
+// watch starts a process that continues and ends these processes after the end of this one, however
+// it ends, because a stopped process would stay forever. A pipe reports the end.
 func watch(t *testing.T, pids []int) {
 	t.Helper()
 	list := strings.Trim(fmt.Sprint(pids), "[]")
@@ -126,7 +126,7 @@ func watch(t *testing.T, pids []int) {
 	})
 }
 
-// ask sends a request, and returns status, header and body. No answer at all fails the test.
+// ask sends a request, and returns status, header and body. A missing answer fails the test.
 func (o *ownStore) ask(method, path string, body any) (int, http.Header, string) {
 	o.t.Helper()
 	text, _ := json.Marshal(body)
@@ -168,7 +168,7 @@ func (o *ownStore) query() (int, http.Header, string) {
 	return o.ask(http.MethodPost, "/graphql", map[string]string{"query": "{ viewer { user { id } } }"})
 }
 
-// unavailable checks an answer that a client may try again.
+// unavailable checks an answer after which a client can retry.
 func (o *ownStore) unavailable(what string, status int, h http.Header, body string) {
 	o.t.Helper()
 	var p struct{ Code string }
@@ -178,7 +178,7 @@ func (o *ownStore) unavailable(what string, status int, h http.Header, body stri
 	}
 }
 
-// TestPostgreSQLIsAway has a PostgreSQL that hangs, and then one that has stopped.
+// TestPostgreSQLIsAway tests a PostgreSQL that hangs, and then one that has stopped.
 func TestPostgreSQLIsAway(t *testing.T) {
 	o := newOwnStore(t)
 	if status, _, body := o.login(); status != http.StatusOK {
@@ -218,7 +218,7 @@ func TestPostgreSQLIsAway(t *testing.T) {
 	check("stopped")
 }
 
-// asStopper makes the test's own program stop a PostgreSQL and wait for its end.
+// asStopper makes the test program stop a PostgreSQL and wait for its end.
 const asStopper = "BERTH_TEST_STOPS_POSTGRESQL"
 
 // A test that is killed while its PostgreSQL hangs leaves no process behind.
@@ -234,7 +234,7 @@ func TestNoStoppedPostgreSQLStays(t *testing.T) {
 		select {}
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestNoStoppedPostgreSQLStays$")
-	dir, err := os.MkdirTemp("", "berth-stopped-") // the one who is killed removes nothing
+	dir, err := os.MkdirTemp("", "berth-stopped-") // a killed process removes nothing
 	if err != nil {
 		t.Fatal(err)
 	}

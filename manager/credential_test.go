@@ -26,8 +26,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// send makes one request with the credentials of c, over web or the usual
-// client, and returns the answer with its body.
+// send sends one request with the credentials of c, over web or the usual client, and returns the
+// answer with its body.
 func send(t *testing.T, web *http.Client, c *managertest.Client, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), managertest.Timeout)
@@ -55,7 +55,7 @@ func send(t *testing.T, web *http.Client, c *managertest.Client, method, path, b
 	return resp, string(text)
 }
 
-// login tries a password, from an address of this machine where web has one.
+// login tries a password, from an address of this machine if web has one.
 func login(t *testing.T, m *managertest.Manager, web *http.Client, email, pass string, header ...string) (*http.Response, string) {
 	t.Helper()
 	body, _ := json.Marshal(map[string]string{"email": email, "password": pass})
@@ -71,7 +71,7 @@ func from(t *testing.T, host byte) *http.Client {
 	return &http.Client{Transport: tr}
 }
 
-// Every route asks who is there, and takes nothing that someone made themselves.
+// Every route authenticates the client, and accepts no forged credential.
 func TestForgedCredentials(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -121,21 +121,21 @@ func TestForgedCredentials(t *testing.T) {
 	}
 }
 
-// attempts of one kind, and what they took.
+// attempts of one kind, with their durations.
 type attempts struct {
 	took  []time.Duration
 	bytes uint64
 	texts map[string]bool
 }
 
-// median of what the tries took: a busy machine stretches some of them.
+// median returns the median of the durations, because a busy machine delays some of the attempts.
 func (a *attempts) median() time.Duration {
 	slices.Sort(a.took)
 	return a.took[len(a.took)/2]
 }
 
-// Who guesses learns nothing: an unknown user gets the same words as a wrong
-// password, and makes us hash as much.
+// An attacker who guesses learns nothing: an unknown user gets the same message as a wrong
+// password, after the same hashing.
 func TestUnknownUserCostsTheSame(t *testing.T) {
 	w := managertest.New(t)
 	m := w.Quiet(t)
@@ -173,7 +173,7 @@ func TestUnknownUserCostsTheSame(t *testing.T) {
 	const n = hosts * each
 	for kind, a := range kinds {
 		t.Logf("%s user: %d tries, %s and %d KiB each", kind, n, a.median(), a.bytes/n>>10)
-		// One argon2 of the cost takes its memory again; two would take twice that.
+		// One argon2 uses the memory again; two would need twice as much.
 		if got, one := a.bytes/n>>10, uint64(cost.Memory); got < one || got >= 2*one {
 			t.Errorf("%s user: %d KiB a try, one hash takes %d KiB", kind, got, one)
 		}
@@ -188,7 +188,7 @@ func TestUnknownUserCostsTheSame(t *testing.T) {
 	}
 	known, unknown := kinds["known"].median(), kinds["unknown"].median()
 	t.Logf("the medians differ by %.1f %%", 100*(known-unknown).Abs().Seconds()/known.Seconds())
-	// A hundred in a minute from one address are mostly not even looked at.
+	// Of a hundred attempts in a minute from one address, most are refused without a check.
 	tried, web := 0, from(t, 99)
 	for i := range 100 {
 		resp, body := login(t, m, web, w.A.Member.Email, "guess number "+strconv.Itoa(i))
@@ -205,8 +205,8 @@ func TestUnknownUserCostsTheSame(t *testing.T) {
 	}
 }
 
-// A reset gives a password for one use: it opens one account, must be replaced
-// at once, and is worth nothing after that or after the next reset.
+// A reset returns a password for one use: it opens one account, must be replaced at once, and is
+// invalid after that and after the next reset.
 func TestResetPasswordIsForOnce(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -250,8 +250,8 @@ func TestResetPasswordIsForOnce(t *testing.T) {
 	}
 }
 
-// What a peer that no one trusts says of others before it is not believed: not
-// by limits, nor the history, nor the trail, nor where a browser is sent.
+// The forwarding headers of an untrusted peer are ignored by limits, the login history, the audit
+// log and redirects.
 func TestForwardedHeadersOfStrangers(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

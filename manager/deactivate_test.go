@@ -21,8 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// until waits for the end of something that should be cut off, and says how
-// long that took.
+// until waits until a connection is cut off, and returns how long that took.
 func until(t *testing.T, what string, began time.Time, ended <-chan error) {
 	t.Helper()
 	select {
@@ -94,8 +93,8 @@ func streamed(t *testing.T, c *managertest.Client) <-chan error {
 	return ended
 }
 
-// slowUpload begins an upload of a file of which only a part ever comes, and
-// waits until that part is there.
+// slowUpload begins an upload that sends only a part of the file, and waits until that part has
+// arrived.
 func slowUpload(t *testing.T, d *clustertest.Proxy, as *managertest.Client, folder uuid.UUID) (ended <-chan error, again func() int) {
 	t.Helper()
 	var up struct {
@@ -149,8 +148,8 @@ func slowUpload(t *testing.T, d *clustertest.Proxy, as *managertest.Client, fold
 	}
 }
 
-// Anyone who is deactivated is out at once: their token and their cookie open nothing,
-// and what was open is cut off, an upload on its way to a storage proxy too.
+// A deactivated user is out at once: their token and their cookie are refused, and open connections
+// are cut off, including an upload to a storage proxy.
 func TestDeactivatedIsCutOff(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -209,7 +208,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	set(c.A.Member, "ACTIVE")
 	managertest.Eventually(t, "the ticket counts again", func() bool { return again() != http.StatusForbidden })
 
-	// One who is purged does not come back by their ticket.
+	// A purged user cannot use a ticket.
 	purged := c.Client.User.Create().SetEmail("purged@example.org").SetUsername("purged").SetPasswordHash(c.A.Member.PasswordHash).
 		SetDomainID(c.A.ID).SaveX(c.System(t))
 	c.Client.Membership.Create().SetUser(purged).SetProject(c.A.Project).ExecX(c.System(t))
@@ -222,14 +221,14 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	managertest.Eventually(t, "his ticket is refused", func() bool { return purgedAgain() == http.StatusForbidden })
 	root.Must(t, `mutation($u: ID!) { deleteUser(input: {id: $u}) { __typename } }`, managertest.Vars{"u": purged.ID}, nil)
 	managertest.Eventually(t, "he is gone", func() bool { return !c.Client.User.Query().Where(user.ID(purged.ID)).ExistX(c.System(t)) })
-	set(c.A.Member, "INACTIVE") // the proxy hears of it after they were gone
+	set(c.A.Member, "INACTIVE") // the proxy is notified after the user was purged
 	managertest.Eventually(t, "another's ticket is refused", func() bool { return again() == http.StatusForbidden })
 	if status := purgedAgain(); status != http.StatusForbidden {
 		t.Errorf("the ticket of a purged user: %d", status)
 	}
 	set(c.A.Member, "ACTIVE")
 
-	// The admin of a project who is one no longer hears of others' sessions no more.
+	// A former admin of a project gets no more events of others' sessions.
 	began = time.Now()
 	root.Must(t, `mutation($p: ID!, $u: ID!) { addMembership(input: {project: $p, user: $u, admin: false}) { project { id } } }`,
 		managertest.Vars{"p": c.A.Project.ID, "u": c.A.Lead.ID}, nil)
@@ -243,7 +242,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	}
 }
 
-// ask returns the code of the answer, whether GraphQL gave it or the door.
+// ask returns the code of the answer, of GraphQL or of the authentication.
 func ask(t *testing.T, c *managertest.Client, query string) string {
 	t.Helper()
 	body, _ := json.Marshal(map[string]string{"query": query})

@@ -33,8 +33,8 @@ func dialHTTP(t *testing.T, url, begin string) net.Conn {
 	return c
 }
 
-// TestBodiesThatNeverEnd has clients that announce a body and send a byte of it: each gets
-// an answer and is cut off.
+// TestBodiesThatNeverEnd tests clients that announce a body and send one byte of it: each gets an
+// answer and is cut off.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	t.Parallel()
 	m := managertest.New(t).Quiet(t)
@@ -59,8 +59,8 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// TestAStreamOutlivesTheDeadlineOfItsBody has a stream of events continue for longer than a
-// body may take to arrive, and the connection of a request serve the next one.
+// TestAStreamOutlivesTheDeadlineOfItsBody checks that a stream of events can continue for longer
+// than a body can take to arrive, and that the connection of a request serves the next one.
 func TestAStreamOutlivesTheDeadlineOfItsBody(t *testing.T) {
 	c := clustertest.New(t, 0)
 	body := `{"query": "subscription { sessionChanged { id } }"}`

@@ -48,7 +48,8 @@ func TestEtcdPrefix(t *testing.T) {
 	}
 }
 
-// An etcd with TLS and users lets in those alone who trust its certificate and have the password.
+// An etcd with TLS and users accepts only managers that trust its certificate and have the
+// password.
 func TestEtcdWithTLSAndUsers(t *testing.T) {
 	t.Parallel()
 	endpoint, ca := secureEtcd(t)
@@ -74,7 +75,7 @@ func TestEtcdWithTLSAndUsers(t *testing.T) {
 		"wrong password":    {Etcd{CA: ca, User: "root", Password: "wrong"}, "authentication failed"},
 		"no password":       {Etcd{CA: ca, User: "root"}, "a user needs a password"},
 		"no user":           {Etcd{CA: ca}, "user name is empty"},
-		"another CA":        {Etcd{User: "root", Password: "right"}, "context deadline exceeded"}, // etcd's client keeps trying
+		"another CA":        {Etcd{User: "root", Password: "right"}, "context deadline exceeded"}, // etcd's client retries
 		"no certificate":    {Etcd{CA: "/dev/null"}, "has no certificate"},
 		"key alone":         {Etcd{Key: ca}, "a client certificate needs its key"},
 		"TLS without https": {Etcd{CA: ca, Endpoints: []string{"127.0.0.1:1"}}, "no endpoint begins with https://"},

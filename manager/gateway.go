@@ -25,7 +25,7 @@ import (
 // manager does.
 type Stores struct {
 	Client *ent.Client
-	Trail  *sql.DB // of the audit log
+	Audit  *sql.DB // of the audit log
 	Redis  redis.UniversalClient
 	Etcd   *clientv3.Client
 	CA     *cluster.CA
@@ -52,7 +52,7 @@ func (m *Manager) Stores() *Stores {
 }
 
 func (m *Manager) storesUntil(closed func()) *Stores {
-	return &Stores{Client: m.client, Trail: m.db, Redis: m.redis, Etcd: m.etcd, CA: m.ca, Keys: m.keys, close: closed}
+	return &Stores{Client: m.client, Audit: m.db, Redis: m.redis, Etcd: m.etcd, CA: m.ca, Keys: m.keys, close: closed}
 }
 
 // Close closes the connections, unless a manager shares them.
@@ -66,14 +66,14 @@ func (m *Manager) watchGateways(ctx context.Context) {
 		for id, said := range alive {
 			var g app.Gateway
 			if err := json.Unmarshal([]byte(said), &g); err != nil {
-				m.log.Warn("read what a gateway says", "gateway", id, "error", err)
+				m.log.Warn("read the entry of a gateway", "gateway", id, "error", err)
 				continue
 			}
 			list = append(list, g)
 		}
 		slices.SortFunc(list, func(a, b app.Gateway) int { return strings.Compare(a.Address, b.Address) })
 		if before := m.gateways.Swap(&list); before == nil || !reflect.DeepEqual(*before, list) {
-			m.core.Agents.TellManagers()
+			m.core.Agents.AnnounceManagers()
 		}
 	}
 }

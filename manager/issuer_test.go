@@ -27,8 +27,7 @@ import (
 // words is base64url, as in tokens.
 func words(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// provider is an OpenID provider with a key of each kind, whose next token the
-// test writes.
+// provider is an OpenID provider with a key of each kind; the test writes its next token.
 type provider struct {
 	*httptest.Server
 	rsa   *rsa.PrivateKey
@@ -105,7 +104,7 @@ func hs256(key []byte) func([]byte) []byte {
 	}
 }
 
-// write makes a token of the usual claims with changes.
+// write creates a token with the usual claims and changes.
 func (p *provider) write(header, claims map[string]any, sign func([]byte) []byte) string {
 	all := map[string]any{"iss": p.URL, "aud": "berth", "sub": "s", "nonce": p.nonce, "email": "new@corp.com", "email_verified": true,
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix()}
@@ -118,8 +117,8 @@ func (p *provider) write(header, claims map[string]any, sign func([]byte) []byte
 	return text + "." + words(sign([]byte(text)))
 }
 
-// An ID token counts when the issuer's own key signed it, by an algorithm of
-// which a public key is not a secret, for us and for now. All others log no one in.
+// An ID token is valid if the issuer's own key signed it, with an asymmetric algorithm, for this
+// client and the present time. All other tokens are refused.
 func TestTokensOfIssuers(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// TestKnocksAreBounded opens WebSockets that say nothing.
+// TestKnocksAreBounded opens WebSockets that send nothing.
 func TestKnocksAreBounded(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -53,7 +53,7 @@ func TestKnocksAreBounded(t *testing.T) {
 		if status != http.StatusSwitchingProtocols {
 			return false
 		}
-		// It is free again when the server closes the socket for want of credentials.
+		// The place is free again when the server closes the socket because of missing credentials.
 		if err := conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"connection_init"}`)); err != nil {
 			t.Error(err)
 		}

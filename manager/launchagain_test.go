@@ -167,7 +167,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// An array runs as many members at once as it says, and its members know their place.
+// An array runs at most the configured number of members at once, and members know their index.
 func TestArray(t *testing.T) {
 	c := clustertest.New(t, 1)
 	const create = `mutation($in: CreateSessionArrayInput!) { createSessionArray(input: $in) { array { id size maxRunning indexes } sessions } }`
@@ -235,8 +235,8 @@ func TestArray(t *testing.T) {
 	managertest.Eventually(t, "two members run again", func() bool { return slices.Equal(running(), []string{"sweep-1", "sweep-3"}) })
 }
 
-// What follows an array starts when all members have succeeded, and no array passes the limits
-// of policies.
+// A session that depends on an array starts when all members have succeeded, and no array exceeds
+// the limits of policies.
 func TestArraysInAChain(t *testing.T) {
 	c := clustertest.New(t, 1)
 	var made struct {

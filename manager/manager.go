@@ -259,8 +259,8 @@ func (m *Manager) watchManagers(ctx context.Context) {
 		list := slices.Collect(maps.Values(alive))
 		m.alive.Store(&list)
 		if !slices.Equal(before, m.addresses()) {
-			m.core.Agents.TellManagers()
-			m.folders.TellManagers()
+			m.core.Agents.AnnounceManagers()
+			m.folders.AnnounceManagers()
 		}
 	}
 }

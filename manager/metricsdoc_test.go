@@ -46,7 +46,7 @@ func allRoles(t *testing.T) (*clustertest.Cluster, map[string]prometheus.Gathere
 	return c, map[string]prometheus.Gatherer{"manager": c.Manager.Metrics(), "agent": c.Nodes[0].Metrics, "storage": of}
 }
 
-// gather returns what is gathered, by name, without what Go and the process have.
+// gather returns the metrics by name, without those of Go and of the process.
 func gather(t *testing.T, from prometheus.Gatherer) map[string]*dto.MetricFamily {
 	t.Helper()
 	families, err := from.Gather()
@@ -98,8 +98,8 @@ func documented(t *testing.T) map[string]described {
 	return all
 }
 
-// TestMetricsAreDocumented has docs/metrics.md name exactly the metrics that exist, with
-// their types and labels, and has them follow the rules of Prometheus.
+// TestMetricsAreDocumented checks that docs/metrics.md lists exactly the existing metrics, with
+// their types and labels, and that they follow the rules of Prometheus.
 func TestMetricsAreDocumented(t *testing.T) {
 	c, roles := allRoles(t)
 	docs := documented(t)
@@ -154,7 +154,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	c.Manager.Stop()
 }
 
-// inSource looks for names that this test had no reason to meet.
+// inSource searches the source for metrics that this test has not triggered.
 func inSource(t *testing.T, docs map[string]described) {
 	t.Helper()
 	name := regexp.MustCompile(`"(berth_[a-z_]*[a-z])"`)
@@ -183,8 +183,8 @@ func inSource(t *testing.T, docs map[string]described) {
 	}
 }
 
-// TestPeopleMakeNoSeries has many people do many things: what they name is in no label, and
-// the number of series stays the same.
+// TestPeopleMakeNoSeries sends many requests of many users: the names that they choose are in no
+// label, and the number of series stays the same.
 func TestPeopleMakeNoSeries(t *testing.T) {
 	c := clustertest.New(t, 1)
 	series := func() []string {
@@ -213,7 +213,7 @@ func TestPeopleMakeNoSeries(t *testing.T) {
 		request(t, http.MethodGet, c.Manager.URL+fmt.Sprintf("/sessions/%s/log", id), "")
 		c.Terminate(t, id, true)
 	}
-	const known = 60 // rounds until each kind of answer was given, "too many attempts" included
+	const known = 60 // rounds until every kind of answer was sent, including "too many attempts"
 	for i := range known {
 		act(i)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/testenv"
 )
 
-// What counts requests does not come between a file and its connection, or the process
-// would copy every byte of a download that goes by the manager's address.
+// The counter of requests does not prevent sendfile; otherwise, the process would copy every byte
+// of a download through the manager's address.
 func TestFilesReachTheConnection(t *testing.T) {
 	m := &Manager{log: slog.New(slog.DiscardHandler)}
 	const size = 1 << 20

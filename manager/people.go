@@ -29,7 +29,7 @@ func (m *Manager) wireAuth(hasher *password.Hasher) error {
 	for _, text := range m.cfg.TrustedProxies {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return fmt.Errorf("trusted proxy %q is no network such as 10.0.0.0/8: %w", text, err)
+			return fmt.Errorf("trusted proxy %q is not a network such as 10.0.0.0/8: %w", text, err)
 		}
 		trusted = append(trusted, p)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// No one gives themselves, by fields that are not for them, what others give.
+// No user can give themselves, by fields that they cannot set, permissions that others give.
 func TestNobodyGivesHimselfMore(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -56,7 +56,7 @@ func TestNobodyGivesHimselfMore(t *testing.T) {
 			`mutation { createSession(input: {image: "a:1", slots: {}, owner: "x"}) { session { id } } }`,
 			`mutation($me: ID!) { grantRole(input: {role: $me, user: $me, scope: SYSTEM}) { grant { id } } }`,
 		}
-		if who != w.A.Admin { // they administer themselves within their domain, whose limits bind them
+		if who != w.A.Admin { // they administer themselves within their domain, whose limits apply to them
 			mutations = append(mutations,
 				`mutation($me: ID!, $p: ID!) { attachResourcePolicy(input: {user: $me, policy: $p, domain: null}) { policy { id } } }`,
 				`mutation($me: ID!) { updateUser(input: {id: $me, role: ADMIN}) { user { id } } }`,
@@ -91,8 +91,8 @@ func TestNobodyGivesHimselfMore(t *testing.T) {
 	}
 }
 
-// The doors into a session, its terminal, ports and log, are its owner's: to
-// others it does not exist, and one that has ended has no doors.
+// Only the owner can reach the terminal, ports and log of a session: for others it does not exist,
+// and an ended session cannot be entered.
 func TestDoorsOfSessions(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ctx := c.System(t)
@@ -144,7 +144,7 @@ func TestDoorsOfSessions(t *testing.T) {
 	}
 	try("a monitor", c.Manager.As(t, c.Monitor), id, "", enter(http.StatusOK))
 	try("a token that only reads", bearer(read.CreateAccessToken.Secret), id, "", enter(http.StatusOK))
-	// The owner is let in, which without a WebSocket is as far as it goes.
+	// The owner is accepted; without a WebSocket, the request ends there.
 	try("the owner", member, id, "", map[string][]int{"/terminal": {http.StatusUpgradeRequired}, "/ports/80": {http.StatusUpgradeRequired}, "/log": {http.StatusOK}})
 	c.Terminate(t, id, true)
 	c.WaitForEnd(t, id)
@@ -152,9 +152,8 @@ func TestDoorsOfSessions(t *testing.T) {
 	try("a stranger, after its end", c.Manager.As(t, c.B.Member), id, "", all(http.StatusNotFound))
 }
 
-// What people and containers have opens nothing on the side of the machines: no
-// token of a person, none of a folder, joins as an agent, and what joins once
-// does not do so twice.
+// The credentials of people and containers do not work for machines: no access token and no ticket
+// can join as an agent, and a join token cannot be used twice.
 func TestPeopleDoNotJoinAsAgents(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)

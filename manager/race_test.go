@@ -19,8 +19,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// However many superadmins take each other's role, activity or domain away at
-// one moment, one stays who may change everything.
+// However many superadmins demote or deactivate each other, or each other's domains, at the same
+// time, one superadmin stays.
 func TestOneSuperadminStays(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -59,7 +59,7 @@ func TestOneSuperadminStays(t *testing.T) {
 	if n := alive(); n != 1 {
 		t.Fatalf("%d superadmins are left, want 1", n)
 	}
-	// And the last one cannot take themselves away either.
+	// The last one cannot remove themselves either.
 	last := w.Client.User.Query().Where(user.RoleEQ(user.RoleSuperadmin), user.StatusEQ(user.StatusActive),
 		user.HasDomainWith(domain.Active(true))).OnlyX(ctx)
 	as := m.As(t, last)
@@ -85,7 +85,7 @@ func signUp(t *testing.T, m *managertest.Manager, form managertest.Vars) (*http.
 	return send(t, nil, m.Anonymous(), "POST", "/auth/signup", string(body), "Content-Type", "application/json")
 }
 
-// An invitation makes one user of the address it was made for, once and in time.
+// An invitation creates one user with the invited address, once and before it expires.
 func TestInvitationIsForOne(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

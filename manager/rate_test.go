@@ -22,8 +22,8 @@ type rated struct {
 	}
 }
 
-// A keypair tells with every answer how much of its rate is left, and refuses
-// what is beyond; requests that it did not sign do not count.
+// Every answer to a keypair contains the rest of its rate, and requests beyond the rate are
+// refused; requests that it did not sign do not count.
 func TestKeypairRate(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -32,7 +32,8 @@ func TestKeypairRate(t *testing.T) {
 	if errs := m.As(t, w.A.Member).Ask(t, createRated, managertest.Vars{"n": "mine", "r": 1_000_000}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member sets his own rate: %s", errs)
 	}
-	// What was counted in a window that ended meanwhile says nothing: then all is asked again.
+	// If the window ends during the test, the counts are meaningless, and all requests are
+	// repeated.
 	for n := 0; ; n++ {
 		const window = 15 * time.Minute
 		began := time.Now().Truncate(window)

@@ -34,18 +34,18 @@ func newRowMetrics(r prometheus.Registerer) *rowMetrics {
 		return f.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
 	return &rowMetrics{
-		sessions:   vec("berth_sessions", "Sessions that are not over, by status.", "status"),
+		sessions:   vec("berth_sessions", "Sessions that have not ended, by status.", "status"),
 		pending:    vec("berth_pending_sessions", "Sessions that wait, by resource group.", "resource_group"),
 		oldest:     vec("berth_pending_oldest_age_seconds", "Age of the oldest session that waits in a resource group; 0 without one.", "resource_group"),
 		agents:     vec("berth_agents", "Agents by status.", "status"),
 		heartbeat:  vec("berth_agent_heartbeat_age_seconds", "Age of the oldest last heartbeat of the agents of a status; 0 without one.", "status"),
 		plugins:    vec("berth_plugin_up", "Whether an accelerator plugin runs and sees all of its hardware.", "agent", "plugin"),
 		checks:     vec("berth_plugin_failed_checks", "Checks of an accelerator plugin's preflight that failed, by level.", "agent", "plugin", "level"),
-		conditions: vec("berth_agent_condition", "1 while a condition of an agent's machine closes it to new sessions, else 0.", "agent", "condition"),
-		capacity:   vec("berth_slot_capacity", "What the agents of a resource group that are alive offer of a slot: cores, bytes, devices or shares.", "resource_group", "slot"),
-		allocated:  vec("berth_slot_allocated", "What sessions hold of a slot in a resource group, in the unit of berth_slot_capacity.", "resource_group", "slot"),
+		conditions: vec("berth_agent_condition", "1 while a condition of an agent's machine keeps new sessions away, else 0.", "agent", "condition"),
+		capacity:   vec("berth_slot_capacity", "Capacity of a slot on the live agents of a resource group: cores, bytes, devices or shares.", "resource_group", "slot"),
+		allocated:  vec("berth_slot_allocated", "Amount of a slot that is allocated to sessions in a resource group, in the unit of berth_slot_capacity.", "resource_group", "slot"),
 		stopped: f.NewGauge(prometheus.GaugeOpts{
-			Name: "berth_evictions_stopped", Help: "Resource groups where too many agents are out of reach at once for sessions to end.",
+			Name: "berth_evictions_stopped", Help: "Resource groups where sessions do not end for lost agents, because too many agents are unreachable at once.",
 		}),
 		recovery: f.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_recovery_mode", Help: "1 while the cluster is in recovery mode, where no session starts and none is ended, else 0.",

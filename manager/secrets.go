@@ -55,7 +55,7 @@ func (m *Manager) openSecrets(ctx context.Context) (err error) {
 		return m.foreign(ctx, "ca.pem is another authority, with the fingerprint "+got, row)
 	}
 	if text, err := m.keys.Open(seal.Canary, row.CanarySealed); err != nil || string(text) != canary {
-		return m.foreign(ctx, "seal.keys does not open what the cluster sealed", row)
+		return m.foreign(ctx, "seal.keys cannot decrypt the secrets of the cluster", row)
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (m *Manager) identify(ctx context.Context) (*ent.ClusterIdentity, error) {
 	err := m.client.ClusterIdentity.Create().SetName(identityName).SetCaFingerprint(m.ca.Fingerprint()).
 		SetCanarySealed(m.keys.Seal(seal.Canary, []byte(canary))).OnConflictColumns(clusteridentity.FieldName).Ignore().Exec(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("note the cluster's identity: %w", err)
+		return nil, fmt.Errorf("store the cluster's identity: %w", err)
 	}
 	row, err := m.client.ClusterIdentity.Query().Where(clusteridentity.Name(identityName)).Only(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (m *Manager) foreign(ctx context.Context, what string, row *ent.ClusterIden
 		}
 		from = "the manager at " + strings.Join(at, " or ")
 	}
-	return fmt.Errorf("--secrets %s does not hold the secrets of this cluster, whose authority has the fingerprint %s: %s. "+
+	return fmt.Errorf("--secrets %s does not contain the secrets of this cluster, whose authority has the fingerprint %s: %s. "+
 		"Copy ca.pem, seal.keys and ticket.keys from the --secrets directory of %s into it: %w",
 		m.cfg.Secrets, row.CaFingerprint, what, from, errdefs.ErrFailedPrecondition)
 }

@@ -44,7 +44,7 @@ func openStore(ctx context.Context, dsn string, conns int, to prometheus.Registe
 			return nil, nil, fmt.Errorf("measure the connections to the database: %w", err)
 		}
 	}
-	return pools.MeasuredClient(to), pools[store.Trail], nil
+	return pools.MeasuredClient(to), pools[store.Audit], nil
 }
 
 // openRedis counts errors in a registry, which can be nil.

@@ -13,12 +13,12 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// maxPaths bounds the paths of one call.
+// maxPaths limits the paths of one call.
 const maxPaths = 1000
 
 func checkPaths(field string, n int) error {
 	if n == 0 || n > maxPaths {
-		return fmt.Errorf("%s: %d at once, wants 1 to %d: %w", field, n, maxPaths, errdefs.ErrInvalidArgument)
+		return fmt.Errorf("%s: %d paths in one call; allowed are 1 to %d: %w", field, n, maxPaths, errdefs.ErrInvalidArgument)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (s *service) transfer(q *storagepb.TransferRequest, out grpc.ServerStreamin
 	}
 	return s.long(out, func(ctx context.Context, m *volume.Meter, settled *results) error {
 		t.Meter = m
-		t.Settled = func(i int, e volume.Entry, err error) {
+		t.OnResult = func(i int, e volume.Entry, err error) {
 			settled.add(storagepb.NewFileResult(t.Pairs[i].From, fileInfo(e), err))
 		}
 		return t.Run(ctx)

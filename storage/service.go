@@ -246,7 +246,7 @@ func (s *service) CloneFolder(q *storagepb.CloneFolderRequest, out grpc.ServerSt
 }
 
 // errDeep is the reason why a clone leaves a directory out.
-var errDeep = fmt.Errorf("what is in there is more than %d levels deep, and left out: %w", folderpath.MaxDepth, errdefs.ErrInvalidArgument)
+var errDeep = fmt.Errorf("its contents are more than %d levels deep and were left out: %w", folderpath.MaxDepth, errdefs.ErrInvalidArgument)
 
 func (s *service) folder(q *storagepb.FolderRef) (*volume.Folder, error) {
 	v, err := s.p.set.Get(q.GetVolume())

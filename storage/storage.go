@@ -170,8 +170,8 @@ func (p *Proxy) Volumes() []volume.State {
 func (p *Proxy) Run(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	telling, told := context.WithCancel(context.WithoutCancel(parent))
-	defer told()
+	recording, recorded := context.WithCancel(context.WithoutCancel(parent))
+	defer recorded()
 	reaching, leave := context.WithCancel(context.WithoutCancel(parent))
 	defer leave()
 	var wg, visits, tellers sync.WaitGroup
@@ -188,7 +188,7 @@ func (p *Proxy) Run(parent context.Context) error {
 	if p.sftp != nil {
 		run(&visits, ctx, func(ctx context.Context) error { return p.sftp.Serve(ctx, p.cfg.SFTP) })
 	}
-	run(&tellers, telling, p.views.Run)
+	run(&tellers, recording, p.views.Run)
 	if p.node != nil {
 		run(&wg, reaching, p.serveCluster)
 	}
@@ -196,7 +196,7 @@ func (p *Proxy) Run(parent context.Context) error {
 	p.service.stop()
 	// The connections to the managers close last, so that all file activity is recorded.
 	visits.Wait()
-	told()
+	recorded()
 	tellers.Wait()
 	p.grpc.Stop()
 	leave()

@@ -44,14 +44,14 @@ func (r *results) take() []*storagepb.FileResult {
 // long runs a call that can take hours and streams its progress. It returns after the work has
 // ended.
 func (s *service) long(out grpc.ServerStreamingServer[storagepb.Progress], work func(context.Context, *volume.Meter, *results) error) error {
-	m, settled := volume.NewMeter(), &results{}
-	say := func(last bool) *storagepb.Progress { return progress(m, settled, last) }
-	return attend(s, out, m.Moved(), say, func(ctx context.Context) error { return work(ctx, m, settled) })
+	m, done := volume.NewMeter(), &results{}
+	message := func(last bool) *storagepb.Progress { return progress(m, done, last) }
+	return attend(s, out, m.Moved(), message, func(ctx context.Context) error { return work(ctx, m, done) })
 }
 
 // attend runs the work of a call. It sends progress when much has changed, at intervals, and
 // at the end.
-func attend[T any](s *service, out grpc.ServerStreamingServer[T], moved <-chan struct{}, say func(last bool) *T, work func(context.Context) error) error {
+func attend[T any](s *service, out grpc.ServerStreamingServer[T], moved <-chan struct{}, message func(last bool) *T, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(out.Context()))
 	defer cancel(nil)
 	done := make(chan error, 1)
@@ -70,7 +70,7 @@ func attend[T any](s *service, out grpc.ServerStreamingServer[T], moved <-chan s
 			if err != nil {
 				return err
 			}
-			return out.Send(say(true))
+			return out.Send(message(true))
 		case <-moved:
 		case <-ticks.C:
 		case <-s.stopping:
@@ -83,18 +83,18 @@ func attend[T any](s *service, out grpc.ServerStreamingServer[T], moved <-chan s
 				return end(context.Canceled) // the caller has cancelled, or the deadline has passed
 			}
 		}
-		if err := out.Send(say(false)); err != nil && !errors.Is(out.Context().Err(), context.Canceled) {
+		if err := out.Send(message(false)); err != nil && !errors.Is(out.Context().Err(), context.Canceled) {
 			return end(err)
 		}
 	}
 }
 
-func progress(m *volume.Meter, settled *results, last bool) *storagepb.Progress {
+func progress(m *volume.Meter, done *results, last bool) *storagepb.Progress {
 	p := m.Read()
 	if last {
 		p.FilesTotal, p.BytesTotal = p.Files, p.Bytes
 	}
 	return &storagepb.Progress{
-		Files: p.Files, FilesTotal: p.FilesTotal, Bytes: p.Bytes, BytesTotal: p.BytesTotal, Results: settled.take(), Finished: last,
+		Files: p.Files, FilesTotal: p.FilesTotal, Bytes: p.Bytes, BytesTotal: p.BytesTotal, Results: done.take(), Finished: last,
 	}
 }

@@ -62,7 +62,7 @@ func (m managers) Record(ctx context.Context, q *storagepb.RecordRequest) (*stor
 
 // inTurn calls the managers one after the other until one answers.
 func inTurn[Q, R any](ctx context.Context, n *cluster.Node, q Q, call func(storagepb.FoldersClient, context.Context, Q, ...grpc.CallOption) (R, error)) (r R, err error) {
-	err = fmt.Errorf("no manager is there to ask: %w", errdefs.ErrUnavailable)
+	err = fmt.Errorf("no manager is connected: %w", errdefs.ErrUnavailable)
 	if n == nil {
 		return r, err
 	}

@@ -52,7 +52,7 @@ func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 			done := make(chan struct{})
 			go func() { m.Run(ctx); close(done) }()
 			t.Cleanup(func() { cancel(); <-done; os.RemoveAll(dir) })
-			m.Settle(ctx, timeout)
+			m.AwaitReports(ctx, timeout)
 			id := describe(m).Devices[2].Id
 			if d := find(m, id); d == nil || !d.Allocatable {
 				t.Fatalf("at first: %v", d)

@@ -114,9 +114,9 @@ func (m *Manager) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Settle waits until every plugin has reported its devices or failed to start, at most until the
+// AwaitReports waits until every plugin has reported its devices or failed to start, at most until the
 // limit.
-func (m *Manager) Settle(ctx context.Context, limit time.Duration) {
+func (m *Manager) AwaitReports(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for m.starting() && ctx.Err() == nil {
@@ -318,5 +318,5 @@ func absolute(field, path string, except ...string) error {
 	if filepath.IsAbs(path) && filepath.Clean(path) == path || slices.Contains(except, path) {
 		return nil
 	}
-	return fmt.Errorf("%s: %.200q: want a clean absolute path: %w", field, path, errdefs.ErrInvalidArgument)
+	return fmt.Errorf("%s: %.200q: must be a clean absolute path: %w", field, path, errdefs.ErrInvalidArgument)
 }

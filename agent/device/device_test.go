@@ -74,7 +74,7 @@ func withMock(t *testing.T, config string) (m *Manager, faults string) {
 	done := make(chan struct{})
 	go func() { m.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done; os.RemoveAll(dir) })
-	m.Settle(ctx, timeout)
+	m.AwaitReports(ctx, timeout)
 	return m, faults
 }
 
@@ -106,23 +106,23 @@ func TestIntrinsic(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := find(m, Mem).Capacity[resource.Mem]
-	if err := m.Hold("a", ask(Mem, "mem", whole)); err != nil {
+	if err := m.Allocate("a", ask(Mem, "mem", whole)); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Hold("b", ask(Mem, "mem", "1")); !errdefs.IsResourceExhausted(err) {
+	if err := m.Allocate("b", ask(Mem, "mem", "1")); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("one byte more: %v", err)
 	}
-	if err := m.Hold("a", ask(Mem, "mem", whole)); err != nil {
+	if err := m.Allocate("a", ask(Mem, "mem", whole)); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
 	m.Release("a")
-	if err := m.Hold("b", ask(Mem, "mem", "1")); err != nil {
+	if err := m.Allocate("b", ask(Mem, "mem", "1")); err != nil {
 		t.Error(err)
 	}
-	if err := m.Hold("c", append(ask(CPU, "cpu", "0.1"), ask(CPU, "cpu", find(m, CPU).Capacity["cpu"])...)); !errdefs.IsResourceExhausted(err) {
+	if err := m.Allocate("c", append(ask(CPU, "cpu", "0.1"), ask(CPU, "cpu", find(m, CPU).Capacity["cpu"])...)); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("too much in two parts: %v", err)
 	}
-	if diff := cmp.Diff(map[string]resource.Slots{Mem: {"mem": 1}}, m.Held()); diff != "" {
+	if diff := cmp.Diff(map[string]resource.Slots{Mem: {"mem": 1}}, m.Allocated()); diff != "" {
 		t.Errorf("held after a refusal: %s", diff)
 	}
 	if _, err := New(Config{Reserve: resource.Slots{resource.CPU: 1 << 40}}); !errdefs.IsInvalidArgument(err) {
@@ -148,7 +148,7 @@ func TestHoldFractions(t *testing.T) {
 		{"another's slot", "i", id, "cpu", "1", errdefs.IsInvalidArgument},
 		{"unknown device", "j", "mock:none", "mock.device", "1", errdefs.IsNotFound},
 	} {
-		err := m.Hold(tt.holder, ask(tt.device, tt.slot, tt.amount))
+		err := m.Allocate(tt.holder, ask(tt.device, tt.slot, tt.amount))
 		if tt.ok == nil && err != nil || tt.ok != nil && !tt.ok(err) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -230,7 +230,7 @@ func TestLies(t *testing.T) {
 func TestUnplugged(t *testing.T) {
 	m, faults := withMock(t, `{"devices": 2}`)
 	held, idle := describe(m).Devices[2].Id, describe(m).Devices[3].Id
-	if err := m.Hold("a", ask(held, "mock.shares", "0.5")); err != nil {
+	if err := m.Allocate("a", ask(held, "mock.shares", "0.5")); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Replace(t, filepath.Join(faults, "unplug"), "0 1")
@@ -238,7 +238,7 @@ func TestUnplugged(t *testing.T) {
 	if d := find(m, held); d == nil || d.Health != agentpb.Device_LOST || d.Allocatable {
 		t.Errorf("held device: %v", d)
 	}
-	if err := m.Hold("b", ask(held, "mock.shares", "0.1")); !errdefs.IsFailedPrecondition(err) {
+	if err := m.Allocate("b", ask(held, "mock.shares", "0.1")); !errdefs.IsFailedPrecondition(err) {
 		t.Errorf("hold of a lost device: %v", err)
 	}
 }
@@ -338,29 +338,29 @@ func TestCounters(t *testing.T) {
 		},
 		Counters: []*acceleratorpb.CounterSet{{Name: "gpu0", Counters: map[string]string{"slices": "7"}}},
 	})
-	if err := m.Hold("a", append(ask("x:small", "x.device", "1"), ask("x:medium", "x.device", "1")...)); err != nil {
+	if err := m.Allocate("a", append(ask("x:small", "x.device", "1"), ask("x:medium", "x.device", "1")...)); err != nil {
 		t.Errorf("3 and 4 of 7: %v", err)
 	}
-	if err := m.Hold("b", ask("x:all", "x.device", "1")); !errdefs.IsResourceExhausted(err) {
+	if err := m.Allocate("b", ask("x:all", "x.device", "1")); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("7 more of 7: %v", err)
 	}
 	m.Release("a")
-	if err := m.Hold("b", ask("x:all", "x.device", "1")); err != nil {
+	if err := m.Allocate("b", ask("x:all", "x.device", "1")); err != nil {
 		t.Error(err)
 	}
-	if err := m.Hold("c", ask("x:piece", "x.device", "1")); err != nil {
+	if err := m.Allocate("c", ask("x:piece", "x.device", "1")); err != nil {
 		t.Error(err)
 	}
 	for _, above := range []string{"x:cut", "x:top"} {
-		if err := m.Hold("d", ask(above, "x.device", "1")); !errdefs.IsResourceExhausted(err) {
+		if err := m.Allocate("d", ask(above, "x.device", "1")); !errdefs.IsResourceExhausted(err) {
 			t.Errorf("%s beside a piece of it: %v", above, err)
 		}
 	}
 	m.Release("c")
-	if err := m.Hold("d", ask("x:top", "x.device", "1")); err != nil {
+	if err := m.Allocate("d", ask("x:top", "x.device", "1")); err != nil {
 		t.Error(err)
 	}
-	if err := m.Hold("c", ask("x:piece", "x.device", "1")); !errdefs.IsResourceExhausted(err) {
+	if err := m.Allocate("c", ask("x:piece", "x.device", "1")); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("a piece beside all of it: %v", err)
 	}
 }
@@ -390,7 +390,7 @@ func TestUniqueAndUnifiedSlots(t *testing.T) {
 		{"d", "x.tile", "2", true},
 		{"e", "x.core", "1", true},
 	} {
-		err := m.Hold(c.id, ask("x:0", c.slot, c.amount))
+		err := m.Allocate(c.id, ask("x:0", c.slot, c.amount))
 		if (err == nil) != c.fits || err != nil && !errdefs.IsResourceExhausted(err) {
 			t.Errorf("%s takes %s of %s: %v", c.id, c.amount, c.slot, err)
 		}

@@ -47,7 +47,7 @@ func on(t *testing.T, dir, program string, tree *fixture.Tree) (m *Manager, stop
 	go func() { m.Run(ctx); close(done) }()
 	stop = func() { cancel(); <-done }
 	t.Cleanup(stop)
-	m.Settle(ctx, time.Minute)
+	m.AwaitReports(ctx, time.Minute)
 	return m, stop
 }
 
@@ -67,7 +67,7 @@ func TestFromAMachineToAContainer(t *testing.T) {
 	m, _ := on(t, short(t), template(t), tree)
 	wait.Until(t, "both cards are there", func() bool { return find(m, "acme:card-0") != nil && find(m, "acme:card-1") != nil })
 	want := ask("acme:card-1", "acme.device", "1")
-	if err := m.Hold("a", want); err != nil {
+	if err := m.Allocate("a", want); err != nil {
 		t.Fatal(err)
 	}
 	prepared, err := m.Prepare(t.Context(), Request{ID: "a", Allocations: want})

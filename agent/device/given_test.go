@@ -30,28 +30,28 @@ func TestWhatIsNotGivenAway(t *testing.T) {
 		},
 	})
 	for id, given := range map[string]bool{"good": true, "slow": true, "unknown": true, "rejected": false, "sick": false, "lost": false} {
-		err := m.Hold(id, ask("x:"+id, "x.part", "1"))
+		err := m.Allocate(id, ask("x:"+id, "x.part", "1"))
 		if given && err != nil || !given && !errdefs.IsFailedPrecondition(err) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
 
 	// An exclusion that one slot declares is effective in both directions.
-	if err := m.Hold("other", ask("x:good", "x.whole", "1")); !errdefs.IsResourceExhausted(err) {
+	if err := m.Allocate("other", ask("x:good", "x.whole", "1")); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("all beside a part: %v", err)
 	}
-	if err := m.Hold("slow", ask("x:slow", "x.whole", "1")); err != nil {
+	if err := m.Allocate("slow", ask("x:slow", "x.whole", "1")); err != nil {
 		t.Error(err)
 	}
-	if err := m.Hold("other", ask("x:slow", "x.part", "1")); !errdefs.IsResourceExhausted(err) {
+	if err := m.Allocate("other", ask("x:slow", "x.part", "1")); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("a part beside all: %v", err)
 	}
 
 	// A refused request changes no allocation.
-	if err := m.Hold("good", ask("x:good", "x.part", "5")); !errdefs.IsResourceExhausted(err) {
+	if err := m.Allocate("good", ask("x:good", "x.part", "5")); !errdefs.IsResourceExhausted(err) {
 		t.Errorf("5 of 4: %v", err)
 	}
-	if diff := cmp.Diff(resource.Slots{"x.part": 1}, m.Held()["x:good"]); diff != "" {
+	if diff := cmp.Diff(resource.Slots{"x.part": 1}, m.Allocated()["x:good"]); diff != "" {
 		t.Errorf("after a refusal: %s", diff)
 	}
 
@@ -63,7 +63,7 @@ func TestWhatIsNotGivenAway(t *testing.T) {
 	if d := find(m, "x:unknown"); d.Health != agentpb.Device_UNHEALTHY || d.HealthMessage != "hot" || before.Health != agentpb.Device_UNKNOWN {
 		t.Errorf("after an event: %v; what was reported is now %v", d, before)
 	}
-	if err := m.Hold("unknown", ask("x:unknown", "x.part", "1")); !errdefs.IsFailedPrecondition(err) {
+	if err := m.Allocate("unknown", ask("x:unknown", "x.part", "1")); !errdefs.IsFailedPrecondition(err) {
 		t.Errorf("after an event: %v", err)
 	}
 	if m.ail("x:none", &acceleratorpb.HealthEvent{}) {

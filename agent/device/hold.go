@@ -18,9 +18,9 @@ type holding struct {
 	amount       int64
 }
 
-// Hold allocates amounts to an id, all or none, after checking all of them. A second call with the
-// same id replaces its allocations. It returns ResourceExhausted if an amount is not available.
-func (m *Manager) Hold(id string, allocations []*agentpb.Allocation) error {
+// Allocate allocates amounts to an id, all or none, after checking all of them. A second call with
+// the same id replaces its allocations. It returns ResourceExhausted if an amount is not available.
+func (m *Manager) Allocate(id string, allocations []*agentpb.Allocation) error {
 	want, err := parse(allocations)
 	if err != nil {
 		return err
@@ -61,8 +61,8 @@ func (m *Manager) Release(id string) {
 	delete(m.held, id)
 }
 
-// Held returns the sums of the allocations, by device and slot.
-func (m *Manager) Held() map[string]resource.Slots {
+// Allocated returns the sums of the allocations, by device and slot.
+func (m *Manager) Allocated() map[string]resource.Slots {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sum := map[string]resource.Slots{}
@@ -117,7 +117,7 @@ func (m *Manager) fits(h holding, others map[string][]holding, before []holding)
 		return fmt.Errorf("capacity of device %s: %w", h.device, err)
 	}
 	if q := quantum(v.slots, h.slot); h.amount%q != 0 && h.amount != capacity {
-		return fmt.Errorf("device %s gives %s in steps of %s, not %s: %w", h.device, h.slot,
+		return fmt.Errorf("device %s allocates %s in steps of %s, not %s: %w", h.device, h.slot,
 			resource.Format(h.slot, q), resource.Format(h.slot, h.amount), errdefs.ErrInvalidArgument)
 	}
 	used := map[string]int64{}
@@ -125,11 +125,11 @@ func (m *Manager) fits(h holding, others map[string][]holding, before []holding)
 		switch {
 		case o.device != h.device:
 		case o.slot == h.slot && kindOf(v.slots, h.slot) == agentpb.SlotType_UNIQUE:
-			return fmt.Errorf("device %s has a holder of %s, of which there is one at most: %w", h.device, h.slot, errdefs.ErrResourceExhausted)
+			return fmt.Errorf("device %s: slot %s is already allocated to another kernel, and only one can use it: %w", h.device, h.slot, errdefs.ErrResourceExhausted)
 		case o.slot == h.slot:
 			used[o.slot] += o.amount
 		case exclude(v.slots, o.slot, h.slot):
-			return fmt.Errorf("device %s is given away as %s, which excludes %s: %w", h.device, o.slot, h.slot, errdefs.ErrResourceExhausted)
+			return fmt.Errorf("device %s is allocated as %s, which excludes %s: %w", h.device, o.slot, h.slot, errdefs.ErrResourceExhausted)
 		case unified(v.slots, h.slot) && unified(v.slots, o.slot):
 			used[o.slot] += o.amount
 		}
@@ -224,7 +224,7 @@ func (m *Manager) countersFit(others map[string][]holding, want []holding) error
 		d, v := m.find(id)
 		for up, level := d.GetParent(), 0; up != "" && level < len(v.devices); level++ {
 			if inUse[up] {
-				return fmt.Errorf("device %s is cut from %s, and one of them is in use: %w", id, up, errdefs.ErrResourceExhausted)
+				return fmt.Errorf("device %s is a partition of %s, and one of them is in use: %w", id, up, errdefs.ErrResourceExhausted)
 			}
 			parent, _ := m.find(up)
 			up = parent.GetParent()
@@ -238,7 +238,7 @@ func (m *Manager) countersFit(others map[string][]holding, want []holding) error
 				total := use.Set + "/" + name
 				drawn[total] += n
 				if drawn[total] > v.counters[use.Set][name] {
-					return fmt.Errorf("device %s does not fit beside others on %s %s: %w", id, use.Set, name, errdefs.ErrResourceExhausted)
+					return fmt.Errorf("device %s does not fit next to the devices in use on %s %s: %w", id, use.Set, name, errdefs.ErrResourceExhausted)
 				}
 			}
 		}

@@ -96,7 +96,7 @@ func countOf(list string) (n int64, err error) {
 		a, err := strconv.ParseInt(first, 10, 64)
 		b, bad := strconv.ParseInt(last, 10, 64)
 		if err = errors.Join(err, bad); err != nil || b < a {
-			return 0, fmt.Errorf("%.80q is no list of numbers: %w", list, cmp.Or(err, fs.ErrInvalid))
+			return 0, fmt.Errorf("%.80q is not a list of numbers: %w", list, cmp.Or(err, fs.ErrInvalid))
 		}
 		n += b - a + 1
 	}
@@ -196,7 +196,7 @@ func (l lines) add(plugin string, r *acceleratorpb.PrepareResponse) error {
 	}
 	for name, value := range all {
 		if other, there := l[name]; there && other != value {
-			return fmt.Errorf("resource_data: %s is said by another plugin already: %w", name, errdefs.ErrFailedPrecondition)
+			return fmt.Errorf("resource_data: %s was already set by another plugin: %w", name, errdefs.ErrFailedPrecondition)
 		}
 		l[name] = value
 	}

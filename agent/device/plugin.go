@@ -210,7 +210,7 @@ func (p *plugin) listen(ctx context.Context) {
 		}
 		life, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
-		wg.Go(func() { p.m.settle(life, c) })
+		wg.Go(func() { p.m.undoOwed(life, c) })
 		wg.Go(func() { p.examine(life, c) })
 		for _, follow := range []func(context.Context, *accelerator.Client) error{p.devices, p.health, p.nodeMetrics, p.workloadMetrics} {
 			wg.Go(func() { p.again(life, c, follow) })
@@ -255,7 +255,7 @@ func (p *plugin) devices(ctx context.Context, c *accelerator.Client) error {
 	for {
 		snapshot, err := stream.Recv()
 		if err != nil {
-			p.complain("devices not told: " + err.Error())
+			p.complain("devices not reported: " + err.Error())
 			return err
 		}
 		complaint := ""
@@ -265,7 +265,7 @@ func (p *plugin) devices(ctx context.Context, c *accelerator.Client) error {
 			complaint = "snapshot refused: " + err.Error()
 			p.m.cfg.Logger.Error("plugin's snapshot refused", "plugin", p.name, "error", err)
 		} else {
-			p.looked(snapshot.GetLook())
+			p.scanned(snapshot.GetLook())
 			p.m.show(c.Description.Key, c.Description.Vendor, snapshot)
 		}
 		p.complain(complaint)

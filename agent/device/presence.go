@@ -72,7 +72,7 @@ func (p *plugin) keep(d *acceleratorpb.DescribeResponse) {
 		return
 	}
 	if err := os.WriteFile(p.answers(), text, 0o600); err != nil {
-		p.m.cfg.Logger.Debug("plugin's answer not kept", "plugin", p.name, "error", err)
+		p.m.cfg.Logger.Debug("plugin's answer not stored", "plugin", p.name, "error", err)
 	}
 }
 
@@ -147,8 +147,8 @@ const (
 	maxText     = 1024 // bytes of a check's name or message
 )
 
-// looked records the result of a plugin's scan of its hardware, and logs changes.
-func (p *plugin) looked(l *acceleratorpb.Look) {
+// scanned records the result of a plugin's scan of its hardware, and logs changes.
+func (p *plugin) scanned(l *acceleratorpb.Look) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was := p.look
@@ -174,7 +174,7 @@ func (p *plugin) looked(l *acceleratorpb.Look) {
 	}
 	if l.GetState() == acceleratorpb.Look_HANGING {
 		p.hanging = time.AfterFunc(p.m.hangTimeout, func() {
-			p.restart(fmt.Sprintf("its look at the hardware has not ended for %s", p.m.hangTimeout))
+			p.restart(fmt.Sprintf("its scan of the hardware has not ended for %s", p.m.hangTimeout))
 		})
 	}
 }

@@ -72,7 +72,7 @@ func looking(t *testing.T, look string, log *logged) (m *Manager, order func(loo
 	done := make(chan struct{})
 	go func() { m.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
-	m.Settle(ctx, timeout)
+	m.AwaitReports(ctx, timeout)
 	return m, order
 }
 
@@ -143,7 +143,7 @@ func TestAPluginWhoseLookHangsIsRestarted(t *testing.T) {
 	m.hangTimeout = 10 * time.Millisecond
 	order("hanging the driver does not answer")
 	wait.Until(t, "it is restarted", func() bool { return reported(m).Restarts > 0 })
-	if !log.has("its look at the hardware has not ended for 10ms") {
+	if !log.has("its scan of the hardware has not ended for 10ms") {
 		t.Errorf("log: %s", log.text.String())
 	}
 	order("")

@@ -36,12 +36,12 @@ func TestSharesAndBytesOfOneDevice(t *testing.T) {
 		{"c", "x.mem", "21474836480", true},
 		{"d", "x.mem", "1048576", false},
 	} {
-		err := m.Hold(c.id, ask("x:0", c.slot, c.amount))
+		err := m.Allocate(c.id, ask("x:0", c.slot, c.amount))
 		if (err == nil) != c.fits || err != nil && !errdefs.IsResourceExhausted(err) {
 			t.Errorf("%s takes %s of %s: %v", c.id, c.amount, c.slot, err)
 		}
 	}
-	if held := m.Held()["x:0"].String(); held != "x.mem 64424509440, x.shares 0.25" {
+	if held := m.Allocated()["x:0"].String(); held != "x.mem 64424509440, x.shares 0.25" {
 		t.Errorf("held: %s", held)
 	}
 }

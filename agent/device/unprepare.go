@@ -105,11 +105,12 @@ func (m *Manager) undo(ctx context.Context, c *accelerator.Client, a allocation)
 	return nil
 }
 
-// settleAgain is the interval of retries for a plugin that failed to undo an allocation.
-const settleAgain = 10 * time.Second
+// undoAgain is the interval of retries for a plugin that failed to undo an allocation.
+const undoAgain = 10 * time.Second
 
-// settle sends a plugin that has started its outstanding Unprepare calls until all have succeeded.
-func (m *Manager) settle(ctx context.Context, c *accelerator.Client) {
+// undoOwed sends a plugin that has started its outstanding Unprepare calls until all have
+// succeeded.
+func (m *Manager) undoOwed(ctx context.Context, c *accelerator.Client) {
 	for list := m.debts(c); len(list) > 0; list = m.debts(c) {
 		for _, a := range list {
 			if err := m.undo(ctx, c, a); err != nil {
@@ -122,7 +123,7 @@ func (m *Manager) settle(ctx context.Context, c *accelerator.Client) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(settleAgain):
+		case <-time.After(undoAgain):
 		}
 	}
 }

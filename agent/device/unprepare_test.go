@@ -34,7 +34,7 @@ func withPlay(t *testing.T) (*Manager, *devicetest.Stage) {
 	done := make(chan struct{})
 	go func() { m.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
-	m.Settle(ctx, timeout)
+	m.AwaitReports(ctx, timeout)
 	if find(m, "play:0") == nil {
 		t.Fatalf("no stage: %v", describe(m).Plugins)
 	}

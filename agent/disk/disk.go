@@ -87,7 +87,7 @@ func New(ctx context.Context, dir string, logger *slog.Logger) (*Disks, *agentpb
 	case Image:
 		return d, &agentpb.Probe{Name: "session-disk", Ok: true, Detail: "limited by file systems in files"}, nil
 	}
-	return d, &agentpb.Probe{Name: "session-disk", Detail: fmt.Sprintf("what sessions write on this machine has no limit: %v", reasons)}, nil
+	return d, &agentpb.Probe{Name: "session-disk", Detail: fmt.Sprintf("the disk space of sessions on this machine has no limit: %v", reasons)}, nil
 }
 
 // try creates a small directory with one mechanism and verifies its limit.
@@ -101,7 +101,7 @@ func (d *Disks) try(ctx context.Context, way Way) error {
 	if err == nil {
 		var u Usage
 		if u, err = t.Usage(at); err == nil && (u.MaxBytes == 0 || u.MaxBytes > Min) {
-			err = fmt.Errorf("the limit is %d bytes, %d were asked for: %w", u.MaxBytes, int64(Min), errdefs.ErrFailedPrecondition)
+			err = fmt.Errorf("the limit is %d bytes, not %d as requested: %w", u.MaxBytes, int64(Min), errdefs.ErrFailedPrecondition)
 		}
 	}
 	return errors.Join(err, t.Remove(at))

@@ -57,7 +57,7 @@ func (t *templates) warm(ctx context.Context) {
 	file := filepath.Join(t.dir, "template-first")
 	err := t.make(ctx, Default, file)
 	if err = errors.Join(err, os.RemoveAll(file)); err != nil && ctx.Err() == nil {
-		t.logger.Warn("make the first template of disks", "error", err)
+		t.logger.Warn("create the first template of disks", "error", err)
 	}
 }
 
@@ -102,7 +102,7 @@ func (t *templates) keep(size int64, file string) {
 	}
 	if err := copyBlocks(file, t.path(size)); err != nil {
 		_ = os.Remove(t.path(size))
-		t.logger.Warn("keep a template of disks", "error", err)
+		t.logger.Warn("store a template of disks", "error", err)
 		return
 	}
 	t.sizes = append(t.sizes, size)

@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/agent/runner/peer"
 )
 
-// cluster returns the files about the kernels of the session, nil if this is the only one. A record of
-// a running kernel lacks the secret, and its container has the files already.
+// cluster returns the files about the kernels of the session, nil for a session with one kernel.
+// The record of a running kernel lacks the secret, and its container has the files already.
 func cluster(r *agentpb.CreateKernelRequest) *peer.Files {
 	if r.Cluster == nil {
 		return nil
@@ -22,7 +22,7 @@ func cluster(r *agentpb.CreateKernelRequest) *peer.Files {
 	return f
 }
 
-// maxMembers bounds the kernels of a session, above what managers allow.
+// maxMembers limits the kernels of a session, above what managers allow.
 const maxMembers = 1024
 
 // checkCluster returns InvalidArgument if the list of the session's kernels is malformed: its names are

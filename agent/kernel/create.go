@@ -66,7 +66,7 @@ func (m *Manager) register(r *agentpb.CreateKernelRequest) (k, old *Kernel, err 
 	if old != nil {
 		present := old.rec.request.LaunchEpoch
 		if r.LaunchEpoch < present {
-			return nil, nil, fmt.Errorf("kernel %s: launch %d is over, %d is here: %w", r.KernelId, r.LaunchEpoch, present, errdefs.ErrFailedPrecondition)
+			return nil, nil, fmt.Errorf("kernel %s: launch %d was replaced by launch %d: %w", r.KernelId, r.LaunchEpoch, present, errdefs.ErrFailedPrecondition)
 		}
 		if r.LaunchEpoch == present || !old.ended() {
 			return nil, old, nil
@@ -91,7 +91,7 @@ func (k *Kernel) supersede(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(supersedeWait):
-		return fmt.Errorf("kernel %s: an earlier launch does not end: %w", k.ID, errdefs.ErrUnavailable)
+		return fmt.Errorf("kernel %s: an earlier launch has not ended: %w", k.ID, errdefs.ErrUnavailable)
 	}
 }
 
@@ -135,7 +135,7 @@ func (m *Manager) reserve(ctx context.Context, k *Kernel) error {
 	if err := folders.Close(); err != nil {
 		return err
 	}
-	if err := m.cfg.Devices.Hold(k.AllocationID(), r.Allocations); err != nil {
+	if err := m.cfg.Devices.Allocate(k.AllocationID(), r.Allocations); err != nil {
 		return err
 	}
 	if k.rec.network, err = m.attach(r); err != nil {
@@ -202,7 +202,7 @@ func validate(r *agentpb.CreateKernelRequest) error {
 	// A kernel without limits could starve the node.
 	for _, slot := range []string{resource.CPU, resource.Mem} {
 		if !slices.ContainsFunc(r.Allocations, func(a *agentpb.Allocation) bool { return a.Slot == slot }) {
-			return bad("allocations give no %s", slot)
+			return bad("allocations have no %s", slot)
 		}
 	}
 	if _, err := wide(r); err != nil {

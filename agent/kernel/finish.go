@@ -29,8 +29,8 @@ func (k *Kernel) finish(ctx context.Context, e end) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		k.m.cfg.Logger.Warn("kernel has ended but holds on to something", "kernel", k.ID, "error", err)
-		k.say(agentpb.KernelState_STOPPING, fmt.Sprintf("has ended, still giving back: %v", err))
+		k.m.cfg.Logger.Warn("kernel has ended, and its clean-up failed; retrying", "kernel", k.ID, "error", err)
+		k.say(agentpb.KernelState_STOPPING, fmt.Sprintf("has ended, still cleaning up: %v", err))
 		select {
 		case <-ctx.Done():
 			return

@@ -125,7 +125,7 @@ func (f *fixture) restart(t *testing.T) {
 	run.Go(func() { f.devices.Run(ctx) })
 	f.unplug = func() { cancel(); run.Wait() }
 	t.Cleanup(func() { f.Detach(); f.unplug() })
-	f.devices.Settle(ctx, timeout)
+	f.devices.AwaitReports(ctx, timeout)
 }
 
 func request(id string, command ...string) *agentpb.CreateKernelRequest {
@@ -177,7 +177,7 @@ func (f *fixture) nothingHeld(t *testing.T) {
 	if err != nil || len(list) > 0 {
 		t.Errorf("containers left: %v, %v", list, err)
 	}
-	if held := f.devices.Held(); len(held) > 0 {
+	if held := f.devices.Allocated(); len(held) > 0 {
 		t.Errorf("devices held: %v", held)
 	}
 	f.wires.mu.Lock()

@@ -58,10 +58,10 @@ func (k *Kernel) live(ctx context.Context, found runtime.Container) {
 		if e, err = k.attend(ctx); err != nil {
 			return // the context has ended, the kernel has not
 		}
-	case k.wished() != nil:
-		e = end{code: 128 + int(syscall.SIGKILL), reason: Terminated, message: k.wished().Reason}
+	case k.stopRequest() != nil:
+		e = end{code: 128 + int(syscall.SIGKILL), reason: Terminated, message: k.stopRequest().Reason}
 	case errors.Is(err, errLost):
-		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container was gone when the agent looked for it"}
+		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container was gone when the agent started"}
 	default:
 		k.m.cfg.Logger.Warn("kernel did not start", "kernel", k.ID, "error", err)
 		e = k.unstarted(ctx, err)
@@ -93,14 +93,14 @@ var errLost = errors.New("container lost")
 // bring brings the kernel to the running phase, by creating its container or by adopting the one of
 // an earlier agent.
 func (k *Kernel) bring(ctx context.Context) error {
-	if k.wished() != nil && k.container == nil {
+	if k.stopRequest() != nil && k.container == nil {
 		return context.Canceled
 	}
 	creating := k.State().Phase == agentpb.KernelState_CREATING
 	if k.container != nil {
 		state, err := k.container.State(ctx)
 		if err != nil {
-			return fmt.Errorf("look at container: %w", err)
+			return fmt.Errorf("inspect container: %w", err)
 		}
 		switch {
 		case state.Phase == runtime.Running || state.Phase == runtime.Exited:
@@ -137,7 +137,7 @@ func (k *Kernel) adopt() {
 }
 
 func (k *Kernel) running() {
-	k.tell(func(s *agentpb.KernelState) {
+	k.publish(func(s *agentpb.KernelState) {
 		s.Phase, s.StartedUnixMs, s.Message = agentpb.KernelState_RUNNING, time.Now().UnixMilli(), ""
 	})
 }
@@ -159,7 +159,7 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 	defer stop()
 	keeping.Go(func() { k.keepLogWritten(writing) })
 	nudge := k.nudge
-	if k.wished() != nil {
+	if k.stopRequest() != nil {
 		// The request came before the agent restarted, or while it started.
 		select {
 		case nudge <- struct{}{}:
@@ -182,12 +182,12 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 			return k.why(ctx, end{code: r.exit.Code, reason: Completed, at: r.exit.Time}), nil
 		case <-nudge:
 			if !asked {
-				k.say(agentpb.KernelState_STOPPING, k.wished().Reason)
+				k.say(agentpb.KernelState_STOPPING, k.stopRequest().Reason)
 				k.awaitRunner(ctx)
 				k.signal(ctx, syscall.SIGTERM)
 				asked = true
 			}
-			kill = time.After(time.Until(k.wished().deadline()))
+			kill = time.After(time.Until(k.stopRequest().deadline()))
 		case <-kill:
 			k.signal(ctx, syscall.SIGKILL)
 			if kills++; kills > 1 {
@@ -200,8 +200,8 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 
 // why returns the reason of the end. A stop request has precedence over the exit of the process.
 func (k *Kernel) why(ctx context.Context, e end) end {
-	if wish := k.wished(); wish != nil {
-		e.reason, e.message = Terminated, wish.Reason
+	if request := k.stopRequest(); request != nil {
+		e.reason, e.message = Terminated, request.Reason
 		return e
 	}
 	if e.reason != Completed || e.code == 0 {
@@ -217,7 +217,7 @@ func (k *Kernel) why(ctx context.Context, e end) end {
 }
 
 func (k *Kernel) say(phase agentpb.KernelState_Phase, message string) {
-	k.tell(func(s *agentpb.KernelState) { s.Phase, s.Message = phase, message })
+	k.publish(func(s *agentpb.KernelState) { s.Phase, s.Message = phase, message })
 }
 
 func (k *Kernel) signal(ctx context.Context, s syscall.Signal) {

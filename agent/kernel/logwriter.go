@@ -49,7 +49,7 @@ func (k *Kernel) keepLogWritten(ctx context.Context) {
 			continue
 		}
 		if ctx.Err() == nil {
-			k.m.cfg.Logger.Warn("log writer died and does not start", "kernel", k.ID, "error", err)
+			k.m.cfg.Logger.Warn("log writer died and cannot be started", "kernel", k.ID, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -104,7 +104,7 @@ func (k *Kernel) awaitLog(ctx context.Context) {
 	defer cancel()
 	err := logs.AwaitNoWriter(ctx, k.LogDir())
 	if err != nil && !errdefs.IsNotFound(err) {
-		k.m.cfg.Logger.Warn("log is not whole", "kernel", k.ID, "error", err)
+		k.m.cfg.Logger.Warn("log is incomplete", "kernel", k.ID, "error", err)
 	}
 }
 

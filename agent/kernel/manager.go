@@ -123,12 +123,12 @@ func (m *Manager) dir(id string) string { return filepath.Join(m.cfg.Dir, "kerne
 // agent: the highest epoch is written to disk before any of its calls is executed.
 func (m *Manager) Fence(epoch int64) error {
 	if epoch <= 0 {
-		return fmt.Errorf("epoch %d is no leader's: %w", epoch, errdefs.ErrInvalidArgument)
+		return fmt.Errorf("epoch %d is not that of a leader: %w", epoch, errdefs.ErrInvalidArgument)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if epoch < m.epoch {
-		return fmt.Errorf("epoch %d is over, %d leads: %w", epoch, m.epoch, errdefs.ErrFailedPrecondition)
+		return fmt.Errorf("epoch %d is over; the leader has epoch %d: %w", epoch, m.epoch, errdefs.ErrFailedPrecondition)
 	}
 	if epoch == m.epoch {
 		return nil

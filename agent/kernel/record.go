@@ -161,9 +161,9 @@ func (k *Kernel) change(edit func(*agentpb.KernelState), saved func()) error {
 	return nil
 }
 
-// tell is change without the requirement to save: the next agent could determine the new state
+// publish is change without the requirement to save: the next agent could determine the new state
 // itself. So managers need not wait for the disk, and a full disk does not hide the change.
-func (k *Kernel) tell(edit func(*agentpb.KernelState)) {
+func (k *Kernel) publish(edit func(*agentpb.KernelState)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	edit(k.rec.state)

@@ -34,7 +34,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 		}
 		c := containers[containerID(k.rec.request)]
 		delete(containers, containerID(k.rec.request))
-		m.cfg.Logger.Info("kernel found again", "kernel", k.ID, "phase", k.rec.state.Phase, "container", c != nil)
+		m.cfg.Logger.Info("kernel recovered", "kernel", k.ID, "phase", k.rec.state.Phase, "container", c != nil)
 		m.lives.Go(func() { k.live(m.ctx, c) })
 	}
 	for _, c := range containers {
@@ -72,7 +72,7 @@ func (m *Manager) load() error {
 		}
 		rec, err := unmarshalRecord(text, m.keys)
 		if err != nil || rec.request.KernelId != e.Name() {
-			m.cfg.Logger.Error("record is unreadable and put aside", "kernel", e.Name(), "error", err)
+			m.cfg.Logger.Error("record is unreadable and was renamed", "kernel", e.Name(), "error", err)
 			if err := os.Rename(dir, fmt.Sprintf("%s.unreadable-%d", dir, time.Now().Unix())); err != nil {
 				return err
 			}
@@ -99,6 +99,6 @@ func (m *Manager) take(rec *record) {
 	m.cfg.Devices.Adopt(k.AllocationID(), k.Allocations())
 	m.cfg.Devices.Remember(k.AllocationID(), k.Allocations(), rec.devices)
 	if err := m.cfg.Network.Adopt(rec.network); err != nil {
-		m.cfg.Logger.Error("network of a kernel not found again", "kernel", k.ID, "error", err)
+		m.cfg.Logger.Error("network of a kernel not recovered", "kernel", k.ID, "error", err)
 	}
 }

@@ -25,7 +25,7 @@ func (m *Manager) UpdateMounts(ctx context.Context, r *agentpb.UpdateMountsReque
 	}
 	switch present := k.rec.request.LaunchEpoch; {
 	case r.LaunchEpoch < present:
-		return fmt.Errorf("kernel %s: launch %d is over, %d is here: %w", k.ID, r.LaunchEpoch, present, errdefs.ErrFailedPrecondition)
+		return fmt.Errorf("kernel %s: launch %d was replaced by launch %d: %w", k.ID, r.LaunchEpoch, present, errdefs.ErrFailedPrecondition)
 	case r.LaunchEpoch > present:
 		return fmt.Errorf("kernel %s: launch %d is not on this node: %w", k.ID, r.LaunchEpoch, errdefs.ErrNotFound)
 	}
@@ -43,7 +43,7 @@ func (m *Manager) UpdateMounts(ctx context.Context, r *agentpb.UpdateMountsReque
 	}
 	c, err := k.Running()
 	if err != nil {
-		return fmt.Errorf("container of kernel %s is not there yet: %w", k.ID, errdefs.ErrUnavailable)
+		return fmt.Errorf("container of kernel %s does not exist yet: %w", k.ID, errdefs.ErrUnavailable)
 	}
 	if err := c.Remount(ctx, changes); err != nil {
 		return fmt.Errorf("kernel %s: %w", k.ID, err)

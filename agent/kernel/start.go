@@ -74,7 +74,7 @@ const prepareStep = "prepare-devices"
 
 // waits sets the plugins that a start waits for in the state, unless the start has continued.
 func (k *Kernel) waits(plugins []string) {
-	k.tell(func(s *agentpb.KernelState) {
+	k.publish(func(s *agentpb.KernelState) {
 		prepared := slices.ContainsFunc(s.Steps, func(s *agentpb.Step) bool { return s.Name == prepareStep })
 		if s.Phase == agentpb.KernelState_CREATING && !prepared {
 			s.Message = fmt.Sprintf("waits for plugin %s to prepare its devices", strings.Join(plugins, ", "))

@@ -30,8 +30,8 @@ func (m *Manager) Terminate(_ context.Context, r *agentpb.TerminateKernelRequest
 
 func (s *stop) deadline() time.Time { return s.At.Add(s.Grace) }
 
-// wished returns the stop request, or nil.
-func (k *Kernel) wished() *stop {
+// stopRequest returns the stop request, or nil.
+func (k *Kernel) stopRequest() *stop {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.rec.stop

@@ -36,7 +36,7 @@ func (m *Manager) Trim(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := m.trim(time.Now()); err != nil {
-			m.cfg.Logger.Warn("remove what is left of ended kernels", "error", err)
+			m.cfg.Logger.Warn("remove remains of ended kernels", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -72,7 +72,7 @@ func (m *Manager) trim(now time.Time) error {
 		if err != nil {
 			return err
 		}
-		m.cfg.Logger.Info("record of an ended kernel removed for want of room", "kernel", k.ID, "limit", m.cfg.EndedKernels)
+		m.cfg.Logger.Info("record of an ended kernel removed to free space", "kernel", k.ID, "limit", m.cfg.EndedKernels)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (k *Kernel) dropLog() error {
 	if err := os.RemoveAll(k.LogDir()); err != nil {
 		return fmt.Errorf("remove log of kernel %s: %w", k.ID, err)
 	}
-	k.m.cfg.Logger.Info("log of an ended kernel removed for want of room", "kernel", k.ID, "limit", k.m.cfg.EndedLogBytes)
+	k.m.cfg.Logger.Info("log of an ended kernel removed to free space", "kernel", k.ID, "limit", k.m.cfg.EndedLogBytes)
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (k *Kernel) LogKept() error {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(k.m.dir(k.ID), droppedFile)); err == nil {
-		return fmt.Errorf("the log was removed because the machine keeps no more than %d MiB of logs of ended sessions: %w",
+		return fmt.Errorf("the log was removed because the machine stores at most %d MiB of logs of ended sessions: %w",
 			k.m.cfg.EndedLogBytes>>20, errdefs.ErrFailedPrecondition)
 	}
 	return nil

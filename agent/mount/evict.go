@@ -31,7 +31,7 @@ func evict(pid int, mounts []uint64) error {
 				return err
 			}
 		}
-		return fmt.Errorf("its directories are kept open: %w", errdefs.ErrUnavailable)
+		return fmt.Errorf("processes keep its directories open: %w", errdefs.ErrUnavailable)
 	})
 }
 
@@ -106,7 +106,7 @@ func kill(pidfd int) error {
 		case err != nil:
 			return err
 		case n == 0:
-			return fmt.Errorf("it does not end: %w", errdefs.ErrUnavailable)
+			return fmt.Errorf("it has not ended: %w", errdefs.ErrUnavailable)
 		default:
 			return nil
 		}

@@ -51,7 +51,7 @@ func Find(pid int, targets []string) (found []Place, err error) {
 				err = fmt.Errorf("nothing is mounted there: %w", errdefs.ErrNotFound)
 			}
 			if r := reservedFor(m.point); err == nil && r != "" {
-				err = fmt.Errorf("a symbolic link leads to %s, which is the system's: %w", m.point, errdefs.ErrInvalidArgument)
+				err = fmt.Errorf("a symbolic link leads to %s, which belongs to the system: %w", m.point, errdefs.ErrInvalidArgument)
 			}
 			if err != nil {
 				return fmt.Errorf("mount at %s: %w", target, err)

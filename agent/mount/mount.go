@@ -194,7 +194,7 @@ func (b *Bound) Give(uid uint32) error {
 			continue
 		}
 		if err := unix.Fchownat(fd, "", int(uid), -1, unix.AT_EMPTY_PATH); err != nil {
-			return fmt.Errorf("give folder for %s to user %d: %w", f.Target, uid, err)
+			return fmt.Errorf("change the owner of the folder for %s to user %d: %w", f.Target, uid, err)
 		}
 	}
 	return nil
@@ -278,7 +278,7 @@ func (v Volume) base(ctx context.Context, f Folder) (*os.File, string, error) {
 	}
 	scope, rest, _ := strings.Cut(clean(f.Path), "/")
 	if rest == "" {
-		return nil, "", fmt.Errorf("volume %q: no folder of scope %q is named: %w", f.Volume, scope, errdefs.ErrInvalidArgument)
+		return nil, "", fmt.Errorf("volume %q: the path names no folder of scope %q: %w", f.Volume, scope, errdefs.ErrInvalidArgument)
 	}
 	base, err := v.Scopes.Open(ctx, scope)
 	if errdefs.IsUnavailable(err) {
@@ -313,7 +313,7 @@ func beneath(dir *os.File, p string, extra uint64) (*os.File, error) {
 	case errors.Is(err, unix.ENOTDIR):
 		return nil, fmt.Errorf("not a directory: %w", errdefs.ErrFailedPrecondition)
 	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ELOOP):
-		return nil, fmt.Errorf("leads out of it: %w", errdefs.ErrPermissionDenied)
+		return nil, fmt.Errorf("leads out of the folder: %w", errdefs.ErrPermissionDenied)
 	case err != nil:
 		return nil, err
 	}
@@ -342,7 +342,7 @@ func Check(folders []Folder) error {
 			return fmt.Errorf("mount target %q is not an absolute path below /: %w", f.Target, errdefs.ErrInvalidArgument)
 		}
 		if r := reservedFor(target); r != "" {
-			return fmt.Errorf("mount target %s lies in %s, which is the system's: %w", target, r, errdefs.ErrInvalidArgument)
+			return fmt.Errorf("mount target %s is in %s, which belongs to the system: %w", target, r, errdefs.ErrInvalidArgument)
 		}
 		if seen[target] {
 			return fmt.Errorf("mount target %s is used twice: %w", target, errdefs.ErrInvalidArgument)
@@ -350,7 +350,7 @@ func Check(folders []Folder) error {
 		seen[target] = true
 		for _, p := range []string{f.Path, f.Subpath} {
 			if !filepath.IsLocal(clean(p)) {
-				return fmt.Errorf("path %q for %s leads out: %w", p, target, errdefs.ErrInvalidArgument)
+				return fmt.Errorf("path %q for %s leads out of the folder: %w", p, target, errdefs.ErrInvalidArgument)
 			}
 		}
 		if clean(f.Path) == "." {

@@ -60,11 +60,11 @@ func (m *Manager) admitted(a Attachment) (*segment, error) {
 	defer m.mu.Unlock()
 	seg := m.sessions[a.Session]
 	if seg == nil {
-		return nil, fmt.Errorf("network of %s was given back", a.Key)
+		return nil, fmt.Errorf("network of %s was removed", a.Key)
 	}
 	seg.allow = a.Allow // the same for all kernels of the session
 	if err := m.renew(a.Overlay != nil); err != nil {
-		return nil, fmt.Errorf("let the firewall know the session's network: %w", err)
+		return nil, fmt.Errorf("add the session's network to the firewall: %w", err)
 	}
 	return seg, nil
 }

@@ -37,7 +37,7 @@ type Peer struct {
 // agents. It does not change the host.
 func (m *Manager) Join(a Attachment) (Attachment, error) {
 	if m.off != "" {
-		return Attachment{}, fmt.Errorf("this node has no network in common with others: %s: %w", m.off, errdefs.ErrFailedPrecondition)
+		return Attachment{}, fmt.Errorf("this node has no network in common with other nodes: %s: %w", m.off, errdefs.ErrFailedPrecondition)
 	}
 	if err := a.check(); err != nil {
 		return Attachment{}, err
@@ -72,16 +72,16 @@ func (a Attachment) check() error {
 	case o.MTU < minMTU || o.MTU > maxMTU:
 		return bad("network.mtu %d is not between %d and %d", o.MTU, minMTU, maxMTU)
 	case !a.Subnet.Addr().Is4() || a.Subnet != a.Subnet.Masked() || a.Subnet.Bits() < 8 || a.Subnet.Bits() > 30:
-		return bad("network.subnet %s is no IPv4 network between /8 and /30", a.Subnet)
+		return bad("network.subnet %s is not an IPv4 network between /8 and /30", a.Subnet)
 	case !member(a.Address):
-		return bad("network.address %s is none for a kernel in %s", a.Address, a.Subnet)
+		return bad("network.address %s is not the address of a kernel in %s", a.Address, a.Subnet)
 	}
 	for i, p := range o.Peers {
 		if !member(p.Address) || p.Address == a.Address {
-			return bad("network.peers[%d]: %s is none for another kernel in %s", i, p.Address, a.Subnet)
+			return bad("network.peers[%d]: %s is not the address of another kernel in %s", i, p.Address, a.Subnet)
 		}
 		if !p.Endpoint.Addr().Is4() || p.Endpoint.Port() == 0 {
-			return bad("network.peers[%d]: endpoint %s is no IPv4 address with a port", i, p.Endpoint)
+			return bad("network.peers[%d]: endpoint %s is not an IPv4 address with a port", i, p.Endpoint)
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (m *Manager) extend(o *Overlay, bridge int) error {
 	}
 	for _, p := range o.Peers {
 		if err := m.own.run(func() error { return m.direct(link.Attrs().Index, p) }); err != nil {
-			return fmt.Errorf("tell %s of %s at %s: %w", name, p.Address, p.Endpoint, err)
+			return fmt.Errorf("add to %s the peer %s at %s: %w", name, p.Address, p.Endpoint, err)
 		}
 	}
 	if err := m.own.LinkSetUp(link); err != nil {
@@ -202,11 +202,11 @@ func (m *Manager) tryOverlay() error {
 		attrs.Name = name
 		err = m.addTunnel(&netlink.Vxlan{LinkAttrs: attrs, VxlanId: 1 + rand.IntN(agentpb.MinVNI-1), Port: int(m.cfg.Endpoint.Port()), Proxy: true})
 		if errors.Is(err, unix.EOPNOTSUPP) {
-			return errors.New("the kernel has no vxlan")
+			return errors.New("the kernel does not support vxlan")
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("the kernel makes no vxlan device: %w", err)
+		return fmt.Errorf("the kernel cannot create a vxlan device: %w", err)
 	}
 	link, err := m.own.LinkByName(name)
 	if err == nil {

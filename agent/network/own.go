@@ -39,7 +39,7 @@ func (m *Manager) openOwn() error {
 			return err
 		}
 		if err := m.host.run(func() error { return createNamespace(path) }); err != nil {
-			return fmt.Errorf("make the agent's network namespace: %w", err)
+			return fmt.Errorf("create the agent's network namespace: %w", err)
 		}
 	}
 	own, err := mountedSpace(path)

@@ -58,7 +58,7 @@ func (m *Manager) Adopt(a Attachment) error {
 	seg, ok := m.sessions[a.Session]
 	if !ok {
 		if !m.note(a.Subnet) {
-			return fmt.Errorf("subnet %s belongs to another agent by now: %w", a.Subnet, errdefs.ErrFailedPrecondition)
+			return fmt.Errorf("subnet %s now belongs to another agent: %w", a.Subnet, errdefs.ErrFailedPrecondition)
 		}
 		seg = &segment{subnet: a.Subnet, used: map[netip.Addr]string{}}
 		m.sessions[a.Session] = seg

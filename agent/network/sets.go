@@ -76,7 +76,7 @@ func (m *Manager) ownSets() ownSets {
 		s.lists.elements = append(s.lists.elements, nftables.SetElement{Key: ifname(bridge), Val: numbers[list]})
 	}
 	s.subnets = set{m.ranges("subnets", nftables.TypeIPAddr), intervals(subnets)}
-	for a := range m.asked() {
+	for a := range m.dnsServers() {
 		s.resolvers.elements = append(s.resolvers.elements, nftables.SetElement{Key: a.AsSlice()})
 	}
 	return s
@@ -104,9 +104,9 @@ func ifname(name string) []byte {
 	return key
 }
 
-// asked returns the servers that kernels have in their resolv.conf: the present ones, and earlier
-// ones since the agent started.
-func (m *Manager) asked() map[netip.Addr]bool {
+// dnsServers returns the servers that kernels have in their resolv.conf: the present ones, and
+// earlier ones since the agent started.
+func (m *Manager) dnsServers() map[netip.Addr]bool {
 	if m.cfg.Resolvers != nil {
 		for _, a := range m.cfg.Resolvers() {
 			if a.Is4() {

@@ -85,7 +85,7 @@ func (m *Manager) moveIn() error {
 	for session, seg := range m.sessions {
 		if bridge := there[seg.bridge(m)]; bridge != nil {
 			if err := m.moveSession(session, seg, bridge, there); err != nil {
-				return fmt.Errorf("take session %s over from the host's network: %w", session, err)
+				return fmt.Errorf("move session %s from the host's network: %w", session, err)
 			}
 		}
 	}

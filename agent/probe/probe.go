@@ -171,7 +171,7 @@ func vxlan() *agentpb.Probe {
 			return result("vxlan", nil, "available to kernel "+release)
 		}
 	}
-	return result("vxlan", fmt.Errorf("kernel %s does not tell of it", release), "")
+	return result("vxlan", fmt.Errorf("kernel %s does not list it", release), "")
 }
 
 func runtime(ctx context.Context, runc string) *agentpb.Probe {

@@ -70,8 +70,8 @@ func (p *peers) noteEnd(pid int) {
 	}
 }
 
-// later plans the next start. A server that cannot start, because its port is in use, say, must not
-// fill the log.
+// later plans the next start. A server that cannot start, because its port is in use, for example,
+// must not fill the log.
 func (p *peers) later() {
 	p.pause = min(max(2*p.pause, peersAgain), peersCalm)
 	if time.Since(p.began) >= peersCalm {

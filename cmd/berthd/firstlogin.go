@@ -72,7 +72,7 @@ func sayFirstLogin(email, password, file string) {
 	fmt.Printf("\n  First superadmin: %s\n  Password:         %s\n  (generated; change it after the first login)\n", email, where)
 }
 
-// usable waits until this machine's agent has found its kernels after a restart and is
+// usable waits until this machine's agent has recovered its kernels after a restart and is
 // reachable, because only then sessions can start.
 func (p *platform) usable(ctx context.Context) error {
 	select {

@@ -19,20 +19,20 @@ import (
 
 // fixtureCommand changes the simulated machines of berthd up.
 func fixtureCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "fixture", Short: "Machines that are made up: see them, and let things happen to them"}
+	cmd := &cobra.Command{Use: "fixture", Short: "List simulated machines, and simulate events on them"}
 	exit, stderr := 1, ""
-	fail := verb("fail", "COMMAND", "Let a vendor's program end with an error, or a server cut its connections", func(t *fixture.Tree, name string) error {
+	fail := verb("fail", "COMMAND", "Make a vendor's program end with an error, or a server close its connections", func(t *fixture.Tree, name string) error {
 		return t.Fail(name, exit, stderr)
 	})
 	fail.Flags().IntVar(&exit, "exit", exit, "exit status")
 	fail.Flags().StringVar(&stderr, "stderr", "", "its text on standard error")
 	cmd.AddCommand(
 		&cobra.Command{Use: "ls", Short: "List the built-in machines", Args: cobra.NoArgs, RunE: listFixtures},
-		verb("change", "CHANGE", "Let one of the machine's changes happen", (*fixture.Tree).Change),
-		verb("hang", "COMMAND", "Let a vendor's program, or a server, no longer answer", (*fixture.Tree).Hang),
+		verb("change", "CHANGE", "Apply one of the machine's changes", (*fixture.Tree).Change),
+		verb("hang", "COMMAND", "Make a vendor's program, or a server, stop responding", (*fixture.Tree).Hang),
 		fail,
-		verb("flood", "COMMAND", "Let a vendor's program print 10 MB of rubbish", (*fixture.Tree).Flood),
-		verb("heal", "COMMAND", "Let a vendor's program, or a server, work again", (*fixture.Tree).Heal),
+		verb("flood", "COMMAND", "Make a vendor's program print 10 MB of random text", (*fixture.Tree).Flood),
+		verb("heal", "COMMAND", "Make a vendor's program, or a server, work again", (*fixture.Tree).Heal),
 	)
 	return cmd
 }
@@ -65,11 +65,11 @@ func verb(use, what, short string, do func(t *fixture.Tree, what string) error) 
 		Use: use + " MACHINE " + what, Short: short, Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if filepath.Base(args[0]) != args[0] {
-				return fmt.Errorf("machine %q: want its name", args[0])
+				return fmt.Errorf("machine %q is not the name of a machine", args[0])
 			}
 			dir := fixtureDir(data, args[0])
 			if _, err := os.Stat(dir); err != nil {
-				return fmt.Errorf("machine %s does not run there: %w", args[0], err)
+				return fmt.Errorf("machine %s is not running in this directory: %w", args[0], err)
 			}
 			t, err := fixture.Open(dir)
 			if err != nil {
@@ -107,7 +107,7 @@ func (o upOptions) machines() (all machines, err error) {
 			return all, fmt.Errorf("--fixture: %w", err)
 		}
 		if other, ok := plugins[m.Plugin]; ok {
-			return all, fmt.Errorf("--fixture %s: %s has plugin %s already, and a machine runs one of a kind", m.Name, other, m.Plugin)
+			return all, fmt.Errorf("--fixture %s: %s already has plugin %s; a machine can run only one of each", m.Name, other, m.Plugin)
 		}
 		plugins[m.Plugin] = m.Name
 		if _, err := os.Stat(o.plugin(m.Plugin)); err != nil {
@@ -154,7 +154,7 @@ func (o upOptions) accelerators(machines machines) ([]agent.PluginConfig, error)
 		}
 		for _, cfg := range operators {
 			if said[cfg.Path] {
-				return nil, fmt.Errorf("--plugin-file: %s is there twice, or for a --fixture", cfg.Path)
+				return nil, fmt.Errorf("--plugin-file: %s is listed twice, or is also used by a --fixture", cfg.Path)
 			}
 			list, said[cfg.Path] = append(list, cfg), true
 		}

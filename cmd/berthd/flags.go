@@ -58,7 +58,7 @@ func secretFlag(cmd *cobra.Command, s *secret, name, env, usage string) {
 // read returns the value, or "" if none is set.
 func (s *secret) read() (string, error) {
 	if s.value != "" && s.file != "" {
-		return "", fmt.Errorf("--%s and --%s-file exclude each other", s.name, s.name)
+		return "", fmt.Errorf("--%s and --%s-file cannot be combined", s.name, s.name)
 	}
 	if s.value != "" {
 		return s.value, nil

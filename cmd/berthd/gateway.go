@@ -42,10 +42,10 @@ need the stores and the secrets of the managers, and agents must reach --cluster
 	}
 	f := cmd.Flags()
 	secretFlag(cmd, &o.postgres, "postgres", "BERTHD_POSTGRES", "PostgreSQL connection string")
-	f.IntVar(&o.stores.PostgresConnections, "postgres-connections", gatewayConnections, "most connections to PostgreSQL for requests, beside 13 for other work")
+	f.IntVar(&o.stores.PostgresConnections, "postgres-connections", gatewayConnections, "largest number of connections to PostgreSQL for requests, in addition to 13 for other work")
 	secretFlag(cmd, &o.redis, "redis", "BERTHD_REDIS", "Redis URL")
 	f.StringSliceVar(&o.stores.Etcd.Endpoints, "etcd", nil, "etcd endpoints; https:// for TLS")
-	f.StringVar(&o.stores.Etcd.Prefix, "etcd-prefix", "", "begins every key in etcd, the same as for the managers")
+	f.StringVar(&o.stores.Etcd.Prefix, "etcd-prefix", "", "prefix of every key in etcd, the same as for the managers")
 	f.StringVar(&o.stores.Etcd.User, "etcd-user", "", "user of etcd")
 	secretFlag(cmd, &o.etcdPassword, "etcd-password", "BERTHD_ETCD_PASSWORD", "password of --etcd-user")
 	pathFlag(cmd, &o.stores.Etcd.CA, "etcd-ca", "", "PEM file with the CAs of etcd's certificate (default those of the system)")
@@ -53,7 +53,7 @@ need the stores and the secrets of the managers, and agents must reach --cluster
 	pathFlag(cmd, &o.stores.Etcd.Key, "etcd-key", "", "PEM file with the key of --etcd-cert")
 	pathFlag(cmd, &o.stores.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same as for the managers")
 	f.StringVar(&o.cluster, "cluster", ":8423", "address for agents")
-	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "how agents reach --cluster, when it differs")
+	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "address at which agents reach --cluster, if different")
 	f.StringVar(&o.http, "http", "127.0.0.1:8422", "address of apps that have hosts of their own")
 	f.StringVar(&cfg.AppsURL, "apps-url", "", "URL of apps for browsers with * for their name, such as https://*.apps.example.org")
 	f.StringVar(&o.ssh, "ssh", "", "address of SSH into sessions, such as :8425 (default off)")
@@ -80,13 +80,13 @@ func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err 
 		}
 	}
 	if o.stores.PostgresDSN == "" || o.stores.RedisURL == "" || len(o.stores.Etcd.Endpoints) == 0 || o.stores.Secrets == "" || cfg.PageURL == "" {
-		return errors.New("--postgres, --redis, --etcd, --secrets and --public-url are needed")
+		return errors.New("--postgres, --redis, --etcd, --secrets and --public-url are required")
 	}
 	if (cfg.Certificate == "") != (cfg.Key == "") {
-		return errors.New("--certificate and --key are needed together")
+		return errors.New("--certificate and --key must be given together")
 	}
 	if (o.paths == "") != (cfg.PathsURL == "") {
-		return errors.New("--paths and --paths-url are needed together")
+		return errors.New("--paths and --paths-url must be given together")
 	}
 	if cfg.Logger, err = logger(o.level, o.asJSON); err != nil {
 		return err

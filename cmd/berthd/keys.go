@@ -20,7 +20,7 @@ func rotateKeysCommand() *cobra.Command {
 	var dsn, secrets, data string
 	cmd := &cobra.Command{
 		Use: "rotate-keys", Args: cobra.NoArgs,
-		Short: "Seal all secrets in the database with a new key and drop the old one",
+		Short: "Encrypt all secrets in the database with a new key and remove the old one",
 		Long: `Make a new key in the key ring (seal.keys below --secrets), seal every secret in
 the database with it, and drop the old keys at the very end. Managers can keep
 running if they read the same directory. Run it again to continue after an
@@ -40,7 +40,7 @@ For a platform that berthd up runs on this machine, --data alone is enough.`,
 				secrets = filepath.Join(data, "secrets")
 			}
 			if dsn == "" || secrets == "" {
-				return errors.New("--postgres and --secrets, or --data, are needed")
+				return errors.New("--postgres and --secrets, or --data, are required")
 			}
 			db, err := sql.Open("pgx", dsn)
 			if err != nil {
@@ -48,7 +48,7 @@ For a platform that berthd up runs on this machine, --data alone is enough.`,
 			}
 			defer db.Close()
 			say := func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
-			return rekey.Rekeyer{DB: db, Dir: secrets, Say: say}.Run(cmd.Context())
+			return rekey.Rekeyer{DB: db, Dir: secrets, Progress: say}.Run(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
@@ -75,7 +75,7 @@ under way end, and continue if their programs request new tickets.`,
 		Example: "  berthd rotate-ticket-key --data /var/lib/berth",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (data == "") == (secrets == "") {
-				return errors.New("one of --secrets and --data is needed")
+				return errors.New("one of --secrets and --data is required")
 			}
 			if after < 0 {
 				return fmt.Errorf("--after: %s is in the past", after)
@@ -88,7 +88,7 @@ under way end, and continue if their programs request new tickets.`,
 				if err := ticket.Replace(secrets); err != nil {
 					return err
 				}
-				fmt.Fprintln(out, "tickets of the old keys count no longer")
+				fmt.Fprintln(out, "tickets that were signed with the old keys are no longer valid")
 				return nil
 			}
 			since := time.Now().Add(after).Truncate(time.Second)
@@ -96,13 +96,13 @@ under way end, and continue if their programs request new tickets.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "the new key signs from %s; tickets of the old one count until %s\n", since.Format(time.RFC3339), until.Format(time.RFC3339))
+			fmt.Fprintf(out, "the new key signs from %s; tickets of the old one are valid until %s\n", since.Format(time.RFC3339), until.Format(time.RFC3339))
 			return nil
 		},
 	}
 	pathFlag(cmd, &secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
 	pathFlag(cmd, &data, "data", "", "directory of the state of berthd up")
-	cmd.Flags().BoolVar(&stolen, "stolen", false, "drop the old keys at once")
-	cmd.Flags().DurationVar(&after, "after", time.Minute, "when it begins to sign: by then every replica must know it")
+	cmd.Flags().BoolVar(&stolen, "stolen", false, "remove the old keys at once")
+	cmd.Flags().DurationVar(&after, "after", time.Minute, "`time` after which the new key signs; until then, every replica must have read it")
 	return cmd
 }

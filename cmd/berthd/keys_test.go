@@ -66,7 +66,7 @@ func TestRotateKeys(t *testing.T) {
 		if err := cmd.ExecuteContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if want := "registries.password_sealed: 1 sealed again\nthe old keys are gone\n"; out.String() != want {
+		if want := "registries.password_sealed: 1 encrypted again\nthe old keys are removed\n"; out.String() != want {
 			t.Errorf("it says %q, want %q", out.String(), want)
 		}
 		note()
@@ -114,8 +114,8 @@ func TestRotateTicketKey(t *testing.T) {
 		keys int
 	}{
 		{[]string{"--secrets", secrets}, "the new key signs from ", 2},
-		{[]string{"--data", data, "--after", "2m"}, "tickets of the old one count until ", 3},
-		{[]string{"--data", data, "--stolen"}, "tickets of the old keys count no longer\n", 1},
+		{[]string{"--data", data, "--after", "2m"}, "tickets of the old one are valid until ", 3},
+		{[]string{"--data", data, "--stolen"}, "tickets that were signed with the old keys are no longer valid\n", 1},
 	} {
 		said, err := run(c.args...)
 		ring, lerr := ticket.LoadRing(secrets)

@@ -28,7 +28,7 @@ func logger(level string, asJSON bool) (*slog.Logger, error) {
 func loggerTo(w io.Writer, level string, asJSON bool) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", level)
+		return nil, fmt.Errorf("--log-level %q is not debug, info, warn or error", level)
 	}
 	opt := &slog.HandlerOptions{Level: l}
 	var h slog.Handler = slog.NewTextHandler(w, opt)

@@ -32,10 +32,10 @@ func managerCommand() *cobra.Command {
 				}
 			}
 			if cfg.PostgresDSN == "" || cfg.RedisURL == "" || len(cfg.Etcd.Endpoints) == 0 || cfg.Secrets == "" {
-				return fmt.Errorf("--postgres, --redis, --etcd and --secrets are needed")
+				return fmt.Errorf("--postgres, --redis, --etcd and --secrets are required")
 			}
 			if cfg.MassLossShare <= 0 || cfg.MassLossShare > 1 {
-				return fmt.Errorf("--mass-loss-share %g: give a number above 0, at most 1", cfg.MassLossShare)
+				return fmt.Errorf("--mass-loss-share %g is not above 0 and at most 1", cfg.MassLossShare)
 			}
 			if cfg.Logger, err = logger(level, asJSON); err != nil {
 				return err
@@ -58,7 +58,7 @@ func managerCommand() *cobra.Command {
 			password, created, err := m.Bootstrap(cmd.Context())
 			if err != nil {
 				m.Close()
-				return fmt.Errorf("make the first superadmin: %w", err)
+				return fmt.Errorf("create the first superadmin: %w", err)
 			}
 			first := filepath.Join(cfg.Secrets, "first-login.json")
 			if err := keepFirstLogin(cmd.Context(), m, first, firstLogin{pageURL(cfg), cfg.AdminEmail, password}); err != nil {
@@ -78,10 +78,10 @@ func managerCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	secretFlag(cmd, &postgres, "postgres", "BERTHD_POSTGRES", "PostgreSQL connection string")
-	f.IntVar(&cfg.PostgresConnections, "postgres-connections", 0, "most connections of this manager to PostgreSQL for requests, beside 13 for other work (default 14)")
+	f.IntVar(&cfg.PostgresConnections, "postgres-connections", 0, "largest number of connections of this manager to PostgreSQL for requests, in addition to 13 for other work (default 14)")
 	secretFlag(cmd, &redis, "redis", "BERTHD_REDIS", "Redis URL")
 	f.StringSliceVar(&cfg.Etcd.Endpoints, "etcd", nil, "etcd endpoints; https:// for TLS")
-	f.StringVar(&cfg.Etcd.Prefix, "etcd-prefix", "", "begins every key in etcd, for an etcd that several clusters share; the same for all replicas")
+	f.StringVar(&cfg.Etcd.Prefix, "etcd-prefix", "", "prefix of every key in etcd, for an etcd that several clusters share; the same for all replicas")
 	f.StringVar(&cfg.Etcd.User, "etcd-user", "", "user of etcd")
 	secretFlag(cmd, &etcdPassword, "etcd-password", "BERTHD_ETCD_PASSWORD", "password of --etcd-user")
 	pathFlag(cmd, &cfg.Etcd.CA, "etcd-ca", "", "PEM file with the CAs of etcd's certificate (default those of the system)")
@@ -89,18 +89,18 @@ func managerCommand() *cobra.Command {
 	pathFlag(cmd, &cfg.Etcd.Key, "etcd-key", "", "PEM file with the key of --etcd-cert")
 	f.StringVar(&http, "http", "127.0.0.1:8420", "address for people and programs")
 	f.StringVar(&cluster, "cluster", ":8421", "address for agents and storage proxies")
-	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "how nodes reach --cluster, when it differs")
+	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "address at which nodes reach --cluster, if different")
 	pathFlag(cmd, &cfg.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
 	f.IntVar(&cfg.MaxArraySize, "max-array-size", 0, "largest number of sessions in an array (default 10000)")
 	f.StringVar(&cfg.OverlayRange, "overlay-range", "", "addresses for sessions over several agents, the same for all replicas (default 10.214.0.0/16)")
-	f.StringSliceVar(&cfg.ObjectStorages, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
-	f.Float64Var(&cfg.MassLossShare, "mass-loss-share", 0.5, "share of a resource group's agents that may be out of reach at once before evictions stop there")
-	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through TLS")
-	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For is believed")
-	f.DurationVar(&cfg.QueryTimeout, "query-timeout", manager.DefaultQueryTimeout, "how long a GraphQL query may take")
+	f.StringSliceVar(&cfg.ObjectStorages, "object-storage-network", nil, "internal hosts and networks that users can name as object storages")
+	f.Float64Var(&cfg.MassLossShare, "mass-loss-share", 0.5, "fraction of a resource group's agents that can be unreachable at once before evictions stop there")
+	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through a proxy with TLS")
+	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For header is trusted")
+	f.DurationVar(&cfg.QueryTimeout, "query-timeout", manager.DefaultQueryTimeout, "time limit of a GraphQL query")
 	f.StringVar(&cfg.PublicURL, "public-url", "", "URL of the page for browsers, such as https://berth.example, for links and logins by identity providers (default: the host of the request)")
 	f.StringVar(&ops, "metrics", "", "address of /metrics, /healthz and /readyz for operators, or off (default "+managerOps+", another port where that is taken)")
-	pathFlag(cmd, &cfg.MetricsTokenFile, "metrics-token-file", "", "file with a bearer token that opens /metrics at --http, too")
+	pathFlag(cmd, &cfg.MetricsTokenFile, "metrics-token-file", "", "file with a bearer token for /metrics at --http")
 	f.StringVar(&cfg.AdminEmail, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	logFlags(cmd, &level, &asJSON, "info")
 	return cmd

@@ -148,10 +148,10 @@ func agentCommand() *cobra.Command {
 	o.flags(cmd, "/var/lib/berth/agent")
 	f := cmd.Flags()
 	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
-	f.StringArrayVar(&scopes, "scope-mount", nil, "name=TYPE,SOURCE[,OPTION...] with {scope} in it: how the scopes of a volume are mounted, where each is mounted by itself")
+	f.StringArrayVar(&scopes, "scope-mount", nil, "name=TYPE,SOURCE[,OPTION...] with {scope} in it: how to mount the scopes of a volume, if each is a file system of its own")
 	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
-	pathFlag(cmd, &file, "plugin-file", "", "YAML file of more accelerator plugins, with their settings, roots and permissions")
-	f.StringVar(&group, "resource-group", "", "group to begin in")
+	pathFlag(cmd, &file, "plugin-file", "", "YAML file of further accelerator plugins, with their settings, roots and permissions")
+	f.StringVar(&group, "resource-group", "", "resource group at the first registration")
 	f.StringVar(&overlay, "overlay", "", "address at which agents of other machines reach this one, for sessions over several agents: an IPv4 address, :UDP-port or both (default: the address on the route to the managers, and :4789), or off")
 	lists.flags(cmd)
 	floors.flags(cmd)
@@ -169,7 +169,7 @@ type endedOptions struct {
 
 func (o *endedOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&o.kernels, "keep-ended", kernel.DefaultEndedKernels, "ended containers whose exit code and log are kept, whatever the managers ask for")
+	f.IntVar(&o.kernels, "keep-ended", kernel.DefaultEndedKernels, "number of ended containers whose exit code and log are kept, if no manager removes them earlier")
 	f.Int64Var(&o.logMiB, "keep-ended-log-mib", kernel.DefaultEndedLogBytes>>20, "MiB of logs of ended containers that are kept; the oldest are removed first")
 }
 
@@ -257,10 +257,10 @@ func storageCommand() *cobra.Command {
 	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume of the plugin vfs")
 	pathFlag(cmd, &file, "volume-file", "", "YAML file of volumes with their plugins and options, see docs/storage")
 	f.StringVar(&listen, "listen", "127.0.0.1:8422", "address for uploads and downloads")
-	f.StringVar(&sftp, "sftp", "off", "address of people's folders by SFTP, such as :8423, or off")
+	f.StringVar(&sftp, "sftp", "off", "address of folders by SFTP, such as :8423, or off")
 	f.StringVar(&ops, "metrics", "", metricsHelp)
-	f.StringVar(&url, "public-url", "", "base URL of --listen as people reach it")
-	f.StringSliceVar(&reach, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
+	f.StringVar(&url, "public-url", "", "base URL of --listen for people")
+	f.StringSliceVar(&reach, "object-storage-network", nil, "internal hosts and networks that users can name as object storages")
 	f.StringSliceVar(&origins, "origin", nil, "origins of the web page")
 	return cmd
 }
@@ -300,8 +300,8 @@ type networkLists struct{ allow, deny []string }
 
 func (l *networkLists) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&l.allow, "allow-network", nil, "private network that containers reach, as CIDR or address, with :PORT for one port of TCP and UDP; repeatable (default none: 10/8, 172.16/12, 192.168/16 and 100.64/10 are denied)")
-	f.StringSliceVar(&l.deny, "deny-network", nil, "further network that containers do not reach, as CIDR or address; repeatable. Of the networks around an address the narrowest decides")
+	f.StringSliceVar(&l.allow, "allow-network", nil, "private network that containers can reach, as CIDR or address, with :PORT for one port of TCP and UDP; repeatable (default none: 10/8, 172.16/12, 192.168/16 and 100.64/10 are denied)")
+	f.StringSliceVar(&l.deny, "deny-network", nil, "further network that containers cannot reach, as CIDR or address; repeatable. Of several networks that contain an address, the narrowest decides")
 }
 
 func (l *networkLists) set(cfg *agent.Config) (err error) {

@@ -94,7 +94,7 @@ func TestManagerWithOtherSecrets(t *testing.T) {
 	for what, c := range map[string]struct{ dir, want string }{
 		"an empty directory": {empty, "ca.pem is missing"},
 		"another authority":  {otherCA, "ca.pem is another authority"},
-		"another key ring":   {otherSeal, "seal.keys does not open what the cluster sealed"},
+		"another key ring":   {otherSeal, "seal.keys cannot decrypt the secrets of the cluster"},
 	} {
 		second, said := managerProcess(t, stores, freePort(t), c.dir)
 		if err := second.Run(); err == nil {

@@ -52,7 +52,7 @@ func upCommand() *cobra.Command {
 		Short: "Run the whole platform on this machine, in one process tree",
 		Long: `Run manager, agent and storage proxy with private PostgreSQL, Redis, etcd,
 containerd and registry, all state below one directory. Ctrl-C stops
-everything; running sessions are kept and found again by the next start,
+everything; running sessions continue and are recovered by the next start,
 unless --stop-sessions is given.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := logger(o.level, o.asJSON)
@@ -76,11 +76,11 @@ unless --stop-sessions is given.`,
 	f.StringVar(&o.appsDomain, "apps-domain", "apps.localhost", "domain whose sub-domains are the apps of sessions, or off")
 	f.StringVar(&o.appsPaths, "apps-paths", "", "address of apps below the paths of one host, where --apps-domain is off")
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
-	f.IntVar(&o.mock, "mock-accelerators", 0, "offer this many mock accelerators, for trying fractions out without hardware")
-	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this made-up machine: a name of berthd fixture ls, or a YAML file; repeatable")
+	f.IntVar(&o.mock, "mock-accelerators", 0, "number of mock accelerators, to try fractions without hardware")
+	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this simulated machine: a name of berthd fixture ls, or a YAML file; repeatable")
 	pathFlag(cmd, &o.pluginFile, "plugin-file", "", "YAML file of accelerator plugins and their settings")
-	pathFlag(cmd, &o.volumeFile, "volume-file", "", "YAML file of more volumes with their plugins and options, see docs/storage")
-	f.StringSliceVar(&o.reach, "object-storage-network", nil, "hosts and networks inside where object storages that users name may be")
+	pathFlag(cmd, &o.volumeFile, "volume-file", "", "YAML file of further volumes with their plugins and options, see docs/storage")
+	f.StringSliceVar(&o.reach, "object-storage-network", nil, "internal hosts and networks that users can name as object storages")
 	o.networks.flags(cmd)
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
 	o.floors.flags(cmd)
@@ -92,7 +92,7 @@ unless --stop-sessions is given.`,
 func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 	started := time.Now()
 	if os.Geteuid() != 0 {
-		return errors.New("must run as root: containers, networks and mounts need it")
+		return errors.New("must run as root, because containers, networks and mounts require it")
 	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -202,7 +202,7 @@ func (p *platform) open(ctx context.Context) (err error) {
 		return fmt.Errorf("start manager: %w", err)
 	}
 	if p.password, _, err = p.manager.Bootstrap(ctx); err != nil {
-		return fmt.Errorf("make the first superadmin: %w", err)
+		return fmt.Errorf("create the first superadmin: %w", err)
 	}
 	if err := p.openGateway(); err != nil {
 		return fmt.Errorf("start gateway: %w", err)

@@ -1,4 +1,4 @@
-// Package accelerators runs the platform on machines that are made up, one of each
-// vendor at a time, and looks from inside containers at what sessions get of their
-// devices; then it kills plugins, breaks devices, and lets plugins lie.
+// Package accelerators runs the platform on simulated machines, one of each vendor at a time, and
+// checks from inside containers what sessions get of their devices; then it kills plugins, breaks
+// devices, and makes plugins report wrong data.
 package accelerators

@@ -1,3 +1,3 @@
-// Package bench measures the platform beside bare engines in the same run, for
-// make bench: ratios, never a pass or fail. See docs/benchmarks.md.
+// Package bench measures the platform and bare engines in the same run, for make bench: it prints
+// ratios, and never passes or fails. See docs/benchmarks.md.
 package bench

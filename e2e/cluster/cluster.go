@@ -1,8 +1,7 @@
-// Package cluster runs the real server on a data directory of its own, for the
-// scenarios below e2e: berthd up in one process tree, or every role in a process of
-// its own. It makes users through the API, runs the real command line, can kill
-// servers and start them again, and in the end looks for what was left behind on the
-// machine. Only tests import it.
+// Package cluster runs the real server on a data directory of its own, for the scenarios below e2e:
+// berthd up in one process tree, or every role in a process of its own. It creates users through
+// the API, runs the real command line, can kill and restart servers, and at the end checks that
+// nothing is left on the machine. Only tests import it.
 package cluster
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/berthhq/berth/internal/fixture"
 )
 
-// Generous, for a loaded machine; nothing waits that long when all is well.
+// Long enough for a loaded machine; usually, nothing waits for so long.
 const (
 	startTimeout = 5 * time.Minute
 	stopTimeout  = 3 * time.Minute
@@ -34,14 +33,14 @@ const (
 
 // Options of a platform.
 type Options struct {
-	// Accelerators is how many mock ones the agent offers.
+	// Accelerators is the number of mock accelerators of the agent.
 	Accelerators int
-	// Machines that are made up, by name, whose accelerators the agent offers, too.
+	// Machines are the names of simulated machines whose accelerators the agent offers, too.
 	Machines []string
 	// AppPaths adds apps below the paths of one host.
 	AppPaths bool
-	// AgentDisk is the size of a file system in memory for the agent's directory; ""
-	// leaves it on the disk of the others.
+	// AgentDisk is the size of a file system in memory for the agent's directory; "": on the disk
+	// of the other data.
 	AgentDisk string
 }
 
@@ -51,16 +50,16 @@ type Platform struct {
 	Paths           string // of apps below paths; empty without Options.AppPaths
 	Email, Password string // of the first superadmin
 
-	dir     string // all of ours; the server's data is in data
+	dir     string // everything of this platform; the server's data is in data
 	data    string
 	bin     string
 	log     *journal
 	up      *Process   // nil when the roles have processes of their own
 	servers []*Process // all of them
 	admin   *client.Client
-	offers  []int    // accelerators of each agent
-	mock    int      // mock ones of the only agent
-	made    []string // machines of it that are made up
+	offers  []int    // number of accelerators of each agent
+	mock    int      // mock accelerators of the only agent
+	made    []string // its simulated machines
 	agents  []string // their ids on this machine
 	users   atomic.Int64
 	vault   vault
@@ -68,7 +67,7 @@ type Platform struct {
 	lifeline io.Closer // the cleaner's input: the end of this process closes it
 }
 
-// cleaner ends what is still there when this process is gone, in whatever way.
+// cleaner ends processes and mounts that are left after this process has ended, in whatever way.
 const cleaner = `read -r _
 for f in "$1"/*.pid; do
   pid=$(cat "$f" 2>/dev/null) && kill -INT "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
@@ -149,13 +148,13 @@ func repository() (string, error) {
 	return "", errors.New("no go.mod above the test")
 }
 
-// Bin is the path of a program that make build made.
+// Bin returns the path of a program that make build has built.
 func (p *Platform) Bin(name string) string { return filepath.Join(p.bin, name) }
 
-// Data is the server's data directory.
+// Data returns the server's data directory.
 func (p *Platform) Data() string { return p.data }
 
-// Pid is the server's process.
+// Pid returns the server's process id.
 func (p *Platform) Pid() int { return p.up.Pid() }
 
 // HasImage reports whether make images has built a starter image.
@@ -164,7 +163,7 @@ func (p *Platform) HasImage(name string) bool {
 	return err == nil
 }
 
-// images is where make images puts the starter images.
+// images is the directory in which make images stores the starter images.
 func (p *Platform) images() string {
 	root, err := repository()
 	if err != nil {
@@ -173,8 +172,8 @@ func (p *Platform) images() string {
 	return filepath.Join(root, "build/images")
 }
 
-// Start runs the server until Stop, Kill or its own end, and returns when its
-// agent is there with all accelerators.
+// Start runs the server until Stop, Kill or its own end, and returns when its agent is connected
+// with all accelerators.
 func (p *Platform) Start(flags ...string) error {
 	listen, err := p.listen()
 	if err != nil {
@@ -202,7 +201,7 @@ func (p *Platform) Start(flags ...string) error {
 	return nil
 }
 
-// listen is the address of before, so that clients outlive a restart.
+// listen returns the previous address, so that clients outlive a restart.
 func (p *Platform) listen() (string, error) {
 	if p.URL == "" {
 		return freePort("tcp")
@@ -225,8 +224,8 @@ func (p *Platform) ready(ctx context.Context, from int) error {
 	return p.complete(ctx)
 }
 
-// identify notes the ids of agents, whose names things on the machine bear, by
-// their directories.
+// identify reads the ids of agents, which are part of the names of links and mounts, from their
+// directories.
 func (p *Platform) identify(dirs ...string) error {
 	p.agents = nil
 	for _, dir := range dirs {
@@ -282,7 +281,7 @@ func (p *Platform) answers(ctx context.Context, path string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// firstLogin reads what the server tells root, and makes a token with it.
+// firstLogin reads the first password, and creates a token with it.
 func (p *Platform) firstLogin(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(p.data, "first-login.json"))
 	if err != nil {
@@ -304,7 +303,7 @@ func (p *Platform) adopt(ctx context.Context, email, password string) (err error
 	return err
 }
 
-// login makes an access token, which outlives restarts, and a client with it.
+// login creates an access token, which outlives restarts, and a client with it.
 func (p *Platform) login(ctx context.Context, email, password string) (*client.Client, string, error) {
 	browser, err := client.New(p.URL, "", "berth-e2e")
 	if err != nil {
@@ -325,7 +324,7 @@ func (p *Platform) login(ctx context.Context, email, password string) (*client.C
 	return c, secret, err
 }
 
-// accelerators counts those that can be used now.
+// accelerators returns the number of usable accelerators.
 func (p *Platform) accelerators(ctx context.Context) (int, error) {
 	agents, err := p.admin.Agents(ctx, "")
 	alive := 0
@@ -345,7 +344,7 @@ func (p *Platform) accelerators(ctx context.Context) (int, error) {
 	return out.Devices.TotalCount, errors.Join(resp.Err(), json.Unmarshal(resp.Data, &out))
 }
 
-// Change lets something happen to a machine that is made up.
+// Change applies a change to a simulated machine.
 func (p *Platform) Change(t testing.TB, machine, change string) {
 	t.Helper()
 	if out, err := exec.Command(p.Bin("berthd"), "fixture", "change", machine, change, "--data", p.data).CombinedOutput(); err != nil {
@@ -353,25 +352,25 @@ func (p *Platform) Change(t testing.TB, machine, change string) {
 	}
 }
 
-// Interrupt is Ctrl-C: it waits for the server's end.
+// Interrupt sends SIGINT and waits for the server's end.
 func (p *Platform) Interrupt() error { return p.up.end(syscall.SIGINT) }
 
-// Kill is kill -9.
+// Kill sends SIGKILL.
 func (p *Platform) Kill() error { return p.up.Kill() }
 
-// Close stops the server with its sessions, as berthd up --stop-sessions does,
-// and returns what is left on the machine, which secret lies in the open, and
-// where the agents and the database differ.
+// Close stops the server with its sessions, as berthd up --stop-sessions does. It returns what is
+// left on the machine, secrets that are stored in the open, and differences between the agents and
+// the database.
 func (p *Platform) Close() error {
-	err := p.settle()
+	err := p.finish()
 	if err == nil {
 		err = p.Interrupt()
 	}
 	return p.remove(err)
 }
 
-// settle ends what runs, and looks at what there is then.
-func (p *Platform) settle() error {
+// finish ends all sessions, and then checks what is left.
+func (p *Platform) finish() error {
 	err := p.endSessions()
 	if err == nil {
 		err = p.differs()
@@ -382,13 +381,13 @@ func (p *Platform) settle() error {
 	return err
 }
 
-// remove kills what still runs and deletes the data.
+// remove kills remaining processes and deletes the data.
 func (p *Platform) remove(err error) error {
 	err = errors.Join(err, p.killAll())
 	if err == nil {
 		err = p.Leftovers()
 	}
-	if unmount := p.closeVolumes(); unmount != nil { // what is mounted is not ours to delete
+	if unmount := p.closeVolumes(); unmount != nil { // mounted file systems must not be emptied
 		return errors.Join(err, unmount, p.lifeline.Close())
 	}
 	return errors.Join(err, os.RemoveAll(p.dir), p.lifeline.Close())
@@ -403,7 +402,7 @@ func (p *Platform) killAll() (err error) {
 	return err
 }
 
-// differs looks whether what the agents run is what the database says.
+// differs compares the containers of agents with the database.
 func (p *Platform) differs() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()

@@ -12,8 +12,8 @@ type Gateway struct {
 	HTTP, SSH string // addresses
 }
 
-// Gateway starts one, and ends it with the test. All have the port of apps of the first one in their
-// addresses, as behind a common name.
+// Gateway starts a gateway, and ends it with the test. The addresses of apps contain the port of
+// the first gateway, as behind a common name.
 func (s *Spread) Gateway(t testing.TB, name string, first *Gateway) *Gateway {
 	t.Helper()
 	var at [4]string
@@ -45,10 +45,10 @@ func (s *Spread) Gateway(t testing.TB, name string, first *Gateway) *Gateway {
 	return g
 }
 
-// Interrupt is Ctrl-C.
+// Interrupt sends SIGINT.
 func (x *Process) Interrupt() error { return x.end(syscall.SIGINT) }
 
-// port is the port of an address, with its colon.
+// port returns the port of an address, with its colon.
 func port(address string) string {
 	for i := len(address) - 1; i >= 0; i-- {
 		if address[i] == ':' {

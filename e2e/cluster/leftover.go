@@ -17,9 +17,9 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Leftovers waits until nothing of the platform is on the machine but its data
-// directory, and otherwise says what there is: processes, mounts (network
-// namespaces are some), interfaces, firewall tables, cgroups, subnets.
+// Leftovers waits until nothing of the platform except its data directory is on the machine, and
+// otherwise returns what is left: processes, mounts (including network namespaces), interfaces,
+// firewall tables, cgroups, subnets.
 func (p *Platform) Leftovers() error {
 	deadline := time.Now().Add(stopTimeout) // killed processes take a moment
 	for {
@@ -46,8 +46,8 @@ func (p *Platform) leftovers() ([]string, error) {
 	return left, nil
 }
 
-// processes finds those that have something below the data directory open, as
-// argument or as working directory, or that are in one of our cgroups.
+// processes finds processes that have a file below the data directory open, as argument or as
+// working directory, or that are in one of our cgroups.
 func (p *Platform) processes() ([]string, error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -99,8 +99,7 @@ func (p *Platform) mounts() ([]string, error) {
 	return found, nil
 }
 
-// networks looks for the names that an agent gives: a prefix and a hash of its
-// id.
+// networks finds links with the names that an agent gives: a prefix and a hash of its id.
 func (p *Platform) networks() ([]string, error) {
 	found, err := p.Interfaces()
 	if err != nil {
@@ -125,8 +124,8 @@ func (p *Platform) networks() ([]string, error) {
 	return found, nil
 }
 
-// Interfaces are the network interfaces that agents have made, on the host and in
-// the agents' own namespaces, which are mounted below the data directory.
+// Interfaces returns the network interfaces that agents have created, on the host and in the
+// agents' own namespaces, which are mounted below the data directory.
 func (p *Platform) Interfaces() (found []string, err error) {
 	host, err := netns.Get()
 	if err != nil {
@@ -161,8 +160,7 @@ func (p *Platform) Interfaces() (found []string, err error) {
 	return found, nil
 }
 
-// linksOf lists the links of a namespace by name, and again when they change
-// meanwhile.
+// linksOf returns the links of a namespace by name. It repeats the read if they change during it.
 func linksOf(space netns.NsHandle) (names []string, err error) {
 	h, err := netlink.NewHandleAt(space)
 	if err != nil {
@@ -208,7 +206,7 @@ func (p *Platform) cgroups() ([]string, error) {
 	return found, nil
 }
 
-// subnets are the notes by which agents of one machine share its addresses.
+// subnets returns the files with which agents of one machine claim subnets.
 func (p *Platform) subnets() ([]string, error) {
 	var found []string
 	err := filepath.WalkDir("/run/berth/subnets", func(path string, d fs.DirEntry, err error) error {

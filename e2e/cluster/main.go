@@ -24,7 +24,7 @@ func Main(m *testing.M, opt Options, shared **Platform) int {
 	})
 }
 
-// MainSpread does so with managers and agents in processes of their own.
+// MainSpread is Main with managers and agents in processes of their own.
 func MainSpread(m *testing.M, opt SpreadOptions, shared **Spread) int {
 	return share(m, func() (stoppable, error) {
 		s, err := StartSpread(opt)
@@ -33,8 +33,7 @@ func MainSpread(m *testing.M, opt SpreadOptions, shared **Spread) int {
 	})
 }
 
-// Start runs a platform for the length of a test, whose end is held to the same as
-// that of a package's.
+// Start runs a platform for one test, and makes the same checks at its end as Main.
 func Start(t testing.TB, opt Options, flags ...string) *Platform {
 	t.Helper()
 	if os.Geteuid() != 0 {

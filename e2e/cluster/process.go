@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// Process is one berthd of a platform, which may be ended and started again.
+// Process is one berthd of a platform, which can be ended and started again.
 type Process struct {
 	p     *Platform
 	name  string
 	args  []string // of the next start
-	log   journal  // what it wrote, beside the platform's
+	log   journal  // its own log, in addition to the platform's
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when cmd has ended
-	asked bool          // to end
+	asked bool          // time to end
 }
 
 func (p *Platform) process(name string) *Process {
@@ -33,10 +33,10 @@ func (p *Platform) process(name string) *Process {
 	return x
 }
 
-// Start runs berthd until it is ended or ends by itself.
+// Start runs berthd until it ends.
 func (x *Process) Start() error {
 	cmd := exec.Command(x.p.Bin("berthd"), x.args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // our own Ctrl-C is not for it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C for the test must not reach it
 	out := io.MultiWriter(x.p.log, &x.log)
 	cmd.Stderr, cmd.Stdout = out, out
 	if err := cmd.Start(); err != nil {
@@ -51,7 +51,7 @@ func (x *Process) Start() error {
 	return os.WriteFile(x.pidFile(), []byte(strconv.Itoa(x.Pid())), 0o644)
 }
 
-// Return starts it again, and waits until it is open to a manager.
+// Return starts it again, and waits until a manager can connect to it.
 func (x *Process) Return(t testing.TB) {
 	t.Helper()
 	from := x.log.Len()
@@ -61,13 +61,13 @@ func (x *Process) Return(t testing.TB) {
 	Eventually(t, x.name+" is back", func() bool { return strings.Contains(x.log.From(from), "tunnel open") })
 }
 
-// Name is that of the node, or of the role.
+// Name returns the name of the node, or of the role.
 func (x *Process) Name() string { return x.name }
 
-// Pid is the process's number.
+// Pid returns the process id.
 func (x *Process) Pid() int { return x.cmd.Process.Pid }
 
-// pidFile is where the cleaner looks.
+// pidFile returns the path of the file that the cleaner reads.
 func (x *Process) pidFile() string { return filepath.Join(x.p.dir, x.name+".pid") }
 
 // runs reports whether it was started and has not ended.
@@ -83,7 +83,7 @@ func (x *Process) runs() bool {
 	}
 }
 
-// died tells how it ended when no one asked it to.
+// died returns how it ended, if that was not requested.
 func (x *Process) died() error {
 	if x.cmd == nil || x.asked || x.runs() {
 		return nil
@@ -91,7 +91,7 @@ func (x *Process) died() error {
 	return fmt.Errorf("berthd (%s) ended: %s", x.name, x.cmd.ProcessState)
 }
 
-// Kill is kill -9.
+// Kill sends SIGKILL.
 func (x *Process) Kill() error { return x.end(syscall.SIGKILL) }
 
 func (x *Process) end(s syscall.Signal) error {
@@ -102,7 +102,7 @@ func (x *Process) end(s syscall.Signal) error {
 	select {
 	case <-x.ended:
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("berthd (%s) does not end within %s of %s", x.name, stopTimeout, s)
+		return fmt.Errorf("berthd (%s) has not ended within %s after %s", x.name, stopTimeout, s)
 	}
 	if code := x.cmd.ProcessState.ExitCode(); s == syscall.SIGINT && code != 0 {
 		return fmt.Errorf("berthd (%s) ended with %d after Ctrl-C", x.name, code)
@@ -110,8 +110,8 @@ func (x *Process) end(s syscall.Signal) error {
 	return os.Remove(x.pidFile())
 }
 
-// Plugins tells the processes of plugins below the server by their programs' names,
-// such as accelerator/mock.
+// Plugins returns the processes of the server's plugins by their programs' names, such as
+// accelerator/mock.
 func (p *Platform) Plugins() (map[string]int, error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *Platform) Plugins() (map[string]int, error) {
 	return found, nil
 }
 
-// KillPlugins is kill -9 of these plugins, all at once; it waits until they run again.
+// KillPlugins sends SIGKILL to these plugins, all at once, and waits until they run again.
 func (p *Platform) KillPlugins(t testing.TB, names ...string) {
 	t.Helper()
 	old, err := p.Plugins()
@@ -161,7 +161,7 @@ func (p *Platform) KillPlugins(t testing.TB, names ...string) {
 	}
 }
 
-// journal keeps what the server writes, over all its starts.
+// journal stores the log of the server, over all its starts.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -173,21 +173,21 @@ func (j *journal) Write(b []byte) (int, error) {
 	return j.text.Write(b)
 }
 
-// Len is where the next byte goes.
+// Len returns the position of the next byte.
 func (j *journal) Len() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.text.Len()
 }
 
-// From is all that was written at or after a position.
+// From returns everything that was written at or after a position.
 func (j *journal) From(at int) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.text.String()[at:]
 }
 
-// Tail is the last lines.
+// Tail returns the last lines.
 func (j *journal) Tail(lines int) string { return lastLines(j.From(0), lines) }
 
 func lastLines(text string, n int) string {
@@ -195,15 +195,15 @@ func lastLines(text string, n int) string {
 	return strings.Join(all[max(0, len(all)-n):], "\n")
 }
 
-// Log is what the server has written so far.
+// Log returns the log of the server so far.
 func (p *Platform) Log() string { return p.log.From(0) }
 
-// Tail is the end of that.
+// Tail returns the end of the log.
 func (p *Platform) Tail(lines int) string { return p.log.Tail(lines) }
 
-// freePort is an address of this machine on which no one listens. Its port is below
-// those that the kernel gives away by itself, so that no one has it by chance when a
-// server comes, or comes back after a restart.
+// freePort returns an address of this machine on which no process listens. Its port is below those
+// that the kernel assigns by itself, so that no other process gets it by chance before a server
+// starts or restarts.
 func freePort(network string) (address string, err error) {
 	for range 100 {
 		address = fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000))

@@ -17,8 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// vault keeps the secrets that were made while the platform ran: passwords,
-// tokens, keys. The server may keep them hashed or sealed only.
+// vault stores the secrets that were created while the platform ran: passwords, tokens, keys. The
+// server must store them only as hashes or encrypted.
 type vault struct {
 	mu  sync.Mutex
 	all []secret
@@ -26,15 +26,15 @@ type vault struct {
 
 type secret struct{ what, value string }
 
-// Secret notes a value that must not be found in what the server keeps.
+// Secret records a value that must not be found in the server's data.
 func (p *Platform) Secret(what, value string) {
 	p.vault.mu.Lock()
 	defer p.vault.mu.Unlock()
 	p.vault.all = append(p.vault.all, secret{what, value})
 }
 
-// forms are the spellings in which a value could lie about. Of a text of several
-// lines it is the last of the longest: those before it can be the same in every key.
+// forms are the spellings in which a value could be stored. Of a text of several lines, it is the
+// last of the longest lines: those before it can be the same in every key.
 func (s secret) forms() [][]byte {
 	line := ""
 	for l := range strings.Lines(s.value) {
@@ -49,15 +49,15 @@ func (s secret) forms() [][]byte {
 	}
 }
 
-// place is something that the server keeps, as bytes.
+// place is a part of the server's data, as bytes.
 type place struct {
 	name string
 	data []byte
 }
 
-// Leaks looks for every secret in a dump of the database, in all of Redis, in the
-// files of the stores and of the agent and in the log. It returns what it found,
-// and in one line where it looked.
+// Leaks looks for every secret in a dump of the database, in all of Redis, in the files of the
+// stores and of the agent and in the log. It returns the findings, and one line about the places
+// that were searched.
 func (p *Platform) Leaks(ctx context.Context) (found []string, looked string, err error) {
 	var places []place
 	for _, read := range []func(context.Context) ([]place, error){p.dump, p.redis, p.files} {
@@ -83,11 +83,11 @@ func (p *Platform) Leaks(ctx context.Context) (found []string, looked string, er
 	for _, at := range places {
 		size += len(at.data)
 	}
-	return found, fmt.Sprintf("%d secrets sought in a dump of the database (%d KiB) and %d other places (%d KiB): %d hits",
+	return found, fmt.Sprintf("%d secrets searched in a dump of the database (%d KiB) and %d other places (%d KiB): %d hits",
 		len(p.vault.all), len(places[0].data)>>10, len(places)-1, (size-len(places[0].data))>>10, len(found)), nil
 }
 
-// dump is what an administrator's backup holds.
+// dump returns the database as an administrator's backup has it.
 func (p *Platform) dump(ctx context.Context) ([]place, error) {
 	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_dump")
 	if err != nil || len(programs) == 0 {
@@ -101,12 +101,12 @@ func (p *Platform) dump(ctx context.Context) ([]place, error) {
 		return nil, fmt.Errorf("pg_dump: %w: %s", err, stderr.Bytes())
 	}
 	if !bytes.Contains(out, []byte(p.Email)) {
-		return nil, errors.New("the dump does not even hold the first superadmin's address")
+		return nil, errors.New("the dump does not contain the first superadmin's address")
 	}
 	return []place{{"the database", out}}, nil
 }
 
-// redis is every key with its value, as Redis would write them to a file.
+// redis returns every key with its value, as Redis would write them to a file.
 func (p *Platform) redis(ctx context.Context) ([]place, error) {
 	c := redis.NewClient(&redis.Options{Network: "unix", Addr: filepath.Join(p.data, "stores/redis/redis.sock")})
 	defer c.Close()
@@ -125,14 +125,14 @@ func (p *Platform) redis(ctx context.Context) ([]place, error) {
 	return []place{all}, keys.Err()
 }
 
-// files are those of etcd, PostgreSQL and the agent. Volumes and containers hold
-// what users put there.
+// files returns the files of etcd, PostgreSQL and the agent, without volumes and containers, which
+// have the files of users.
 func (p *Platform) files(context.Context) ([]place, error) {
 	var all []place
 	for _, dir := range []string{"stores", "agent", "storage", "registry"} {
 		err := filepath.WalkDir(filepath.Join(p.data, dir), func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() && (d.Name() == "disk" || d.Name() == "disks") {
-				return fs.SkipDir // what sessions wrote
+				return fs.SkipDir // output of sessions
 			}
 			if errors.Is(err, fs.ErrNotExist) || err == nil && (!d.Type().IsRegular() || filepath.Ext(path) == ".img") {
 				return nil

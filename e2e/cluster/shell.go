@@ -20,13 +20,13 @@ type Shell struct {
 	env   []string
 }
 
-// Shell is where this user types, with a token in the environment.
+// Shell returns a shell of this user, with a token in the environment.
 func (u *User) Shell() *Shell {
 	s := &Shell{t: u.t, berth: u.p.Bin("berth")}
 	return s.Beside("BERTH_URL="+u.p.URL, "BERTH_TOKEN="+u.Token)
 }
 
-// Beside is where someone else types who is not logged in, with these variables.
+// Beside returns a shell without a login, with these variables.
 func (s *Shell) Beside(env ...string) *Shell {
 	dir := s.t.TempDir()
 	return &Shell{Dir: dir, t: s.t, berth: s.berth, env: append([]string{
@@ -34,7 +34,7 @@ func (s *Shell) Beside(env ...string) *Shell {
 	}, env...)}
 }
 
-// Forget takes variables out of the environment.
+// Forget removes variables from the environment.
 func (s *Shell) Forget(names ...string) {
 	s.env = slices.DeleteFunc(s.env, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -42,7 +42,7 @@ func (s *Shell) Forget(names ...string) {
 	})
 }
 
-// Result is how a command ended.
+// Result is the result of a command.
 type Result struct {
 	Stdout, Stderr string
 	Code           int
@@ -79,7 +79,7 @@ func (s *Shell) Must(args ...string) string {
 	return r.Stdout
 }
 
-// Command prepares the berth command. It may also clean up after the test.
+// Command prepares the berth command. It can also be used in a clean-up of the test.
 func (s *Shell) Command(args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), Timeout)
 	s.t.Cleanup(cancel)

@@ -23,15 +23,14 @@ import (
 // SpreadOptions of a cluster of single roles.
 type SpreadOptions struct {
 	Managers int
-	Agents   []int // how many mock accelerators each of them offers
+	Agents   []int // number of mock accelerators of each agent
 	Proxies  int   // storage proxies, each of which serves all volumes
 	Volumes  []Volume
 }
 
-// Spread is a platform whose managers, storage proxies and agents are processes of
-// their own, as on machines of their own. The agents are called node-1, node-2 and so
-// on, the proxies proxy-1. People reach the managers through one address, as behind a
-// load balancer.
+// Spread is a platform whose managers, storage proxies and agents are processes of their own, as if
+// on separate machines. The agents are called node-1, node-2 and so on, the proxies proxy-1. People
+// reach the managers through one address, as behind a load balancer.
 type Spread struct {
 	*Platform
 	Managers []*Process
@@ -45,11 +44,11 @@ type Spread struct {
 	registry   *registry.Registry
 	registryID string
 	door       *Wire
-	stop       context.CancelFunc // of what this process serves: the registry
+	stop       context.CancelFunc // ends the servers of this process: the registry
 }
 
-// StartSpread starts all of it, and returns when every agent is there with all
-// accelerators and its image can be used.
+// StartSpread starts all of it, and returns when every agent is connected with all accelerators and
+// its image can be used.
 func StartSpread(opt SpreadOptions) (*Spread, error) {
 	p, err := prepare()
 	if err != nil {
@@ -82,7 +81,7 @@ func (s *Spread) openStores(ctx context.Context) (err error) {
 	return err
 }
 
-// startManagers starts one after the other: the first makes what they share.
+// startManagers starts the managers one after the other: the first one creates the shared state.
 func (s *Spread) startManagers(ctx context.Context, n int) (err error) {
 	if err := os.Mkdir(filepath.Join(s.data, "secrets"), 0o700); err != nil {
 		return err
@@ -123,7 +122,7 @@ func (s *Spread) startManagers(ctx context.Context, n int) (err error) {
 	return s.adopt(ctx, first.Email, first.Password)
 }
 
-// openRegistry offers the minimal image, and lets the platform look for it.
+// openRegistry serves the minimal image, and makes the platform scan for it.
 func (s *Spread) openRegistry(ctx context.Context) (err error) {
 	dir := filepath.Join(s.data, "registry")
 	if s.registry, err = registry.Open(filepath.Join(dir, "blobs")); err != nil {
@@ -163,7 +162,7 @@ func (s *Spread) Offer(t testing.TB, image string) {
 	}
 }
 
-// joinAgents runs, for each, the command that the platform gives for that.
+// joinAgents runs, for each agent, the command that the platform returns for joining.
 func (s *Spread) joinAgents(ctx context.Context) error {
 	var dirs []string
 	for i, devices := range s.offers {
@@ -173,7 +172,7 @@ func (s *Spread) joinAgents(ctx context.Context) error {
 		}
 		name := "node-" + strconv.Itoa(i+1)
 		dirs = append(dirs, filepath.Join("agent", name))
-		overlay, err := freePort("udp") // on machines of their own all have the same port
+		overlay, err := freePort("udp") // on separate machines, all would have the same port
 		if err != nil {
 			return err
 		}
@@ -196,7 +195,7 @@ func (s *Spread) joinAgents(ctx context.Context) error {
 	return s.identify(dirs...)
 }
 
-// Agent is the process of a node by its name.
+// Agent returns the process of a node by its name.
 func (s *Spread) Agent(name string) *Process {
 	for _, x := range s.Agents {
 		if x.name == name {
@@ -208,7 +207,7 @@ func (s *Spread) Agent(name string) *Process {
 
 var leading = regexp.MustCompile(`msg=leading epoch=(\d+)`)
 
-// Leader is the manager that began to lead last, as the managers' logs say.
+// Leader returns the manager that began to lead last, according to the managers' logs.
 func (s *Spread) Leader(t testing.TB) *Process {
 	t.Helper()
 	var leader *Process
@@ -226,19 +225,19 @@ func (s *Spread) Leader(t testing.TB) *Process {
 	return leader
 }
 
-// Close stops the roles with their sessions and then the stores, and returns what
-// is wrong with what they leave, as that of a Platform does.
+// Close stops the roles with their sessions and then the stores, and returns the same findings as
+// Platform.Close.
 func (s *Spread) Close() error {
-	err := s.settle()
+	err := s.finish()
 	for _, x := range slices.Concat(s.Agents, s.Proxies, s.Managers) {
-		if x.runs() { // agents end their containers, whatever is wrong
+		if x.runs() { // agents end their containers in any case
 			err = errors.Join(err, x.end(syscall.SIGINT))
 		}
 	}
 	return s.discard(err)
 }
 
-// discard ends what still runs, the stores last, and deletes the data.
+// discard ends remaining processes, the stores last, and deletes the data.
 func (s *Spread) discard(err error) error {
 	err = errors.Join(err, s.killAll())
 	for _, w := range append(s.Wires, s.door) {
@@ -256,11 +255,11 @@ func (s *Spread) discard(err error) error {
 	return s.remove(err)
 }
 
-// DSN is where the managers' database is.
+// DSN returns the address of the managers' database.
 func (s *Spread) DSN() string { return s.stores.Postgres.DSN("berth") }
 
-// Containers tells for every kernel that has a process on this machine the names
-// of the agents below whose cgroups it lives: what there is, anyone who says what.
+// Containers returns, for every kernel that has a process on this machine, the names of the agents
+// in whose cgroups it is. This does not depend on any report.
 func (s *Spread) Containers() (map[string][]string, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// Timeout bounds a wait of a scenario.
+// Timeout limits a wait of a scenario.
 const Timeout = 5 * time.Minute
 
 // User is someone who is logged in, with an access token.
@@ -30,10 +30,10 @@ type User struct {
 	t testing.TB
 }
 
-// User makes a user with a project of their own.
+// User creates a user with a project of their own.
 func (p *Platform) User(t testing.TB) *User { return p.UserAs(t, "USER") }
 
-// UserAs makes a user of a role, with a project of their own.
+// UserAs creates a user of a role, with a project of their own.
 func (p *Platform) UserAs(t testing.TB, role client.Enum) *User {
 	t.Helper()
 	p.Watch(t)
@@ -62,12 +62,12 @@ func (p *Platform) UserAs(t testing.TB, role client.Enum) *User {
 	return u
 }
 
-// Admin is the first superadmin.
+// Admin returns the first superadmin.
 func (p *Platform) Admin(t testing.TB) *User {
 	return &User{Client: p.admin, Email: p.Email, Password: p.Password, p: p, t: t}
 }
 
-// In is the same user in a test within the test.
+// In returns the same user for a sub-test.
 func (u *User) In(t testing.TB) *User {
 	in := *u
 	in.t = t
@@ -108,8 +108,8 @@ func Eventually(t testing.TB, what string, is func() bool) {
 	wait.Until(t, what, is)
 }
 
-// Walk runs a script of web/e2e in a real browser, as this user, with more variables
-// in its environment. Where there is no browser the test is skipped.
+// Walk runs a script of web/e2e in a real browser, as this user, with additional variables in its
+// environment. Without a browser, the test is skipped.
 func (u *User) Walk(script string, env ...string) {
 	u.t.Helper()
 	root, err := repository()
@@ -137,10 +137,10 @@ func (u *User) Walk(script string, env ...string) {
 	u.t.Logf("%s", out)
 }
 
-// Small is what most scenarios need; they run on small machines.
+// Small are the slots of most scenarios, which run on small machines.
 func Small() client.Slots { return Slots("cpu", "0.1", "mem", "64m") }
 
-// Slots takes names and amounts in turn.
+// Slots takes alternating names and amounts.
 func Slots(pairs ...string) client.Slots {
 	s := client.Slots{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -149,19 +149,19 @@ func Slots(pairs ...string) client.Slots {
 	return s
 }
 
-// Batch is a small session that runs a shell script on the minimal image.
+// Batch returns the request of a small session that runs a shell script on the minimal image.
 func Batch(script string) client.CreateSessionInput {
 	in := Interactive()
 	in.Command = []string{"sh", "-c", script}
 	return in
 }
 
-// Interactive is a small session on the minimal image that stays.
+// Interactive returns the request of a small interactive session on the minimal image.
 func Interactive() client.CreateSessionInput {
 	return client.CreateSessionInput{Image: "minimal:1", Slots: Small(), IdempotencyKey: rand.Text()}
 }
 
-// Run makes a session that must be accepted.
+// Run creates a session, which must be accepted.
 func (u *User) Run(in client.CreateSessionInput) *client.Session {
 	u.t.Helper()
 	s, err := u.CreateSession(u.t.Context(), in)
@@ -188,7 +188,7 @@ func (u *User) Until(id string, status client.Enum) client.SessionState {
 	return last
 }
 
-// End ends a session at once and waits for that.
+// End ends a session at once and waits for its end.
 func (u *User) End(id string) {
 	u.t.Helper()
 	if _, err := u.TerminateSession(u.t.Context(), id, true); err != nil {
@@ -227,7 +227,7 @@ func (u *User) ExecIn(session, kernel, script string) (string, int) {
 	return out, code
 }
 
-// Try runs nothing in a kernel, where it can be reached.
+// Try runs an empty command in a kernel, if it can be reached.
 func (u *User) Try(session, kernel string) error {
 	_, _, err := u.exec(session, kernel, "true")
 	return err

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Volume is one that all storage proxies of a platform serve.
+// Volume is a volume that all storage proxies of a platform serve.
 type Volume struct {
 	Name, Plugin string
-	// Size is that of a file system in memory; "" where From is another directory.
+	// Size is the size of a file system in memory; "" if From is another directory.
 	Size, From string
 	Options    string // YAML of one line
 }
 
-// mountPoints is the directory of mount points, of which the cleaner knows.
+// mountPoints is the directory of mount points, which the cleaner unmounts.
 func (p *Platform) mountPoints() string { return filepath.Join(p.dir, "mounts") }
 
-// served is the directory of a volume's files beside where proxies find it, as on the
-// server that they mount it from.
+// served returns the directory of a volume's files outside of the proxies' mount, as on the server
+// that they mount it from.
 func (s *Spread) served(v Volume) string {
 	if v.From != "" {
 		return v.From
@@ -32,7 +32,7 @@ func (s *Spread) served(v Volume) string {
 	return filepath.Join(s.mountPoints(), "served-"+v.Name)
 }
 
-// Mount is where proxies find a volume.
+// Mount returns the path at which proxies find a volume.
 func (s *Spread) Mount(name string) string { return filepath.Join(s.mountPoints(), name) }
 
 // openVolumes mounts them.
@@ -53,10 +53,10 @@ func (s *Spread) openVolumes(context.Context) error {
 	return nil
 }
 
-// AgentDisk is where the file system of the agent's directory is mounted.
+// AgentDisk returns the path at which the file system of the agent's directory is mounted.
 func (p *Platform) AgentDisk() string { return filepath.Join(p.mountPoints(), "agent") }
 
-// mountAgent gives the agent's directory a file system of its own.
+// mountAgent mounts a file system for the agent's directory.
 func (p *Platform) mountAgent(size string) error {
 	for _, dir := range []string{p.AgentDisk(), p.data} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -69,7 +69,7 @@ func (p *Platform) mountAgent(size string) error {
 	return os.Symlink(p.AgentDisk(), filepath.Join(p.data, "agent"))
 }
 
-// Remount puts a volume back where proxies find it.
+// Remount mounts a volume again at the path where proxies find it.
 func (s *Spread) Remount(name string) error {
 	for _, v := range s.volumes {
 		if v.Name != name {
@@ -86,7 +86,7 @@ func (s *Spread) Remount(name string) error {
 	return fmt.Errorf("no volume %s", name)
 }
 
-// Unmount takes a volume from where proxies find it, as umount -l does.
+// Unmount unmounts a volume from the path where proxies find it, as umount -l does.
 func (s *Spread) Unmount(name string) error {
 	if err := unix.Unmount(s.Mount(name), unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("unmount %s: %w", s.Mount(name), err)
@@ -94,7 +94,7 @@ func (s *Spread) Unmount(name string) error {
 	return nil
 }
 
-// closeVolumes unmounts what is mounted.
+// closeVolumes unmounts the volumes.
 func (p *Platform) closeVolumes() (err error) {
 	all, _ := filepath.Glob(filepath.Join(p.mountPoints(), "*"))
 	for _, at := range all {
@@ -105,8 +105,8 @@ func (p *Platform) closeVolumes() (err error) {
 	return err
 }
 
-// joinProxies runs, for each, the command that the platform gives for that. People
-// reach each by a wire of its own.
+// joinProxies runs, for each proxy, the command that the platform returns for joining. People reach
+// each proxy through a Wire of its own.
 func (s *Spread) joinProxies(ctx context.Context) error {
 	file := filepath.Join(s.dir, "volumes.yaml")
 	var list strings.Builder

@@ -10,19 +10,19 @@ import (
 
 const dialTimeout = 2 * time.Second
 
-// Wire is the network between people and servers. It passes every connection on to
-// the first of several servers that takes it, counts, and can be held up and cut.
+// Wire is the network between people and servers. It forwards every connection to the first of
+// several servers that accepts it, counts bytes, and can be held up and cut.
 type Wire struct {
 	to       []string
 	listener net.Listener
 
 	mu   sync.Mutex
 	sent int64             // bytes from people
-	hold int64             // no more than these are passed on; 0 is not a bound
+	hold int64             // limit of forwarded bytes; 0: none
 	turn chan struct{}     // closed when hold or cut changes
-	held int               // connections that have begun to wait for this turn
-	cut  bool              // none is taken
-	open map[net.Conn]bool // both ends of what passes
+	held int               // connections that wait for the end of this hold
+	cut  bool              // new connections are refused
+	open map[net.Conn]bool // both ends of the forwarded connections
 }
 
 // Open listens, and returns the URL.
@@ -44,7 +44,7 @@ func (w *Wire) Open() (string, error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// Close takes no more connections.
+// Close accepts no more connections.
 func (w *Wire) Close() error {
 	if w.listener == nil {
 		return nil
@@ -53,29 +53,29 @@ func (w *Wire) Close() error {
 	return w.listener.Close()
 }
 
-// Sent is how many bytes servers were given so far, with all that goes around files.
+// Sent returns the number of bytes that were sent to servers so far, including headers.
 func (w *Wire) Sent() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.sent
 }
 
-// Hold passes on so many bytes more, and then none until Mend or Cut. At most one
-// buffer of each connection goes beyond.
+// Hold forwards this number of further bytes, and then none until Restore or Cut. Each connection
+// can exceed it by one buffer.
 func (w *Wire) Hold(more int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hold = w.sent + more
 }
 
-// Held reports whether someone wants to send more than is let through.
+// Held reports whether a connection waits to send more than the limit.
 func (w *Wire) Held() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.held > 0
 }
 
-// Cut ends every connection in the midst of what it carries, and each that comes.
+// Cut ends every connection in the middle of its data, and every new one.
 func (w *Wire) Cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,22 +86,22 @@ func (w *Wire) Cut() {
 	w.changed()
 }
 
-// Mend ends Hold and Cut.
-func (w *Wire) Mend() {
+// Restore ends Hold and Cut.
+func (w *Wire) Restore() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = false
 	w.changed()
 }
 
-// changed lets those continue that were held. The caller has the lock.
+// changed wakes the connections that wait. The caller has the lock.
 func (w *Wire) changed() {
-	w.hold, w.held = 0, 0 // they wait no more, though they may not have noticed
+	w.hold, w.held = 0, 0 // they no longer count as waiting, even if they have not woken up yet
 	close(w.turn)
 	w.turn = make(chan struct{})
 }
 
-// pace waits until more may pass.
+// pace waits until more bytes can be forwarded.
 func (w *Wire) pace() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +120,7 @@ func (w *Wire) count(n int) {
 	w.sent += int64(n)
 }
 
-// drop closes a connection so that its other end is told of an error.
+// drop closes a connection so that its other end gets an error.
 func drop(c net.Conn) {
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
@@ -153,7 +153,7 @@ func (w *Wire) dial() (net.Conn, error) {
 	return nil, err
 }
 
-// keep notes the ends of what passes, unless it is cut.
+// keep records both ends of a forwarded connection, unless the wire is cut.
 func (w *Wire) keep(ends ...net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (w *Wire) forget(ends ...net.Conn) {
 	}
 }
 
-// valve is the way from people to a server.
+// valve is the direction from people to a server.
 type valve struct {
 	w   *Wire
 	out net.Conn

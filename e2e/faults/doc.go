@@ -1,3 +1,3 @@
-// Package faults kills and restarts parts of the platform under running
-// sessions, and looks whether their owners notice. It has no code but tests.
+// Package faults kills and restarts parts of the platform under running sessions, and checks
+// whether their owners notice. It has no code but tests.
 package faults

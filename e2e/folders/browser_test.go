@@ -29,11 +29,11 @@ func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 		}
 	})
 	mux.HandleFunc("POST /cut", func(http.ResponseWriter, *http.Request) { w.Cut() })
-	mux.HandleFunc("POST /mend", func(http.ResponseWriter, *http.Request) { w.Mend() })
+	mux.HandleFunc("POST /mend", func(http.ResponseWriter, *http.Request) { w.Restore() })
 	s := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		s.Close()
-		w.Mend()
+		w.Restore()
 	})
 	return s
 }

@@ -23,7 +23,7 @@ func sent() (n int64) {
 // stay so for the next test.
 func held(t *testing.T, w *cluster.Wire) {
 	t.Helper()
-	t.Cleanup(w.Mend)
+	t.Cleanup(w.Restore)
 	cluster.Eventually(t, "an upload is in the middle", w.Held)
 }
 
@@ -60,7 +60,7 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = wait() // killed
-	first.Mend()
+	first.Restore()
 
 	first.Hold(total / 4)
 	wait, _ = begin()
@@ -69,11 +69,11 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.Hold(total / 8)
-	first.Mend()
+	first.Restore()
 	held(t, second) // by itself it turns to the other proxy
 	second.Cut()
 	time.Sleep(time.Second) // a cut that lasts
-	second.Mend()
+	second.Restore()
 	if err := wait(); err != nil {
 		t.Fatalf("put goes on: %v", err)
 	}

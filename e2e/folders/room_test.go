@@ -74,7 +74,7 @@ func TestDiskIsFull(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		wire.Mend()
+		wire.Restore()
 	})
 	refused(t, berth, "tight", "no space is left", func() {})
 	remove(t, ballast)
@@ -125,7 +125,7 @@ func TestVolumeIsUnmounted(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	wire.Mend()
+	wire.Restore()
 	health := func(want string) func() bool {
 		return func() bool {
 			all, err := u.Volumes(t.Context())

@@ -90,7 +90,7 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the download ends with %v", err)
 	}
-	wire.Mend()
+	wire.Restore()
 	if err := cmd.Wait(); err == nil || !strings.Contains(says.String(), "result.bin") {
 		t.Errorf("the upload: %v, %s", err, says.String())
 	}

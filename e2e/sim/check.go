@@ -61,7 +61,7 @@ func (w *world) twice() {
 // onMachines is I1 on the machines, at every step of the story's watch.
 func (w *world) onMachines() {
 	for _, m := range w.machines {
-		for device, slots := range m.held() {
+		for device, slots := range m.allocated() {
 			for slot, n := range slots {
 				if n > m.capacity[device][slot] {
 					w.fail("I1", "machine %s holds %d of %d %s on %s", m.name, n, m.capacity[device][slot], slot, device)
@@ -71,8 +71,8 @@ func (w *world) onMachines() {
 	}
 }
 
-// settled reports whether nothing is on its way any more.
-func (w *world) settled() bool {
+// quiet reports whether nothing is on its way any more.
+func (w *world) quiet() bool {
 	return !w.plain.Session.Query().Where(entsession.StatusIn(lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared,
 		lifecycle.Creating, lifecycle.Terminating)).ExistX(w.ctx)
 }

@@ -28,7 +28,7 @@ type box struct {
 	container container
 	code      int
 	deadline  *time.Time // of the wish that it ends
-	wish      string
+	reason    string
 	cleaning  bool
 
 	// How it behaves.
@@ -81,7 +81,7 @@ func (b *box) after(d time.Duration, what string, f func()) {
 
 func (b *box) make() {
 	b.container = making
-	b.m.tell(b.event())
+	b.m.publish(b.event())
 	life := b.m.incarnation
 	b.after(b.takes, "starts", func() {
 		if b.container != making || !b.m.up || b.m.incarnation != life {
@@ -114,9 +114,9 @@ func (b *box) exits(code int) {
 func (b *box) why() (reason string, code int, message string) {
 	switch {
 	case b.deadline != nil:
-		return "terminated", b.code, b.wish
+		return "terminated", b.code, b.reason
 	case b.container == gone:
-		return "lost", 137, "container was gone when the agent looked for it"
+		return "lost", 137, "container was gone when the agent started"
 	}
 	return "completed", b.code, ""
 }
@@ -147,7 +147,7 @@ func (b *box) stop(grace time.Duration, why string) {
 		return
 	}
 	if b.deadline == nil {
-		b.wish = why
+		b.reason = why
 	}
 	b.deadline = &deadline
 	b.pursue()
@@ -159,7 +159,7 @@ func (b *box) pursue() {
 	switch b.container {
 	case making:
 		b.container = gone
-		b.finish("terminated", 137, b.wish)
+		b.finish("terminated", 137, b.reason)
 	case running:
 		if b.state.Phase < agentpb.KernelState_STOPPING {
 			b.change(agentpb.KernelState_STOPPING)
@@ -185,7 +185,7 @@ func (b *box) recover() {
 		b.finish(b.why())
 	case b.container == making && b.deadline != nil:
 		b.container = gone
-		b.finish("terminated", 137, b.wish)
+		b.finish("terminated", 137, b.reason)
 	case b.container == making:
 		b.make()
 	case b.deadline != nil:
@@ -198,7 +198,7 @@ func (b *box) change(phase agentpb.KernelState_Phase) {
 		b.state.StartedUnixMs = time.Now().UnixMilli()
 	}
 	b.state.Phase = phase
-	b.m.tell(b.event())
+	b.m.publish(b.event())
 }
 
 func (b *box) event() *agentpb.Event {

@@ -104,10 +104,10 @@ func (w *world) unplug() {
 		return
 	}
 	m.unplugged = true
-	m.tell(m.report())
+	m.publish(m.report())
 	w.later(w.between(time.Second, 40*time.Second), m.name+" has its devices again", func() {
 		m.unplugged = false
-		m.tell(m.report())
+		m.publish(m.report())
 	})
 }
 
@@ -185,7 +185,7 @@ func (w *world) heal() {
 		m.cut = [2]cut{}
 		if m.unplugged {
 			m.unplugged = false
-			m.tell(m.report())
+			m.publish(m.report())
 		}
 		if !m.up {
 			m.begin()

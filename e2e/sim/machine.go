@@ -97,7 +97,7 @@ func (m *machine) reboot() {
 
 func (m *machine) fence(epoch int64) error {
 	if epoch <= 0 {
-		return fmt.Errorf("epoch %d is no leader's: %w", epoch, errdefs.ErrInvalidArgument)
+		return fmt.Errorf("epoch %d is not that of a leader: %w", epoch, errdefs.ErrInvalidArgument)
 	}
 	if epoch < m.epoch {
 		return fmt.Errorf("epoch %d is over, %d leads: %w", epoch, m.epoch, errdefs.ErrFailedPrecondition)
@@ -156,7 +156,7 @@ func (m *machine) create(ctx context.Context, r *agentpb.CreateKernelRequest) (*
 		}
 		old.stop(0, "superseded by a later launch")
 		if time.Since(began) > supersedeWait {
-			return nil, fmt.Errorf("kernel %s: an earlier launch does not end: %w", r.KernelId, errdefs.ErrUnavailable)
+			return nil, fmt.Errorf("kernel %s: an earlier launch has not ended: %w", r.KernelId, errdefs.ErrUnavailable)
 		}
 		if err := sleep(ctx, 211*time.Millisecond); err != nil {
 			return nil, err
@@ -173,7 +173,7 @@ func (m *machine) accept(r *agentpb.CreateKernelRequest) (*agentpb.KernelState, 
 	if !m.images[r.Image] {
 		return nil, fmt.Errorf("image %s is not on this node: %w", r.Image, errdefs.ErrNotFound)
 	}
-	if err := m.hold(r); err != nil {
+	if err := m.allocate(r); err != nil {
 		return nil, err
 	}
 	b := newBox(m, r)
@@ -183,9 +183,9 @@ func (m *machine) accept(r *agentpb.CreateKernelRequest) (*agentpb.KernelState, 
 	return b.state, nil
 }
 
-// hold checks amounts against what is there and what live kernels have.
-func (m *machine) hold(r *agentpb.CreateKernelRequest) error {
-	held := m.held()
+// allocate checks amounts against what is there and what live kernels have.
+func (m *machine) allocate(r *agentpb.CreateKernelRequest) error {
+	held := m.allocated()
 	for _, a := range r.Allocations {
 		n, err := resource.Parse(a.Slot, a.Amount)
 		if err != nil || n <= 0 {
@@ -207,8 +207,8 @@ func (m *machine) hold(r *agentpb.CreateKernelRequest) error {
 	return nil
 }
 
-// held sums what kernels have that have not ended, by device.
-func (m *machine) held() map[string]resource.Slots {
+// allocated sums what kernels have that have not ended, by device.
+func (m *machine) allocated() map[string]resource.Slots {
 	sum := map[string]resource.Slots{}
 	for _, b := range m.kernels {
 		if b.state.Phase == agentpb.KernelState_EXITED {
@@ -271,8 +271,8 @@ func (m *machine) watch(s *stream, r *agentpb.WatchRequest) {
 	m.watchers = slices.DeleteFunc(m.watchers, func(o *stream) bool { return o == s })
 }
 
-// tell sends an event to everyone who watches.
-func (m *machine) tell(e *agentpb.Event) {
+// publish sends an event to everyone who watches.
+func (m *machine) publish(e *agentpb.Event) {
 	if !m.up {
 		return
 	}
@@ -292,7 +292,7 @@ func (m *machine) report() *agentpb.Event {
 		Images:  slices.Sorted(maps.Keys(m.images)),
 		Overlay: &agentpb.Overlay{Endpoint: "198.51.100.1:4789", Mtu: 1450},
 	}
-	held := m.held()
+	held := m.allocated()
 	for _, id := range slices.Sorted(maps.Keys(m.capacity)) {
 		d := &agentpb.Device{Id: id, Capacity: m.capacity[id].Strings(), Allocatable: true}
 		if m.missing(id) {
@@ -331,8 +331,8 @@ func (m *machine) pull(s *stream, r *agentpb.PullImageRequest) {
 	}
 	m.images[r.Reference] = true
 	done := &agentpb.PullProgress{Reference: r.Reference, Phase: "done", Done: true}
-	m.tell(&agentpb.Event{Event: &agentpb.Event_Pull{Pull: done}})
+	m.publish(&agentpb.Event{Event: &agentpb.Event_Pull{Pull: done}})
 	s.send(done)
-	m.tell(m.report())
+	m.publish(m.report())
 	s.finish(nil)
 }

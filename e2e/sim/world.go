@@ -202,7 +202,7 @@ func (w *world) story() {
 		return
 	}
 	w.heal()
-	if w.steady(time.Now().Add(longest)) || w.until(w.settled) {
+	if w.steady(time.Now().Add(longest)) || w.until(w.quiet) {
 		return
 	}
 	idle := w.idle()

@@ -1,5 +1,4 @@
-// Package stories shows, on a cluster of three agents and two managers, what people
-// see of the scheduler: why they wait and what would help, that no one waits for
-// ever, and what becomes of sessions when machines are emptied, lost, or stop to
-// lead. It has no code but tests.
+// Package stories checks, on a cluster of three agents and two managers, what people see of the
+// scheduler: why sessions wait and what would help, that no session waits forever, and what happens
+// to sessions when machines are drained or lost, or the leader changes. It has no code but tests.
 package stories

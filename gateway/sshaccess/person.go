@@ -143,7 +143,7 @@ type entry struct {
 	person          *person
 	session, kernel uuid.UUID
 	rpc             agentpb.AgentClient
-	visit           *idle.Visit
+	visit           *idle.Connection
 	ended           <-chan struct{}
 	stop            context.CancelFunc
 }
@@ -166,7 +166,7 @@ func (e *entry) Exec(ctx context.Context, command []string) (io.ReadWriteCloser,
 func (e *entry) Check(ctx context.Context) error {
 	select {
 	case <-e.ended:
-		return problem.Unauthenticated("your login has ended, or your rights have changed; connect again")
+		return problem.Unauthenticated("your login has ended, or your permissions have changed; connect again")
 	default:
 	}
 	ctx, cancel := e.person.context(ctx)

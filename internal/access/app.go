@@ -7,7 +7,7 @@ type AppAudience string
 const (
 	AppProject  AppAudience = "project"  // the members of the session's project
 	AppEveryone AppAudience = "everyone" // every user who is logged in
-	AppPublic   AppAudience = "public"   // everybody, without a login
+	AppPublic   AppAudience = "public"   // everyone, without a login
 )
 
 // AppAudiences lists all, the smallest first.

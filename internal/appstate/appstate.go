@@ -18,11 +18,11 @@ type App struct {
 	Name        string            `json:"name"`
 	Title       string            `json:"title,omitempty"`
 	Port        int               `json:"port"`
-	Command     []string          `json:"command,omitempty"` // empty: somebody starts it by other means
+	Command     []string          `json:"command,omitempty"` // empty: it is started by other means
 	Environment map[string]string `json:"environment,omitempty"`
 }
 
-// Spec says how an app is started.
+// Spec describes how an app is started.
 type Spec struct {
 	Name        string            `json:"name"`
 	Command     []string          `json:"command"`
@@ -46,7 +46,7 @@ type Port struct {
 	Program string `json:"program,omitempty"` // name of the listening process, if it can be read
 }
 
-// Survey is everything that a container says about its apps.
+// Survey is the report of a container about its apps.
 type Survey struct {
 	Apps  []State           `json:"apps"`
 	Ports []Port            `json:"ports"`

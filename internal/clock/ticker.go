@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Ticker sends the time at intervals, as time.Ticker does, at a phase of its own. The
-// loops of a manager start at the same moment. With time.Ticker, all of them would use
-// the database at the same moment from then on, each on a connection of its own, and a
-// connection is a process of PostgreSQL with some MiB.
+// Ticker sends the time at intervals, as time.Ticker does, with a phase of its own. The loops of a
+// manager start at the same moment. With time.Ticker, all of them would use the database at the
+// same moment from then on, each on a connection of its own, and a connection is a process of
+// PostgreSQL with some MiB.
 type Ticker struct {
 	C <-chan time.Time
 

@@ -52,14 +52,14 @@ func LoadOrCreateCA(dir string) (*CA, error) {
 		return ca, err
 	}
 	if ca, err = newCA(); err != nil {
-		return nil, fmt.Errorf("make certificate authority: %w", err)
+		return nil, fmt.Errorf("create certificate authority: %w", err)
 	}
 	err = createFile(path, encodePEM(ca.key, ca.cert))
 	if errdefs.IsAlreadyExists(err) {
 		return loadCA(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keep certificate authority: %w", err)
+		return nil, fmt.Errorf("store certificate authority: %w", err)
 	}
 	return ca, nil
 }
@@ -70,7 +70,7 @@ func loadCA(path string) (*CA, error) {
 		return nil, fmt.Errorf("load certificate authority: %w", err)
 	}
 	if len(certs) != 1 || !certs[0].IsCA || !key.PublicKey.Equal(certs[0].PublicKey) {
-		return nil, fmt.Errorf("%s holds no certificate authority: %w", path, errdefs.ErrDataLoss)
+		return nil, fmt.Errorf("%s has no certificate authority: %w", path, errdefs.ErrDataLoss)
 	}
 	return &CA{cert: certs[0], key: key}, nil
 }
@@ -210,10 +210,10 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9]
 
 func checkIdentity(role, name string) error {
 	if role != RoleAgent && role != RoleStorage {
-		return fmt.Errorf("%q is no role of a node: %w", role, errdefs.ErrInvalidArgument)
+		return fmt.Errorf("%q is not a role of a node: %w", role, errdefs.ErrInvalidArgument)
 	}
 	if !validName.MatchString(name) {
-		return fmt.Errorf("%q cannot name a node (letters, digits, . _ -, at most 64): %w", name, errdefs.ErrInvalidArgument)
+		return fmt.Errorf("%q cannot be the name of a node: use at most 64 letters, digits and . _ -: %w", name, errdefs.ErrInvalidArgument)
 	}
 	return nil
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 )
 
-// A tunnel that lasted this long was good: the next attempt follows at once.
+// After a tunnel that lasted this long, the next attempt follows at once.
 const goodTunnel = 5 * time.Second
 
-// askAfter is the length of the pause from which on a node asks why its tunnels end, because
-// the manager only closes them.
+// askAfter is the length of the pause from which on a node asks for the reason, because a manager
+// that rejects a node only closes the tunnel.
 const askAfter = 4 * firstWait
 
 // askWhy finds out whether a manager rejects the node, from the answer to a renewal of its
@@ -95,7 +95,7 @@ func (n *Node) serveTunnel(ctx context.Context, addr string, srv *grpc.Server) e
 	if err != nil {
 		return err
 	}
-	mux, err := yamux.Server(conn, muxConfig(n.log))
+	mux, err := yamux.Server(&joined{Conn: conn}, muxConfig(n.log))
 	if err != nil {
 		_ = conn.Close()
 		return err
@@ -109,7 +109,9 @@ func (n *Node) serveTunnel(ctx context.Context, addr string, srv *grpc.Server) e
 	}
 	defer leave()
 	n.log.Info("tunnel open", "manager", addr)
-	if err = srv.Serve(mux); err == nil {
+	calls := n.split(ctx, mux)
+	defer calls.Close()
+	if err = srv.Serve(calls); err == nil {
 		err = grpc.ErrServerStopped
 	}
 	return err

@@ -29,7 +29,7 @@ func (n *Node) enroll(ctx context.Context) error {
 		return nil
 	}
 	if n.cfg.JoinToken == "" || n.cfg.CAFingerprint == "" {
-		return fmt.Errorf("node %s has no valid certificate, and no join token and fingerprint to get one: %w",
+		return fmt.Errorf("node %s has no valid certificate, and lacks a join token and a fingerprint to get one: %w",
 			n.cfg.Name, errdefs.ErrFailedPrecondition)
 	}
 	retry := newBackoff()

@@ -65,7 +65,7 @@ func decodePEM(data []byte) (key *ecdsa.PrivateKey, certs []*x509.Certificate, e
 			}
 			var ok bool
 			if key, ok = k.(*ecdsa.PrivateKey); !ok {
-				return nil, nil, fmt.Errorf("key is %T, want ECDSA", k)
+				return nil, nil, fmt.Errorf("key is %T, not ECDSA", k)
 			}
 		case typeCert:
 			c, err := x509.ParseCertificate(b.Bytes)

@@ -26,7 +26,7 @@ func loadIdentity(path string) (*identity, error) {
 		return nil, err
 	}
 	if len(certs) != 2 {
-		return nil, fmt.Errorf("%s holds %d certificates, want 2: %w", path, len(certs), errdefs.ErrDataLoss)
+		return nil, fmt.Errorf("%s has %d certificates, not 2: %w", path, len(certs), errdefs.ErrDataLoss)
 	}
 	id := &identity{key: key, cert: certs[0], ca: certs[1]}
 	return id, id.check()
@@ -42,7 +42,7 @@ func (id *identity) check() error {
 		return fmt.Errorf("certificate is for another key: %w", errdefs.ErrDataLoss)
 	}
 	if err := id.cert.CheckSignatureFrom(id.ca); err != nil {
-		return fmt.Errorf("certificate is of another authority: %w: %w", errdefs.ErrDataLoss, err)
+		return fmt.Errorf("certificate was issued by another authority: %w: %w", errdefs.ErrDataLoss, err)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func authority(s tls.ConnectionState, print string) (*x509.Certificate, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("manager is not of the cluster with fingerprint %s: %w", print, errdefs.ErrUnauthenticated)
+	return nil, fmt.Errorf("manager does not belong to the cluster with fingerprint %s: %w", print, errdefs.ErrUnauthenticated)
 }
 
 // plainPrint normalizes a fingerprint: AB:CD… is accepted.

@@ -1,7 +1,8 @@
-// Package collective decides what the programs in a kernel are told about the other kernels of their
-// session and about the hardware between them: the variables that launchers (mpirun, torchrun) and
-// communication libraries (NCCL, RCCL, HCCL, UCX, Gloo) read, and whether GPUDirect works. It has no
-// state and does no I/O. docs/cluster-sessions.md lists the variables with their sources.
+// Package collective computes the environment variables that describe to programs in a kernel the
+// other kernels of their session and the hardware between them: the variables that launchers
+// (mpirun, torchrun) and communication libraries (NCCL, RCCL, HCCL, UCX, Gloo) read, and whether
+// GPUDirect works. It has no state and does no I/O. docs/cluster-sessions.md lists the variables
+// with their sources.
 package collective
 
 import (
@@ -39,7 +40,7 @@ type Device struct {
 	Attributes map[string]string
 }
 
-// Slots returns how many processes programs start in the kernel unless told otherwise: one for each
+// Slots returns the default number of processes that programs start in the kernel: one for each
 // accelerator, or one for each CPU.
 func (k Kernel) Slots() int {
 	if n := len(k.accelerators()); n > 0 {

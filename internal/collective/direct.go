@@ -32,7 +32,7 @@ func Direct(k Kernel) []Status {
 	return list
 }
 
-// direct decides about GPUDirect RDMA.
+// direct returns the state of GPUDirect RDMA.
 func direct(gpus, nics []Device) Status {
 	no := func(format string, args ...any) Status {
 		return Status{Feature: RDMA, Reason: fmt.Sprintf(format, args...)}
@@ -97,7 +97,7 @@ func nearest(gpu Device, nics []Device) (level, why string) {
 	return "", fmt.Sprintf("GPU %s is on NUMA node %d and has no card there; card %s is on node %d", gpu.ID, *gpu.NUMANode, name(nic), *nic.NUMANode)
 }
 
-// storage decides about GPUDirect Storage.
+// storage returns the state of GPUDirect Storage.
 func storage(gpus []Device) Status {
 	for _, gpu := range gpus {
 		if gpu.Attributes["gpudirect_storage"] != "true" {

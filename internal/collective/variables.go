@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// masterPort is the port on which torchrun's first process listens unless told otherwise.
+// masterPort is the port on which torchrun's first process listens by default.
 const masterPort = "29500"
 
 // Files in the container, which package agent/runner/peer writes.
@@ -24,8 +24,8 @@ func Variables(k Kernel) map[string]string {
 	return env
 }
 
-// identity says which of how many kernels this is, also under the names that images for Backend.AI
-// read. Those count each role from 1.
+// identity returns the index of this kernel and the number of kernels, also under the names that
+// images for Backend.AI read. Those count each role from 1.
 func (k Kernel) identity() map[string]string {
 	role, ofRole, replicas := "main", 1, "main:1"
 	if k.Index > 0 {
@@ -47,8 +47,8 @@ func (k Kernel) identity() map[string]string {
 }
 
 // launchers are the variables of the programs that start processes in several kernels. RANK and
-// WORLD_SIZE are absent: a library that finds them takes every program for a part of a job, and waits
-// for the other parts.
+// WORLD_SIZE are absent: a library that finds them treats every program as a part of a job, and
+// waits for the other parts.
 func (k Kernel) launchers() map[string]string {
 	main, slots := k.Hosts[0], k.Slots()
 	return map[string]string{

@@ -103,7 +103,7 @@ func (m *Mount) Apply(root *os.File) (*os.File, error) {
 	covered, err := m.apply(root)
 	if err != nil {
 		m.seen = id
-		m.log.Warn("a set-uid program in a folder would run with its owner's rights on this machine: mount the volume with nosuid,nodev", "path", m.path, "error", err)
+		m.log.Warn("a set-uid program in a folder would run with the permissions of its owner on this machine: mount the volume with nosuid,nodev", "path", m.path, "error", err)
 		return root, nil
 	}
 	if m.seen, err = MountID(covered); err != nil {

@@ -66,8 +66,8 @@ func Run(ctx context.Context, s Suite, args []string, stdout, stderr io.Writer) 
 	s.Flags.SetOutput(stderr)
 	s.Flags.Usage = func() { fmt.Fprint(stderr, s.Usage+"\nFlags:\n"); s.Flags.PrintDefaults() }
 	only := s.Flags.String("only", "", "names of checks to run, separated by commas")
-	listing := s.Flags.Bool("list", false, "print the checks and what they want")
-	verbose := s.Flags.Bool("v", false, "show what each check wants, and the plugin's log of failed ones")
+	listing := s.Flags.Bool("list", false, "print the checks and their requirements")
+	verbose := s.Flags.Bool("v", false, "show the requirement of each check, and the plugin's log of failed ones")
 	env := s.Flags.String("env", "", "variables for the plugin, NAME=VALUE separated by commas")
 	plugins := new(string)
 	if s.Columns != nil {
@@ -169,7 +169,7 @@ func Object(flag string) ([]byte, error) {
 	if flag == "" {
 		return nil, nil
 	}
-	text, from := []byte(flag), "what is given"
+	text, from := []byte(flag), "the given value"
 	if !strings.HasPrefix(strings.TrimSpace(flag), "{") {
 		raw, err := os.ReadFile(flag)
 		if err != nil {
@@ -179,7 +179,7 @@ func Object(flag string) ([]byte, error) {
 	}
 	object := map[string]any{}
 	if err := yaml.Unmarshal(text, &object); err != nil {
-		return nil, fmt.Errorf("%s is no object: %s", from, yaml.FormatError(err, false, false)) // without the line, which may be a secret
+		return nil, fmt.Errorf("%s is not an object: %s", from, yaml.FormatError(err, false, false)) // without the line, which may be a secret
 	}
 	if len(object) == 0 {
 		return []byte("{}"), nil

@@ -37,7 +37,7 @@ func Programs(dir string) ([]string, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s holds no plugins", dir)
+		return nil, fmt.Errorf("%s has no plugins", dir)
 	}
 	return out, nil
 }
@@ -76,7 +76,7 @@ func table(ctx context.Context, s Suite, dir string, only []string, w io.Writer)
 				all[r.Outcome]++
 				f.add(e.Name, r)
 			}
-			fmt.Fprintf(w, "%-13s %33s %5.0f s  %s\n", c.Plugin, sums, r.took.Seconds(), cmp.Or(e.Name, "nothing made for it"))
+			fmt.Fprintf(w, "%-13s %33s %5.0f s  %s\n", c.Plugin, sums, r.took.Seconds(), cmp.Or(e.Name, "no environment"))
 		}
 		found = append(found, f)
 	}

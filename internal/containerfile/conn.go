@@ -35,7 +35,7 @@ func (c *Conn) Send(message any) error {
 		return err
 	}
 	if len(b) > MaxHeader {
-		return fmt.Errorf("a message of %d bytes is longer than the %d bytes allowed", len(b), MaxHeader)
+		return fmt.Errorf("a message of %d bytes is longer than the allowed %d bytes", len(b), MaxHeader)
 	}
 	return c.frame(header, b)
 }
@@ -130,7 +130,7 @@ func (c *Conn) next() (kind byte, n int, err error) {
 	}
 	size := binary.BigEndian.Uint32(head[1:])
 	if size > MaxHeader {
-		return 0, 0, fmt.Errorf("a frame of %d bytes is longer than the %d bytes allowed", size, MaxHeader)
+		return 0, 0, fmt.Errorf("a frame of %d bytes is longer than the allowed %d bytes", size, MaxHeader)
 	}
 	return head[0], int(size), nil
 }

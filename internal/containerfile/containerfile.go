@@ -1,7 +1,8 @@
 // Package containerfile is the protocol over which a manager reads and changes the files in a
 // container. The runner answers it on its stdin and stdout, as the container's user. A connection
 // carries one request at a time: a request, its data, an answer, its data. Either side may be taken
-// over by a user of the container, so sizes are limited, and neither trusts the other's words.
+// over by a user of the container, so sizes are limited, and neither side trusts the data of the
+// other.
 package containerfile
 
 // Operations of a request.
@@ -11,7 +12,7 @@ const (
 	Read    = "read"    // answered by data
 	Archive = "archive" // answered by data
 	Write   = "write"   // answered when the data can be sent, and again at its end
-	Partial = "partial" // how much of an upload is there
+	Partial = "partial" // the number of stored bytes of an upload
 	Discard = "discard" // removes an unfinished upload
 	Mkdir   = "mkdir"
 	Move    = "move"
@@ -55,7 +56,7 @@ type Answer struct {
 	Info    *Info    `json:"info,omitempty"`    // of Open, and of a finished Write
 	Listing *Listing `json:"listing,omitempty"` // of List
 	Results []Result `json:"results,omitempty"` // of Mkdir, Move and Remove
-	Offset  int64    `json:"offset,omitempty"`  // of Partial and Write: the bytes that are there
+	Offset  int64    `json:"offset,omitempty"`  // of Partial and Write: the number of stored bytes
 }
 
 // Kinds of entries.
@@ -75,7 +76,7 @@ type Info struct {
 	Mode       string `json:"mode"`       // as ls prints it
 	Modified   int64  `json:"modified"`   // Unix milliseconds
 	Target     string `json:"target"`     // of a link
-	TargetType string `json:"targetType"` // of a link; empty if it leads nowhere
+	TargetType string `json:"targetType"` // of a link; empty if the target does not exist
 	Tag        string `json:"tag"`        // of an opened file: changes when the file does
 }
 
@@ -106,7 +107,7 @@ const (
 	Broken       = "broken" // an error of the machine
 )
 
-// Failure is why something was not done, for people.
+// Failure is the reason, for people, why an operation failed.
 type Failure struct {
 	Class   string `json:"class"`
 	Message string `json:"message"`
@@ -125,7 +126,7 @@ const (
 	MaxSize   = 1 << 44  // of a file
 )
 
-// GoodUpload reports whether a text can name an upload.
+// GoodUpload reports whether a text can be the name of an upload.
 func GoodUpload(text string) bool {
 	if len(text) < 8 || len(text) > 64 {
 		return false

@@ -23,7 +23,7 @@ type Term struct {
 func (t *Term) Confirm(ctx context.Context) error {
 	first, err := t.lease.client.Get(ctx, t.prefix, clientv3.WithFirstCreate()...)
 	if err != nil {
-		return fmt.Errorf("look who leads: %w", err)
+		return fmt.Errorf("read the leader: %w", err)
 	}
 	if len(first.Kvs) == 0 || string(first.Kvs[0].Key) != t.key || t.lease.ctx.Err() != nil {
 		return fmt.Errorf("the election of revision %d was lost: %w", t.Revision, errdefs.ErrAborted)
@@ -35,18 +35,17 @@ func (t *Term) Confirm(ctx context.Context) error {
 func (t *Term) Announce(ctx context.Context, value string) error {
 	_, err := t.lease.client.Put(ctx, t.key, value, clientv3.WithLease(t.lease.id))
 	if err != nil {
-		return fmt.Errorf("announce who leads: %w", err)
+		return fmt.Errorf("announce the leader: %w", err)
 	}
 	return nil
 }
 
-// Campaign stands for election under name until ctx ends; until Announce, value is
-// what Leader returns of the winner. Whenever it wins it
-// runs lead, whose ctx ends when the election can no longer be relied on; etcd
-// lets no one else win before that, as long as clocks run at the same speed. For the
-// case that they do not, writers check an epoch that the leader makes of its term.
-// When lead returns by itself Campaign resigns and returns lead's
-// error; it resigns, too, when ctx ends, and then returns nil.
+// Campaign stands for election under name until ctx ends. Until Announce is called, Leader returns
+// value while this process leads. After each won election it runs lead, whose ctx ends when the
+// election can no longer be relied on; etcd lets no other process win before that, as long as
+// clocks run at the same speed. In case they do not, writers check an epoch that the leader derives
+// from its Term. When lead returns by itself, Campaign resigns and returns lead's error; when ctx
+// ends, it resigns too, and returns nil.
 func Campaign(ctx context.Context, client *clientv3.Client, name, value string, lead func(ctx context.Context, t *Term) error) error {
 	for {
 		again, err := campaignOnce(ctx, client, name, value, lead)
@@ -80,8 +79,8 @@ func campaignOnce(ctx context.Context, client *clientv3.Client, name, value stri
 
 func electionPrefix(name string) string { return "election/" + name + "/" }
 
-// elect queues up and returns when no one is before us. The place in the queue
-// is the revision that made our key, so leaders have rising revisions.
+// elect queues up and returns when no other process is ahead in the queue. The place in the queue
+// is the revision that created our key, so the revisions of successive leaders grow.
 func elect(l *lease, prefix, value string) (*Term, error) {
 	key := fmt.Sprintf("%s%016x", prefix, l.id)
 	put, err := l.client.Put(l.ctx, key, value, clientv3.WithLease(l.id))
@@ -92,7 +91,7 @@ func elect(l *lease, prefix, value string) (*Term, error) {
 	for {
 		before, err := l.client.Get(l.ctx, prefix, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(t.Revision-1))...)
 		if err != nil {
-			return nil, fmt.Errorf("look who leads: %w", err)
+			return nil, fmt.Errorf("read the leader: %w", err)
 		}
 		if len(before.Kvs) == 0 {
 			return t, nil
@@ -104,7 +103,7 @@ func elect(l *lease, prefix, value string) (*Term, error) {
 	}
 }
 
-// waitDeleted returns when the key is gone, or when it is better to look again.
+// waitDeleted returns when the key has been deleted, or when the caller should check again.
 func waitDeleted(ctx context.Context, client *clientv3.Client, key string, revision int64) {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
@@ -119,11 +118,11 @@ func waitDeleted(ctx context.Context, client *clientv3.Client, key string, revis
 	pause(ctx)
 }
 
-// Leader returns the value that the present leader gave, "" when there is none.
+// Leader returns the value of the present leader, or "" if there is none.
 func Leader(ctx context.Context, client *clientv3.Client, name string) (string, error) {
 	res, err := client.Get(ctx, electionPrefix(name), clientv3.WithFirstCreate()...)
 	if err != nil {
-		return "", fmt.Errorf("look who leads: %w", err)
+		return "", fmt.Errorf("read the leader: %w", err)
 	}
 	if len(res.Kvs) == 0 {
 		return "", nil

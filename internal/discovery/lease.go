@@ -1,6 +1,6 @@
-// Package discovery says in etcd who is alive and who leads: managers and
-// storage proxies announce themselves, managers elect the one that schedules.
-// Manager and storage import it.
+// Package discovery announces in etcd which processes are alive, and elects leaders: managers and
+// storage proxies announce themselves, and managers elect the one that schedules. Manager and
+// storage import it.
 package discovery
 
 import (
@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// leaseTTL is how long etcd believes in a process it does not hear of: a
-	// crash is seen after at most this and etcd's half-second check, which is
-	// below the 5 s that the platform promises.
+	// leaseTTL is how long etcd keeps the keys of a process without renewals. A crash is noticed
+	// after at most this time and etcd's half-second check, which is below the 5 s that the
+	// platform promises.
 	leaseTTL = 4 * time.Second
 	renewal  = time.Second
-	// A holder gives up this long after the last renewal that succeeded was
-	// sent, so before etcd does. Three renewals may fail in between.
+	// A holder gives up this long after it sent the last successful renewal, and so before etcd
+	// does. Three renewals can fail in between.
 	giveUp = 3200 * time.Millisecond
-	// farewell bounds the calls made on the way out.
+	// farewell limits the calls at the end.
 	farewell = time.Second
 )
 
@@ -38,7 +38,7 @@ type lease struct {
 	done   chan struct{}
 }
 
-// grant makes a lease and keeps it alive until close or ctx's end.
+// grant creates a lease and keeps it alive until close or ctx's end.
 func grant(ctx context.Context, client *clientv3.Client) (*lease, error) {
 	sent := time.Now()
 	cctx, stop := context.WithTimeout(ctx, giveUp)
@@ -78,13 +78,13 @@ func (l *lease) keep(good time.Time) {
 	}
 }
 
-// close gives the lease back, which removes its keys at once.
+// close revokes the lease, which removes its keys at once.
 func (l *lease) close() {
 	l.cancel()
 	<-l.done
 	ctx, stop := context.WithTimeout(context.WithoutCancel(l.ctx), farewell)
 	defer stop()
-	_, _ = l.client.Revoke(ctx, l.id) // or else it runs out
+	_, _ = l.client.Revoke(ctx, l.id) // otherwise it expires
 }
 
 // pause waits about half a second and reports whether ctx is still good.

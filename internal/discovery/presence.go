@@ -9,8 +9,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Announce keeps value under prefix and id until ctx ends. Of a process that
-// dies it vanishes within seconds; one that etcd forgot comes back.
+// Announce keeps a value under the prefix and id until ctx ends. If the process dies, the value
+// vanishes within seconds; if etcd loses the value, it is written again.
 func Announce(ctx context.Context, client *clientv3.Client, prefix, id, value string) error {
 	for {
 		announceOnce(ctx, client, prefix+id, value)
@@ -32,7 +32,7 @@ func announceOnce(ctx context.Context, client *clientv3.Client, key, value strin
 	<-l.ctx.Done()
 }
 
-// List returns all that is announced under prefix now, by id.
+// List returns all values that are announced under the prefix now, by id.
 func List(ctx context.Context, client *clientv3.Client, prefix string) (map[string]string, error) {
 	res, err := client.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
@@ -45,9 +45,9 @@ func List(ctx context.Context, client *clientv3.Client, prefix string) (map[stri
 	return all, nil
 }
 
-// Watch sends all that is announced under prefix, by id, now and after every
-// change; a slow reader gets only the newest. While etcd is away nothing is
-// sent, so no one vanishes for that reason. The channel is closed after ctx ends.
+// Watch sends all values that are announced under the prefix, by id: at the start and after every
+// change. A slow reader gets only the newest state. While etcd is unreachable, nothing is sent, so
+// no entry vanishes for that reason. The channel is closed after ctx ends.
 func Watch(ctx context.Context, client *clientv3.Client, prefix string) <-chan map[string]string {
 	out := make(chan map[string]string, 1)
 	go func() {
@@ -62,7 +62,7 @@ func Watch(ctx context.Context, client *clientv3.Client, prefix string) <-chan m
 	return out
 }
 
-// watchOnce follows the keys from a full look to the first trouble.
+// watchOnce reads all keys and follows their changes until the first error.
 func watchOnce(ctx context.Context, client *clientv3.Client, prefix string, out chan map[string]string) {
 	res, err := client.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
@@ -93,8 +93,8 @@ func watchOnce(ctx context.Context, client *clientv3.Client, prefix string, out 
 	}
 }
 
-// replace puts m into the channel in place of what no one has read. There is
-// one sender only.
+// replace puts m into the channel, in place of a value that was not read yet. The channel has only
+// one sender.
 func replace(out chan map[string]string, m map[string]string) {
 	select {
 	case <-out:

@@ -1,6 +1,6 @@
-// Package egress dials servers that people name, and refuses addresses where the
-// platform's own network begins. The address is checked after the name was looked up,
-// at the moment of dialling, so that no name leads anywhere else than it did before.
+// Package egress dials servers that people name, and refuses addresses of the platform's own
+// network. It checks the address after the name was resolved, when it dials, so a name cannot
+// resolve to another address between the check and the connection.
 package egress
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Reach is how far a connection may go.
+// Reach is the set of addresses that connections can use.
 type Reach int
 
 // The reaches.
 const (
-	Public  Reach = iota // to addresses of the Internet: what users and domains name
-	Private              // anywhere but where machines find their own metadata: what operators name
+	Public  Reach = iota // addresses of the Internet: for servers that users and domains name
+	Private              // all except the metadata of machines: for servers that operators name
 )
 
-// Policy is what the operator allows beside: hosts, as they are named, and networks.
+// Policy is the list of hosts, by name, and networks that the operator allows in addition.
 type Policy struct {
 	hosts    map[string]bool
 	networks []netip.Prefix
@@ -50,15 +50,15 @@ func Parse(list []string) (*Policy, error) {
 	return p, nil
 }
 
-// Refused is an address that is out of reach.
+// Refused is the error of an address that must not be used.
 type Refused struct {
 	Address netip.Addr
 	Why     string
 	Reach   Reach
 }
 
-// Error does not say, of what anyone may name, to which address a name leads: that
-// would let them look up the names of the inner network.
+// Error does not contain the address of a name that a user chose: otherwise users could look up
+// names of the internal network.
 func (r *Refused) Error() string {
 	if r.Reach == Public {
 		return "the host is not on the Internet, and not one that the operator allows with --object-storage-network"
@@ -68,8 +68,8 @@ func (r *Refused) Error() string {
 
 func (r *Refused) Unwrap() error { return errdefs.ErrInvalidArgument }
 
-// Transport returns an HTTP transport that goes as far as the reach. It uses no
-// proxy of the environment: that would look names up itself.
+// Transport returns an HTTP transport for the addresses of the reach. It uses no proxy of the
+// environment, because a proxy would resolve names itself.
 func (p *Policy) Transport(reach Reach) *http.Transport {
 	return &http.Transport{
 		DialContext:           p.Dialer(reach),
@@ -81,16 +81,16 @@ func (p *Policy) Transport(reach Reach) *http.Transport {
 	}
 }
 
-// Named returns the transport for servers that operators name, such as registries and
-// identity providers: anywhere but at the addresses where no such server is. Unlike
-// Transport it uses the proxy of the environment.
+// Named returns the transport for servers that operators name, such as registries and identity
+// providers: it reaches all addresses except those where no such server can be. Unlike Transport,
+// it uses the proxy of the environment.
 func Named() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&Policy{}).Dialer(Private)
 	return t
 }
 
-// Dialer returns a function that dials as far as the reach.
+// Dialer returns a function that dials the addresses of the reach.
 func (p *Policy) Dialer(reach Reach) func(ctx context.Context, network, address string) (net.Conn, error) {
 	open := &net.Dialer{Timeout: 10 * time.Second}
 	checked := &net.Dialer{Timeout: open.Timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -107,13 +107,13 @@ func (p *Policy) Dialer(reach Reach) func(ctx context.Context, network, address 
 		}
 		conn, err := checked.DialContext(ctx, network, address)
 		if r := (*Refused)(nil); errors.As(err, &r) {
-			return nil, r // without what the name resolved to besides
+			return nil, r // without the other addresses of the name
 		}
 		return conn, err
 	}
 }
 
-// Check refuses an address that is out of reach.
+// Check returns Refused for an address outside of the reach.
 func (p *Policy) Check(reach Reach, a netip.Addr) error {
 	a = a.WithZone("").Unmap()
 	for _, n := range p.networks {
@@ -141,8 +141,8 @@ func (p *Policy) Check(reach Reach, a netip.Addr) error {
 	return nil
 }
 
-// Plain returns what went wrong with a connection without the addresses, names and
-// servers of the inner network, which the errors of the standard library hold.
+// Plain describes an error of a connection without the addresses, names and servers of the internal
+// network, which the errors of the standard library contain.
 func Plain(err error) string {
 	var out *Refused
 	var lookup *net.DNSError
@@ -152,7 +152,7 @@ func Plain(err error) string {
 	case errors.As(err, &out):
 		return out.Error()
 	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return "there is no such host"
+		return "the host does not exist"
 	case errors.As(err, &lookup):
 		return "the host cannot be looked up"
 	case errors.As(err, &number):
@@ -179,8 +179,8 @@ func within(list []block, a netip.Addr) (what string, is bool) {
 	return "", false
 }
 
-// never are addresses at which no storage is: those of a link, where clouds keep the
-// credentials of their machines, and those of no one or of many.
+// never are addresses that no storage has: link-local ones, where clouds serve the credentials of
+// machines, and multicast, reserved and unspecified ones.
 var never = []block{
 	{netip.MustParsePrefix("169.254.0.0/16"), "of a link"},
 	{netip.MustParsePrefix("fe80::/10"), "of a link"},
@@ -192,8 +192,8 @@ var never = []block{
 	{netip.MustParsePrefix("::/128"), "no host's"},
 	{netip.MustParsePrefix("224.0.0.0/3"), "no host's"}, // multicast, reserved and broadcast
 	{netip.MustParsePrefix("ff00::/8"), "no host's"},
-	// What a translator of this network, or of no one knows whom, makes of an address is
-	// not to be foreseen. Who reaches the Internet by one allows its prefix.
+	// The IPv4 address behind an address of these translators cannot be determined. An operator who
+	// reaches the Internet through one allows its prefix.
 	{netip.MustParsePrefix("64:ff9b:1::/48"), "a translator's"},
 	{netip.MustParsePrefix("2001::/32"), "a tunnel's"}, // Teredo
 }
@@ -212,7 +212,7 @@ var inside = []block{
 	{netip.MustParsePrefix("fec0::/10"), "private"},
 }
 
-// embedded is the IPv4 address to which a translator brings an IPv6 one.
+// embedded returns the IPv4 address to which a translator forwards an IPv6 address.
 func embedded(a netip.Addr) (netip.Addr, bool) {
 	if a.Is4() {
 		return a, false

@@ -1,7 +1,6 @@
-// Package event tells the managers that something changed: at once in the same
-// process, through Redis in the others. An event is a hint to look again, never
-// the truth: any may be lost. Manager services publish, loops and GraphQL
-// subscriptions listen.
+// Package event notifies managers of changes: at once in the same process, and through Redis in the
+// others. An event only means that a subscriber should read the rows again, and any event can be
+// lost. The manager's services publish events; loops and GraphQL subscriptions subscribe.
 package event
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 )
 
-// Topic is what an event is about.
+// Topic is the kind of object that an event is about.
 type Topic string
 
 // The topics. The ID of an event is that of the entity.
@@ -26,42 +25,42 @@ const (
 	Vfolder Topic = "vfolder"
 	Share   Topic = "share"   // of a folder
 	Login   Topic = "login"   // a credential was revoked
-	Task    Topic = "task"    // a durable task waits, moved on or ended
-	Pending Topic = "pending" // what all sessions are scheduled by has changed; without ID
-	Policy  Topic = "policy"  // what a resource policy limits has changed; without ID
+	Task    Topic = "task"    // a task waits, has made progress or has ended
+	Pending Topic = "pending" // settings of the scheduler have changed; without ID
+	Policy  Topic = "policy"  // limits of a resource policy have changed; without ID
 	Revoked Topic = "revoked" // certificates of machines were revoked; without ID
-	// Occupancy asks the leader to compare what runs with what should; without ID.
+	// Occupancy asks the leader to compare the containers with the allocations; without ID.
 	Occupancy Topic = "occupancy"
-	// Lagged marks a hole: events of any topic were lost here, so a subscriber
-	// reads again what it shows. Every subscriber gets it, whatever it asked for.
+	// Lagged reports that events of any topic were lost here, so a subscriber reads its data again.
+	// Every subscriber gets it, whatever its topics are.
 	Lagged Topic = "lagged"
 )
 
-// Marks of events that loops may pass over.
+// Marks of events that loops can ignore.
 const (
-	// BySamples marks events that only bring new samples of what an entity uses.
+	// BySamples marks events that are only about new samples of an entity.
 	BySamples = "samples"
-	// ByReasons marks events of sessions that only bring why they wait.
+	// ByReasons marks events of sessions whose pending reason alone has changed.
 	ByReasons = "reasons"
 )
 
-// Event says that an entity changed.
+// Event reports that an entity has changed.
 type Event struct {
 	Topic   Topic     `json:"t"`
 	ID      uuid.UUID `json:"i,omitzero"`
 	Data    []byte    `json:"d,omitempty"`
-	By      string    `json:"b,omitempty"` // the loop that caused it, which may pass it over
+	By      string    `json:"b,omitempty"` // the loop that caused it, which can ignore it
 	Request string    `json:"r,omitempty"` // id of the API request that caused it
 }
 
 const (
-	// subscriberBuffer is how far a subscriber may fall behind.
+	// subscriberBuffer is the number of events that a subscriber can fall behind.
 	subscriberBuffer = 256
-	// outboxSize is how many events may wait for Redis.
+	// outboxSize is the number of events that can wait for Redis.
 	outboxSize = 4096
 )
 
-// Bus spreads events. Make it with New.
+// Bus distributes events. New creates one.
 type Bus struct {
 	redis  redis.UniversalClient
 	log    *slog.Logger
@@ -89,8 +88,8 @@ func New(client redis.UniversalClient, log *slog.Logger) *Bus {
 	}
 }
 
-// Publish gives the event to the subscribers of this process and leaves it for
-// Run to send to the others. It never waits.
+// Publish delivers the event to the subscribers of this process and queues it for Run, which sends
+// it to the other managers. It never blocks.
 func (b *Bus) Publish(ctx context.Context, e Event) {
 	e.Request = requestid.From(ctx)
 	b.deliver(e)
@@ -101,22 +100,22 @@ func (b *Bus) Publish(ctx context.Context, e Event) {
 	}
 }
 
-// Subscribe returns the events of the topics, of all when none is named. The
-// channel is closed after ctx ends. A subscriber that falls behind finds one
-// Lagged event in place of those it missed.
+// Subscribe returns the events of the topics, or of all topics if none is named. The channel is
+// closed after ctx ends. A subscriber that falls behind gets one Lagged event instead of the lost
+// events.
 func (b *Bus) Subscribe(ctx context.Context, topics ...Topic) <-chan Event {
 	s := &subscriber{topics: topics, ch: make(chan Event, subscriberBuffer+1)}
 	b.add(ctx, s, func() { close(s.ch) })
 	return s.ch
 }
 
-// listener is what events are given to, under the bus's lock.
+// listener receives events, under the bus's lock.
 type listener interface {
 	put(e Event)
-	mark() // that events were lost
+	mark() // called when events were lost
 }
 
-// add lets l hear until ctx ends, and then calls end.
+// add delivers events to l until ctx ends, and then calls end.
 func (b *Bus) add(ctx context.Context, l listener, end func()) {
 	b.mu.Lock()
 	b.subscribers[l] = struct{}{}
@@ -129,7 +128,7 @@ func (b *Bus) add(ctx context.Context, l listener, end func()) {
 	})
 }
 
-// deliver gives an event to the subscribers of this process.
+// deliver delivers an event to the subscribers of this process.
 func (b *Bus) deliver(e Event) {
 	b.requests.put(e.ID, e.Request)
 	b.mu.Lock()
@@ -143,7 +142,7 @@ func (b *Bus) deliver(e Event) {
 	}
 }
 
-// lost remembers that the other managers missed an event.
+// lost records that the other managers missed an event.
 func (b *Bus) lost() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -160,16 +159,16 @@ func (b *Bus) takeHole() bool {
 	return hole
 }
 
-// subscriber is one reader. Its methods are called under the bus's lock, so
-// that only the reader changes the length of ch meanwhile, by making it less.
+// subscriber is one reader. Its methods are called under the bus's lock, so only the reader changes
+// the length of ch at the same time, and only reduces it.
 type subscriber struct {
 	topics []Topic
 	ch     chan Event
-	lagged bool // the last event in ch is a Lagged that may not be read yet
+	lagged bool // the last event in ch is Lagged, and may be unread
 }
 
-// put adds an event. Behind an unread Lagged nothing is added: anyone who reads
-// that looks at the present anyway.
+// put adds an event. After an unread Lagged event it adds nothing, because the reader of that event
+// reads the current state anyway.
 func (s *subscriber) put(e Event) {
 	switch {
 	case len(s.topics) > 0 && !slices.Contains(s.topics, e.Topic):
@@ -182,7 +181,7 @@ func (s *subscriber) put(e Event) {
 	}
 }
 
-// mark adds a Lagged; the channel has one place more than put fills.
+// mark adds a Lagged event, for which put leaves one place in the channel.
 func (s *subscriber) mark() {
 	if s.lagged && len(s.ch) > 0 {
 		return

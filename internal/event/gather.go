@@ -8,16 +8,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// News is what has changed since it was taken: by topic the entities, or a nil
-// map where the topic's events name none. Lagged says that there is more, of
-// which nothing is known.
+// News are the changes since the last Take: the entities by topic, or a nil map for a topic whose
+// events have no entity. Lagged reports that there are further, unknown changes.
 type News struct {
 	Changed map[Topic]map[uuid.UUID]bool
 	Lagged  bool
 }
 
-// Gathering collects events for one reader who is only interested in what has
-// changed, not in how often. However slow they are, no event is lost here.
+// Gathering collects events for one reader that needs to know which entities have changed, but not
+// how often. No event is lost, however slow the reader is.
 type Gathering struct {
 	topics []Topic
 	except []string
@@ -27,18 +26,17 @@ type Gathering struct {
 	news News
 }
 
-// Gather collects the events of the topics until ctx ends, but those by the loops
-// that are excepted.
+// Gather collects the events of the topics until ctx ends, except those by the given loops.
 func (b *Bus) Gather(ctx context.Context, topics []Topic, except ...string) *Gathering {
 	g := &Gathering{topics: topics, except: except, wake: make(chan struct{}, 1)}
 	b.add(ctx, g, func() {})
 	return g
 }
 
-// Wake has a value when there is news to take.
+// Wake has a value when Take would return changes.
 func (g *Gathering) Wake() <-chan struct{} { return g.wake }
 
-// Take returns the news since the last call.
+// Take returns the changes since the last call.
 func (g *Gathering) Take() News {
 	g.mu.Lock()
 	defer g.mu.Unlock()

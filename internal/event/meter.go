@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// meter measures how events reach other managers.
+// meter measures the delivery of events to other managers.
 type meter struct {
 	delay prometheus.Histogram
 	lost  prometheus.Counter
@@ -17,16 +17,16 @@ func newMeter(to prometheus.Registerer) meter {
 	f := promauto.With(to)
 	return meter{
 		delay: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_event_delay_seconds", Help: "Time until an event of this manager came back to it through Redis: that is when the others have it.",
+			Name: "berth_event_delay_seconds", Help: "Time until an event of this manager returned to it through Redis, which is when the others have it.",
 			Buckets: []float64{.001, .005, .02, .1, .5, 2, 10},
 		}),
 		lost: f.NewCounter(prometheus.CounterOpts{
-			Name: "berth_events_lost_total", Help: "Events of this manager that no other one got; those look again instead.",
+			Name: "berth_events_lost_total", Help: "Events of this manager that did not reach the others, which read everything again instead.",
 		}),
 	}
 }
 
-// Measure registers what the bus measures. Call it before Run.
+// Measure registers the metrics of the bus. Call it before Run.
 func (b *Bus) Measure(to prometheus.Registerer) {
 	b.meter = newMeter(to)
 	promauto.With(to).NewGaugeFunc(prometheus.GaugeOpts{
@@ -34,7 +34,7 @@ func (b *Bus) Measure(to prometheus.Registerer) {
 	}, func() float64 { return float64(len(b.outbox)) })
 }
 
-// back notes that an own event came back.
+// back records that an event of this manager has returned.
 func (m meter) back(sent int64) {
 	if sent > 0 {
 		m.delay.Observe(max(time.Since(time.UnixMicro(sent)), 0).Seconds())

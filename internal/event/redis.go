@@ -15,26 +15,24 @@ import (
 
 const (
 	channel = "berth:events"
-	// A connection that is silent for two periods, the second one after a
-	// ping, is dead.
+	// A connection without data for two periods, the second one after a ping, is dead.
 	silence   = 5 * time.Second
 	retryWait = 200 * time.Millisecond
-	// While nothing is received, subscribers find a Lagged event this often.
+	// While nothing can be received, subscribers get a Lagged event at this interval.
 	lagEvery  = 2 * time.Second
 	batchSize = 128
 )
 
-// message is an event on its way through Redis.
+// message is an event in the format of Redis.
 type message struct {
 	Origin string `json:"o"`
 	Sent   int64  `json:"s,omitempty"` // Unix time in µs, by the clock of the origin
 	Event
 }
 
-// Run exchanges events with the other managers until ctx ends. While Redis is
-// away the bus still delivers what this process publishes, and a Lagged event
-// every two seconds for what the others may have published. When Redis is back,
-// subscribers everywhere find a Lagged event.
+// Run exchanges events with the other managers until ctx ends. While Redis is unreachable, the bus
+// still delivers the events of this process, and a Lagged event every two seconds for those of the
+// others. When Redis is back, all subscribers get a Lagged event.
 func (b *Bus) Run(ctx context.Context) error {
 	var both sync.WaitGroup
 	both.Go(func() { b.send(ctx) })
@@ -43,7 +41,7 @@ func (b *Bus) Run(ctx context.Context) error {
 	return nil
 }
 
-// send empties the outbox into Redis.
+// send sends the events in the outbox to Redis.
 func (b *Bus) send(ctx context.Context) {
 	for {
 		select {
@@ -55,7 +53,7 @@ func (b *Bus) send(ctx context.Context) {
 	}
 }
 
-// more adds to an event what else is waiting.
+// more adds the other waiting events to the first one.
 func (b *Bus) more(e Event) []Event {
 	batch := []Event{e}
 	for len(batch) < batchSize {
@@ -69,7 +67,7 @@ func (b *Bus) more(e Event) []Event {
 	return batch
 }
 
-// push sends a batch, or else notes the hole and waits until it can be told.
+// push sends a batch. If that fails, it records the loss and waits until it can report it.
 func (b *Bus) push(ctx context.Context, batch []Event) {
 	if b.takeHole() {
 		batch = append([]Event{{Topic: Lagged}}, batch...)
@@ -103,7 +101,7 @@ func (b *Bus) publish(ctx context.Context, batch []Event) error {
 	return err
 }
 
-// receive delivers what the other managers sent.
+// receive delivers the events of the other managers.
 func (b *Bus) receive(ctx context.Context) {
 	var marked time.Time
 	for first := true; ; first = false {
@@ -122,12 +120,12 @@ func (b *Bus) receive(ctx context.Context) {
 	}
 }
 
-// listen delivers from one connection to its end. again says that there was
-// one before it, so that events were lost in between.
+// listen delivers events of one connection until its end. again reports that it replaces an earlier
+// connection, so events may have been lost in between.
 func (b *Bus) listen(ctx context.Context, again bool) error {
 	sub := b.redis.Subscribe(ctx, channel)
 	defer sub.Close()
-	// A blocked read does not look at ctx.
+	// The end of ctx does not end a blocked read.
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() })
 	defer stop()
 	pinged := false

@@ -6,11 +6,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// remembered is how many entities a generation of requests has; there are two.
+// remembered is the number of entities in a generation of requests; there are two generations.
 const remembered = 4096
 
-// requests are the ids of the API requests that changed entities last, for the lines of
-// loops that work on these entities later. What is old or was never heard is unknown.
+// requests are the ids of the API requests that changed entities last, for the lines of loops that
+// work on these entities later. Old ids are dropped.
 type requests struct {
 	mu         sync.Mutex
 	young, old map[uuid.UUID]string
@@ -37,6 +37,6 @@ func (r *requests) get(id uuid.UUID) string {
 	return r.old[id]
 }
 
-// Request returns the id of the API request that changed an entity last, as far as this
-// manager heard, else "". It is for logs alone: it may be lost like any event.
+// Request returns the id of the API request that last changed an entity, or "" if this manager does
+// not know it. It is only for logs, because it can be lost like any event.
 func (b *Bus) Request(id uuid.UUID) string { return b.requests.get(id) }

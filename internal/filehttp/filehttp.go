@@ -66,7 +66,7 @@ func CheckRanges(r *http.Request) error {
 		for part := range strings.SplitSeq(list, ",") {
 			n++
 			if part = strings.TrimSpace(part); len(part) > 1 && strings.TrimRight(part, "0") == "-" {
-				return badRange("the last 0 bytes are none")
+				return badRange("the last 0 bytes are not a range")
 			}
 		}
 	}

@@ -1,6 +1,7 @@
-// Package foldergroup lets every session that mounts a folder change what is in it,
-// whichever user its image runs as: all that is in folders belongs to one group, which
-// storage proxies give and agents let the users of containers be in.
+// Package foldergroup lets every session that mounts a folder change its contents, whichever user
+// its image runs as. All files in folders belong to one group: storage proxies set the group, and
+// agents add the users of containers to it. One group is enough, because a container sees only its
+// own mounts of a volume, and the kernel refuses writes through read-only mounts.
 //
 // One group is enough. What a container sees of a volume are its own mounts, and the
 // kernel refuses to write through those that are read-only.
@@ -18,16 +19,17 @@ import (
 // ID is the group's number, in a range that neither distributions nor systemd use.
 const ID = 2_000_000_000
 
-// The modes of what a storage proxy makes in folders, whatever its umask.
+// The modes of files and directories that a storage proxy creates in folders, independent of its
+// umask.
 const (
 	Dir  = 0o775
 	File = 0o664
 )
 
-// Root makes an open directory one of the group, and has the kernel do so with all that
-// is made in it, whatever the umask of who does. Not every file system knows of groups or of
-// default access lists, and a proxy that is not root may not give things away: there,
-// modes are all there is.
+// Root gives an open directory to the group, and makes the kernel do the same with everything that
+// is created in it, independent of the umask. Some file systems do not support groups or default
+// access lists, and a proxy that is not root may not be able to change the group: there, only the
+// modes are set.
 func Root(dir *os.File) error {
 	fd := int(dir.Fd())
 	var st unix.Stat_t
@@ -47,7 +49,7 @@ func Root(dir *os.File) error {
 	return nil
 }
 
-// WithGroup is a mode whose group may do what its owner may.
+// WithGroup returns a mode whose group has the permissions of its owner.
 func WithGroup(mode uint32) uint32 { return mode | mode&0o700>>3 }
 
 func tolerate(err error) error {
@@ -59,7 +61,7 @@ func tolerate(err error) error {
 	return err
 }
 
-// defaults is an access list of acl(5): owner and group may all, others read.
+// defaults is an access list of acl(5): owner and group have all permissions, others can read.
 func defaults() []byte {
 	const (
 		version = 2

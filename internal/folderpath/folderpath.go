@@ -1,5 +1,5 @@
-// Package folderpath has the rules for paths below a folder. Managers and storage proxies
-// import it, so that a name which a manager accepts is a name that a proxy makes.
+// Package folderpath has the rules for paths below a folder. Managers and storage proxies import
+// it, so that a proxy can create every name that a manager accepts.
 package folderpath
 
 import (
@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// MaxName is the longest name in bytes, which every file system we know allows.
+	// MaxName is the length of the longest name in bytes, which all known file systems support.
 	MaxName = 255
-	// MaxPath is the longest path in bytes, the kernel's PATH_MAX.
+	// MaxPath is the length of the longest path in bytes, the kernel's PATH_MAX.
 	MaxPath = 4096
-	// MaxDepth is how many names a new path has at most: archives and copies go as deep.
+	// MaxDepth is the largest number of names in a new path: archives and copies support this
+	// depth.
 	MaxDepth = 512
 )
 
-// Fault says why something cannot be a path below a folder, and "" of one that can. A path
-// is relative and clean, with names between single slashes; containers may have put any
-// other bytes into the names.
+// Fault returns the reason why a text cannot be a path below a folder, or "". A path is relative
+// and clean, with names between single slashes; names can contain any other bytes, because
+// containers may have created them.
 func Fault(path string) string {
 	switch {
 	case path == "":
@@ -27,7 +28,7 @@ func Fault(path string) string {
 	case len(path) > MaxPath:
 		return fmt.Sprintf("has %d bytes, at most %d", len(path), MaxPath)
 	case strings.IndexByte(path, 0) >= 0:
-		return "holds a NUL byte"
+		return "has a NUL byte"
 	case path[0] == '/':
 		return "is absolute"
 	}
@@ -44,8 +45,8 @@ func Fault(path string) string {
 	return ""
 }
 
-// NewFault is Fault for a path that is to be made, which has readable names and is not
-// too deep.
+// NewFault is Fault for a path that is to be created, whose names must be readable and which must
+// not be too deep.
 func NewFault(path string) string {
 	if fault := Fault(path); fault != "" {
 		return fault
@@ -54,8 +55,8 @@ func NewFault(path string) string {
 		return fault
 	}
 	if strings.ContainsRune(path, utf8.RuneError) {
-		// JSON decoders put it in the place of half a character.
-		return "holds U+FFFD, which stands for a character that could not be read"
+		// JSON decoders put it in the place of an incomplete character.
+		return "has U+FFFD, which stands for a character that could not be read"
 	}
 	if n := Depth(path); n > MaxDepth {
 		return fmt.Sprintf("is %d levels deep, at most %d", n, MaxDepth)
@@ -71,12 +72,12 @@ func illegible(text string) string {
 		return "is not UTF-8"
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }) {
-		return "holds a control character"
+		return "has a control character"
 	}
 	return ""
 }
 
-// Depth is how many names a path has.
+// Depth returns the number of names in a path.
 func Depth(path string) int {
 	if path == "" {
 		return 0

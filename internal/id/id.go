@@ -1,5 +1,5 @@
-// Package id makes the UUIDs of every entity: version 7, so that they sort by
-// time, with one byte that tells the kind, so that node(id) knows its table.
+// Package id creates the UUIDs of all entities. They have version 7, so that they sort by time, and
+// one byte with the kind, from which node(id) knows the table.
 package id
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Kind is the entity kind carried in byte 8 of an id (the low six bits; the
-// two high bits are the UUID variant).
+// Kind is the kind of an entity, in byte 8 of an id (the low six bits; the two high bits are the
+// UUID variant).
 type Kind byte
 
 // Kinds are stored in ids: never renumber.
@@ -71,12 +71,12 @@ func New(k Kind) uuid.UUID {
 	return u
 }
 
-// Maker returns New bound to a kind, for use as a default in ent schemas.
+// Maker returns a function that calls New with a kind, for defaults in ent schemas.
 func Maker(k Kind) func() uuid.UUID {
 	return func() uuid.UUID { return New(k) }
 }
 
-// KindOf returns the kind of an id made by New.
+// KindOf returns the kind of an id that New created.
 func KindOf(u uuid.UUID) Kind { return Kind(u[8] & 0x3f) }
 
 // Parse reads an id and checks its kind.

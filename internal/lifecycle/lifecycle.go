@@ -1,6 +1,5 @@
-// Package lifecycle is the state machine that sessions and their kernels
-// share: which states there are, which moves are allowed, and how long each
-// transient state may last before it is given up.
+// Package lifecycle is the state machine of sessions and their kernels: the states, the allowed
+// moves, and the deadline of each transient state.
 package lifecycle
 
 import (
@@ -19,7 +18,7 @@ const (
 	Pending     Status = "pending"     // waits for resources
 	Scheduled   Status = "scheduled"   // devices are allocated
 	Preparing   Status = "preparing"   // its agents fetch the image
-	Prepared    Status = "prepared"    // the image is there
+	Prepared    Status = "prepared"    // the agents have the image
 	Creating    Status = "creating"    // its containers start
 	Running     Status = "running"     // its main process runs
 	Terminating Status = "terminating" // asked to end
@@ -37,9 +36,9 @@ var All = []Status{
 // Occupying lists the states that hold resources.
 var Occupying = []Status{Scheduled, Preparing, Prepared, Creating, Running, Terminating}
 
-// moves lists, per state, the states that may follow it. An attempt that
-// failed before Running goes back to Pending; so does what is to run elsewhere,
-// once its containers have ended.
+// moves lists, for each state, the states that can follow it. An attempt that failed before Running
+// returns to Pending, and so does a session that is to run elsewhere, after its containers have
+// ended.
 var moves = map[Status][]Status{
 	Pending:     {Scheduled, Cancelled, Error},
 	Scheduled:   {Preparing, Prepared, Creating, Pending, Terminating, Error}, // Creating: its agents have the image
@@ -50,8 +49,7 @@ var moves = map[Status][]Status{
 	Terminating: {Terminated, Cancelled, Error, Pending},
 }
 
-// deadlines bound each transient state. Pending and Running have none of
-// their own: a queue may be long, and work takes what it takes.
+// deadlines limit each transient state. Pending and Running have no deadline.
 var deadlines = map[Status]time.Duration{
 	Scheduled:   time.Minute,      // one call to a live agent
 	Preparing:   30 * time.Minute, // a 100 GB image over a slow registry
@@ -60,13 +58,13 @@ var deadlines = map[Status]time.Duration{
 	Terminating: 2 * time.Minute, // ten times the default grace period
 }
 
-// CanMove reports whether from may be followed by to.
+// CanMove reports whether a session can move from one state to the other.
 func CanMove(from, to Status) bool { return slices.Contains(moves[from], to) }
 
-// Deadline returns how long s may last, or 0 when it has no bound.
+// Deadline returns the longest duration of s, or 0 without a limit.
 func Deadline(s Status) time.Duration { return deadlines[s] }
 
-// Final reports whether nothing follows s.
+// Final reports whether s is a final state.
 func (s Status) Final() bool { return s == Terminated || s == Cancelled || s == Error }
 
 // Values lists the states for ent's enum fields.

@@ -1,5 +1,5 @@
-// Package naming says what people may call things, so that no name can carry
-// control characters, hidden text or a path into a log, a page or a shell.
+// Package naming checks the names that people choose, so that no name can bring control characters,
+// hidden text or a path into a log, a page or a shell.
 package naming
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// MaxName is the most characters in a name.
+// MaxName is the largest number of characters in a name.
 const MaxName = 64
 
-// Name checks the name of a thing: letters, digits, space and ._- , beginning
-// and ending with a letter or digit.
+// Name checks the name of an object: letters, digits, space and ._- , beginning and ending with a
+// letter or digit.
 func Name(field, s string) error {
 	if s == "" {
 		return problem.Invalid(field, "must not be empty")
@@ -60,7 +60,8 @@ func Handle(field, s string) error {
 	return nil
 }
 
-// Line checks free text of one line: no control and no direction-changing characters.
+// Line checks free text of one line: no control characters, and none that change the direction of
+// text.
 func Line(field, s string, most int) error {
 	if !utf8.ValidString(s) {
 		return problem.Invalid(field, "must be UTF-8")
@@ -81,8 +82,8 @@ var alphabets = []*unicode.RangeTable{
 	unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu, unicode.Deseret,
 }
 
-// OneAlphabet refuses a word with letters of several alphabets that look alike, such
-// as a Cyrillic ѕ among Latin letters: someone would take it for another word.
+// OneAlphabet returns an error for a word that mixes letters of several alphabets that look alike,
+// such as a Cyrillic ѕ among Latin letters, because people would read it as another word.
 func OneAlphabet(field, s string) error {
 	found := -1
 	for _, r := range s {

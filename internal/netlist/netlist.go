@@ -1,5 +1,5 @@
-// Package netlist reads lists of networks that containers may reach, or not. The
-// manager checks what people store, the agent makes firewall rules of it.
+// Package netlist parses lists of networks that containers can or cannot reach. The manager checks
+// the lists that people enter, and the agent converts them to firewall rules.
 package netlist
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// MaxEntries is how many networks one list may have.
+// MaxEntries is the largest number of networks in a list.
 const MaxEntries = 64
 
-// Entry is an IPv4 network, and a port of TCP and UDP there; 0 is everything.
+// Entry is an IPv4 network, and a port of TCP and UDP; port 0 is all of IP.
 type Entry struct {
 	Network netip.Prefix
 	Port    uint16
 }
 
-// Private are the networks that are no one's on the Internet: RFC 1918, and what
-// carriers and clouds use inside (RFC 6598).
+// Private are the networks that are not part of the Internet: RFC 1918, and the shared addresses of
+// carriers and clouds (RFC 6598).
 var Private = []netip.Prefix{
 	netip.MustParsePrefix("10.0.0.0/8"),
 	netip.MustParsePrefix("172.16.0.0/12"),
@@ -30,8 +30,8 @@ var Private = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"),
 }
 
-// LinkLocal holds, among others, the address at which clouds hand out a
-// machine's credentials. No list opens it.
+// LinkLocal contains, among others, the address at which clouds serve a machine's credentials. No
+// list can open it.
 var LinkLocal = netip.MustParsePrefix("169.254.0.0/16")
 
 // Parse reads entries: 10.1.0.0/16, 10.1.2.3, 10.1.0.0/16:443 or 10.1.2.3:443.
@@ -88,12 +88,12 @@ func parse(text string) (e Entry, err error) {
 	}
 	e.Network, e.Port = e.Network.Masked(), uint16(number)
 	if e.Network.Bits() > 0 && e.Network.Overlaps(LinkLocal) {
-		return e, fmt.Errorf("%.80q is a link-local network, which containers never reach", text)
+		return e, fmt.Errorf("%.80q is a link-local network, which containers cannot reach", text)
 	}
 	return e, nil
 }
 
-// String is what Parse reads.
+// String returns the form that Parse reads.
 func (e Entry) String() string {
 	text := e.Network.String()
 	if e.Network.IsSingleIP() {
@@ -105,7 +105,7 @@ func (e Entry) String() string {
 	return text
 }
 
-// Strings are the entries as Parse reads them.
+// Strings returns the entries in the form that Parse reads.
 func Strings(list []Entry) []string {
 	texts := make([]string, 0, len(list))
 	for _, e := range list {
@@ -114,7 +114,7 @@ func Strings(list []Entry) []string {
 	return texts
 }
 
-// Ports of the entries, each once; 0 where one is open in full.
+// Ports returns the ports of the entries, each once; 0 for an entry without a port.
 func Ports(list []Entry) (ports []uint16) {
 	for _, e := range list {
 		if !slices.Contains(ports, e.Port) {
@@ -127,9 +127,8 @@ func Ports(list []Entry) (ports []uint16) {
 // Range is the addresses from First to Last, both included.
 type Range struct{ First, Last netip.Addr }
 
-// Open returns the addresses that the entries with a port open. Of the networks
-// around an address the narrowest one decides: an entry or a denied network.
-// Where they are the same, it is open.
+// Open returns the addresses that the entries with a port open. Of the entries and denied networks
+// that contain an address, the narrowest one decides; of two equal ones, the entry.
 func Open(list []Entry, port uint16, denied []netip.Prefix) []Range {
 	var allowed []netip.Prefix
 	for _, e := range list {
@@ -148,7 +147,7 @@ func Union(networks []netip.Prefix) []Range {
 	return ranges(networks, func(a netip.Addr) bool { return narrowest(networks, a) >= 0 })
 }
 
-// narrowest is the longest prefix around an address; -1: there is none.
+// narrowest returns the length of the longest prefix that contains an address, or -1.
 func narrowest(list []netip.Prefix, a netip.Addr) int {
 	bits := -1
 	for _, p := range list {
@@ -159,8 +158,7 @@ func narrowest(list []netip.Prefix, a netip.Addr) int {
 	return bits
 }
 
-// ranges are the addresses that have a property, which changes only where one of
-// the networks begins or ends.
+// ranges returns the addresses with a property that changes only where a network begins or ends.
 func ranges(networks []netip.Prefix, has func(netip.Addr) bool) (list []Range) {
 	starts := []netip.Addr{netip.IPv4Unspecified()}
 	for _, p := range networks {

@@ -1,5 +1,5 @@
-// Package opsserver serves what operators and their monitoring ask of a process, apart from
-// what people reach: /metrics, /healthz and /readyz. cmd/berthd runs it beside a role.
+// Package opsserver serves operators and their monitoring, on an address of its own: /metrics,
+// /healthz and /readyz. cmd/berthd runs it for every role.
 package opsserver
 
 import (
@@ -16,27 +16,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Check is something that has to work for the process to be of use.
+// Check is a dependency without which the process is not ready.
 type Check struct {
 	Name string
-	// Optional is shown and does not make the process unready.
+	// An Optional check is shown, and its failure does not make the process unready.
 	Optional bool
-	// Probe returns why it does not work. It heeds its context.
+	// Probe returns the reason why the dependency does not work. It ends with its context.
 	Probe func(context.Context) error
-	// Word says in the answer what the error means; nil: "unavailable".
+	// Word returns the text for an error in the answer; nil: "unavailable".
 	Word func(error) string
 }
 
 const (
-	// probeTime bounds one check; all are made at once.
+	// probeTime limits one check. All checks run at the same time.
 	probeTime = 2 * time.Second
-	// scrapeTime bounds one answer with metrics. Prometheus waits 10 s.
+	// scrapeTime limits one answer with metrics. Prometheus waits 10 s.
 	scrapeTime = 5 * time.Second
-	// maxScrapes answers are under way at once.
+	// maxScrapes limits the concurrent answers with metrics.
 	maxScrapes = 4
 )
 
-// Server is the HTTP side of monitoring. Make it with New.
+// Server is the HTTP server for monitoring. New creates one.
 type Server struct {
 	listener net.Listener
 	mux      *http.ServeMux
@@ -62,7 +62,7 @@ func Scrape(metrics prometheus.Gatherer) http.Handler {
 	})
 }
 
-// Handler serves the same for a caller with a listener of its own.
+// Handler returns the routes, for a caller with a listener of its own.
 func (s *Server) Handler() http.Handler { return s.mux }
 
 // Run serves until the context ends.
@@ -80,8 +80,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// Ready answers with a line for every check, and 503 while one that is needed fails. What
-// fails is for a Watcher to log: this answer is asked for every few seconds.
+// Ready answers with a line for every check, and with status 503 while a required one fails. It
+// logs nothing, because it is called every few seconds; a Watcher logs failures.
 func Ready(checks []Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		errs := make([]error, len(checks))
@@ -115,7 +115,7 @@ func (c Check) state(err error) string {
 	return "unavailable"
 }
 
-// probe makes one check, and gives up on one that does not heed its context.
+// probe runs one check. It does not wait for a check that ignores the end of its context.
 func probe(ctx context.Context, c Check) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// watchEvery is how often the checks are made. A fault that is shorter may stay unseen.
+	// watchEvery is the interval of the checks. A shorter failure can stay unnoticed.
 	watchEvery = 3 * time.Second
-	// beginTime is how long a check may fail after the start before a line says so:
-	// managers are elected, nodes connect.
+	// beginTime is how long a check can fail after the start before it is logged, because managers
+	// are still being elected and nodes still connect.
 	beginTime = 15 * time.Second
 )
 
-// Watcher makes the checks of one role again and again. It writes one line when a check
-// begins to fail and one when it works again, and keeps a metric.
+// Watcher runs the checks of one role at intervals. It logs one line when a check begins to fail
+// and one when it works again, and exports a metric.
 type Watcher struct {
 	checks []Check
 	log    *slog.Logger
@@ -28,30 +28,30 @@ type Watcher struct {
 	states []state
 }
 
-// state is what is known of one check.
+// state is the state of one check.
 type state struct {
 	worked bool      // once since the start
 	since  time.Time // when it began to fail; zero while it works
 	said   bool      // that it fails
-	times  int       // it was said
+	times  int       // the failure was logged
 }
 
 // NewWatcher returns a watcher of a role, whose metrics it registers; to may be nil.
 func NewWatcher(role string, checks []Check, to prometheus.Registerer, log *slog.Logger) *Watcher {
 	up := promauto.With(to).NewGaugeVec(prometheus.GaugeOpts{
-		Name: "berth_dependency_up", Help: "1 while what a role depends on works, else 0.",
+		Name: "berth_dependency_up", Help: "1 while a dependency of a role works, else 0.",
 		ConstLabels: prometheus.Labels{"role": role},
 	}, []string{"dependency"})
 	return &Watcher{checks: checks, log: log, every: watchEvery, up: up, states: make([]state, len(checks))}
 }
 
-// Run makes the checks until ctx ends.
+// Run runs the checks until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
 	begun := time.Now()
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for {
-		w.look(ctx, begun)
+		w.checkAll(ctx, begun)
 		select {
 		case <-ctx.Done():
 			return
@@ -60,23 +60,23 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// look makes every check once.
-func (w *Watcher) look(ctx context.Context, begun time.Time) {
+// checkAll runs every check once.
+func (w *Watcher) checkAll(ctx context.Context, begun time.Time) {
 	var all sync.WaitGroup
 	for i, c := range w.checks {
 		all.Go(func() {
 			at := time.Now()
 			err := probe(ctx, c)
 			if ctx.Err() == nil {
-				w.note(i, at, at.Sub(begun) < beginTime, err)
+				w.record(i, at, at.Sub(begun) < beginTime, err)
 			}
 		})
 	}
 	all.Wait()
 }
 
-// note keeps what a check found. Only one look is under way at a time.
-func (w *Watcher) note(i int, at time.Time, young bool, err error) {
+// record stores the result of a check. checkAll never runs concurrently with itself.
+func (w *Watcher) record(i int, at time.Time, young bool, err error) {
 	name, s := w.checks[i].Name, &w.states[i]
 	if err == nil {
 		w.up.WithLabelValues(name).Set(1)
@@ -92,7 +92,7 @@ func (w *Watcher) note(i int, at time.Time, young bool, err error) {
 	}
 	if !s.said && (s.worked || !young) {
 		s.said = true
-		s.times++ // each outage has a line of its own, however soon it follows the last one
+		s.times++ // each outage is logged, no matter how soon it follows the previous one
 		w.log.Warn("dependency is away", "dependency", name, "outage", s.times, "error", err)
 	}
 }

@@ -76,11 +76,11 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 func TestWatcherWaitsAtTheStart(t *testing.T) {
 	text := &safeBuffer{}
 	w := NewWatcher("agent", []Check{{Name: "managers"}}, nil, slog.New(slog.NewTextHandler(text, nil)))
-	w.note(0, time.Now(), true, errors.New("not connected"))
+	w.record(0, time.Now(), true, errors.New("not connected"))
 	if text.String() != "" {
 		t.Errorf("a line before it ever worked: %s", text)
 	}
-	w.note(0, time.Now(), false, errors.New("not connected"))
+	w.record(0, time.Now(), false, errors.New("not connected"))
 	if !strings.Contains(text.String(), "dependency is away") {
 		t.Error("no line though it never works")
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// The states of PostgreSQL that a person can do something about.
+// The error codes of PostgreSQL that users can act on.
 const (
 	notNullViolation     = "23502"
 	foreignKeyViolation  = "23503"
@@ -20,12 +20,12 @@ const (
 	queryCanceled        = "57014" // by statement_timeout
 )
 
-// databaseRetry is when a request that met a database without resources, or one
-// that shuts down or starts, should come again.
+// databaseRetry is when a request should be repeated that found the database out of resources,
+// shutting down or starting.
 const databaseRetry = 3 * time.Second
 
-// fromDatabase explains a broken constraint. The text of the database names
-// tables and values, so none of it is passed on.
+// fromDatabase explains a violated constraint. The text of the database names tables and values, so
+// none of it is passed on.
 func fromDatabase(err error) (Problem, bool) {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -39,7 +39,7 @@ func fromDatabase(err error) (Problem, bool) {
 		if strings.Contains(pg.Message, "update or delete") {
 			return Problem{Code: CodeFailedPrecondition, Message: "it is still in use"}, true
 		}
-		return Problem{Code: CodeNotFound, Message: "something it refers to does not exist"}, true
+		return Problem{Code: CodeNotFound, Message: "an object that it refers to does not exist"}, true
 	case notNullViolation, checkViolation:
 		return Problem{Code: CodeInvalidArgument, Message: "a value is missing or not allowed", Field: camel(pg.ColumnName)}, true
 	case textNotStorable:
@@ -47,7 +47,7 @@ func fromDatabase(err error) (Problem, bool) {
 	case queryCanceled:
 		return Problem{Code: CodeDeadlineExceeded, Message: "the request took too long"}, true
 	case serializationFailure, deadlockDetected:
-		return Problem{Code: CodeAborted, Message: "somebody changed the same thing, try again"}, true
+		return Problem{Code: CodeAborted, Message: "another request changed the same object; try again"}, true
 	}
 	if unavailable(pg.Code) {
 		return Problem{Code: CodeUnavailable, Message: "the database cannot do this now", RetryAfter: databaseRetry}, true
@@ -62,8 +62,8 @@ func unavailable(code string) bool {
 	return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "08") || code == "57P01" || code == "57P02" || code == "57P03"
 }
 
-// uniqueField guesses the input's field from the index: users_email_key is
-// email of users, project_domain_id_name ends in the column a person chose.
+// uniqueField guesses the input's field from the index: users_email_key is email of users,
+// project_domain_id_name ends in the column that a person chose.
 func uniqueField(table, index string) string {
 	if column, ok := strings.CutPrefix(index, table+"_"); ok {
 		return camel(strings.TrimSuffix(column, "_key"))

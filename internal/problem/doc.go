@@ -1,5 +1,4 @@
-// Package problem is how an error reaches a person: a class that programs can
-// tell apart, a message, and where it applies the offending field and the
-// limit. Services make such errors where the reason is known; the REST and
-// GraphQL edges turn every error into a Problem with From.
+// Package problem defines the errors that people see: a class that programs can distinguish, a
+// message, and, if they apply, the wrong field and the limit. Services create such errors where the
+// reason is known; the REST and GraphQL edges convert every error to a Problem with From.
 package problem

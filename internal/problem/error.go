@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// Error is an error whose message is meant for the person who asked.
+// Error is an error whose message is for the caller of the API.
 type Error struct {
 	class   error
 	cause   error
@@ -24,68 +24,67 @@ type Error struct {
 	retry   time.Duration
 }
 
-// Invalid says that a field of the input cannot be accepted.
+// Invalid reports that a field of the input has a value that is not allowed.
 func Invalid(field, format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrInvalidArgument, field: field, message: fmt.Sprintf(format, args...)}
 }
 
-// NotFound says that there is no such thing, or none the asker may know of.
+// NotFound reports that an object does not exist, or that the caller cannot see it.
 func NotFound(what string) *Error {
 	return &Error{class: errdefs.ErrNotFound, message: what + " not found"}
 }
 
-// Exists says that the value of a field is taken.
+// Exists reports that the value of a field is taken.
 func Exists(field, format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrAlreadyExists, field: field, message: fmt.Sprintf(format, args...)}
 }
 
-// Forbidden says that the asker may see the thing but not do this to it.
+// Forbidden reports that the caller can see the object but cannot do this with it.
 func Forbidden(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrPermissionDenied, message: fmt.Sprintf(format, args...)}
 }
 
-// Unauthenticated says that the credentials are missing, wrong or over.
+// Unauthenticated reports that the credentials are missing, wrong or expired.
 func Unauthenticated(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrUnauthenticated, message: fmt.Sprintf(format, args...)}
 }
 
-// Precondition says that the thing is not in a state that allows this.
+// Precondition reports that the object is not in a state that allows this.
 func Precondition(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrFailedPrecondition, message: fmt.Sprintf(format, args...)}
 }
 
-// Exhausted says that a limit is reached; name it with WithField and WithLimit.
+// Exhausted reports that a limit is reached; add it with WithField and WithLimit.
 func Exhausted(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrResourceExhausted, message: fmt.Sprintf(format, args...)}
 }
 
-// TooLarge says that more bytes were sent than the limit allows.
+// TooLarge reports that more bytes were sent than the limit allows.
 func TooLarge(field string, limit int64) *Error {
-	return Invalid(field, "is larger than the %d bytes allowed", limit).WithLimit(strconv.FormatInt(limit, 10)).WithStatus(http.StatusRequestEntityTooLarge)
+	return Invalid(field, "is larger than the allowed %d bytes", limit).WithLimit(strconv.FormatInt(limit, 10)).WithStatus(http.StatusRequestEntityTooLarge)
 }
 
-// Changed says that the thing is not, or no longer, the one that a condition of the
-// request names.
+// Changed reports that the object is not, or no longer, the one in a condition of the request.
 func Changed(field, format string, args ...any) *Error {
 	return Precondition(format, args...).WithField(field).WithStatus(http.StatusPreconditionFailed)
 }
 
-// Full says that a disk or a limited part of it has no room.
+// Full reports that a disk, or a limited part of it, has no free space.
 func Full(format string, args ...any) *Error {
 	return &Error{class: ErrNoSpace, message: fmt.Sprintf(format, args...)}
 }
 
-// Aborted says that someone else was faster and asking again may work.
+// Aborted reports that a concurrent request was faster, and that a retry can succeed.
 func Aborted(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrAborted, message: fmt.Sprintf(format, args...)}
 }
 
-// Unavailable says that a part of the platform cannot be reached now.
+// Unavailable reports that a part of the platform cannot be reached now.
 func Unavailable(format string, args ...any) *Error {
 	return &Error{class: errdefs.ErrUnavailable, message: fmt.Sprintf(format, args...)}
 }
 
-// WithField names the input field the error is about.
+// WithField sets the field of the input that the error is about.
 func (e *Error) WithField(field string) *Error {
 	c := *e
 	c.field = field
@@ -102,35 +101,35 @@ func Within(err error, field string) error {
 	return p.WithField(field + "." + p.field)
 }
 
-// WithLimit names the limit that was met, as the asker would write it.
+// WithLimit sets the limit that was reached, in the spelling of the API.
 func (e *Error) WithLimit(limit string) *Error {
 	c := *e
 	c.limit = limit
 	return &c
 }
 
-// WithStatus gives the HTTP answer a more exact status than the code has.
+// WithStatus sets an HTTP status that is more precise than that of the code.
 func (e *Error) WithStatus(status int) *Error {
 	c := *e
 	c.status = status
 	return &c
 }
 
-// RetryAfter says when asking again makes sense.
+// RetryAfter sets when a retry makes sense.
 func (e *Error) RetryAfter(d time.Duration) *Error {
 	c := *e
 	c.retry = d
 	return &c
 }
 
-// WithReached lists the limits of policies that stand in the way, all of them.
+// WithReached sets the limits of policies that are reached, all of them.
 func (e *Error) WithReached(list []report.LimitReached) *Error {
 	c := *e
 	c.reached = list
 	return &c
 }
 
-// Because keeps the cause for the log; the asker does not see it.
+// Because adds the cause, for the log; the caller does not see it.
 func (e *Error) Because(cause error) *Error {
 	c := *e
 	c.cause = cause
@@ -148,7 +147,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives errors.Is and errdefs the class, and the cause where one is kept.
+// Unwrap returns the class for errors.Is and errdefs, and the cause if there is one.
 func (e *Error) Unwrap() []error {
 	if e.cause == nil {
 		return []error{e.class}

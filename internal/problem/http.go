@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 )
 
-// statuses of the codes that have one of their own.
+// statuses are the HTTP statuses of codes.
 var statuses = map[string]int{
 	CodeInvalidArgument:    http.StatusBadRequest,
 	CodeNotFound:           http.StatusNotFound,
@@ -24,13 +24,13 @@ var statuses = map[string]int{
 	CodeDeadlineExceeded:   http.StatusGatewayTimeout,
 }
 
-// titles are those of statuses that net/http does not know.
+// titles are the names of statuses that net/http does not know.
 var titles = map[int]string{StatusChecksum: "Checksum Mismatch"}
 
 // StatusChecksum is the status of tus for bytes that arrived damaged.
 const StatusChecksum = 460
 
-// Status is the HTTP status of a code.
+// Status returns the HTTP status of a code.
 func Status(code string) int {
 	if s, ok := statuses[code]; ok {
 		return s
@@ -56,8 +56,8 @@ type document struct {
 	RequestID string `json:"requestId,omitempty"`
 }
 
-// WriteHTTP answers a request with err as RFC 9457 problem JSON. It reports
-// whether the error was of a known class; the caller logs the others.
+// WriteHTTP answers a request with err as RFC 9457 problem JSON. It reports whether the class of
+// the error is known; the caller logs other errors.
 func WriteHTTP(w http.ResponseWriter, r *http.Request, err error) (known bool) {
 	p, known := From(err)
 	status := cmp.Or(p.Status, Status(p.Code))
@@ -77,6 +77,6 @@ func WriteHTTP(w http.ResponseWriter, r *http.Request, err error) (known bool) {
 		Type: "about:blank", Title: cmp.Or(http.StatusText(status), titles[status]), Status: status, Detail: p.Message,
 		Code: p.Code, Field: p.Field, Limit: p.Limit, RequestID: requestid.From(r.Context()),
 	})
-	_, _ = w.Write(body) // the asker may be gone, and no one else to tell
+	_, _ = w.Write(body) // the client may have disconnected
 	return known
 }

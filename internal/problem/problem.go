@@ -29,26 +29,26 @@ const (
 	CodeInternal           = "INTERNAL"
 )
 
-// Problem is an error as the asker gets it.
+// Problem is an error in the form that the caller of the API gets.
 type Problem struct {
 	Code       string
 	Message    string
 	Field      string
 	Limit      string                // as text: digits in the field's unit, or the allowed values
-	Status     int                   // of HTTP, where it is not that of the code
-	Reached    []report.LimitReached // limits of policies, all that stand in the way
+	Status     int                   // of HTTP, if it is not that of the code
+	Reached    []report.LimitReached // all limits of policies that are reached
 	RetryAfter time.Duration
 }
 
-// explained is an error from below that has words for people: what is wrong,
-// and with which field if one.
+// explained is an error of a lower layer with a text for people: what is wrong, and with which
+// field if there is one.
 type explained interface {
 	error
 	Explain() (message, field string)
 }
 
-// From turns any error into what the asker may know of it. An error of no known
-// class is INTERNAL, its text is hidden and known is false: log it.
+// From converts any error to the information that the caller may have. An error of an unknown class
+// becomes INTERNAL with a hidden text, and known is false: log it.
 func From(err error) (p Problem, known bool) {
 	code := codeOf(err)
 	var own *Error
@@ -81,11 +81,11 @@ func From(err error) (p Problem, known bool) {
 	return Problem{Code: code, Message: plain(err), Status: statusOf(err)}, true
 }
 
-// ErrNoSpace is the class of errors of a disk, or of a limited part of it, that has no
-// room. It is a kind of errdefs.ErrResourceExhausted.
+// ErrNoSpace is the class of errors of a disk, or of a limited part of it, without free space. It
+// is a kind of errdefs.ErrResourceExhausted.
 var ErrNoSpace = fmt.Errorf("no space: %w", errdefs.ErrResourceExhausted)
 
-// statusOf returns the HTTP status of classes that have another than their code.
+// statusOf returns the HTTP status of classes whose status differs from that of their code.
 func statusOf(err error) int {
 	if errors.Is(err, ErrNoSpace) {
 		return http.StatusInsufficientStorage
@@ -119,8 +119,8 @@ func codeOf(err error) string {
 	return CodeInternal
 }
 
-// plain is the text of an error that was classed by wrapping errdefs, without
-// the name of the class that ends it.
+// plain returns the text of an error that wraps a class of errdefs, without the name of the class
+// at its end.
 func plain(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	for _, class := range []error{

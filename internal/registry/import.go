@@ -19,8 +19,8 @@ import (
 // refName is the annotation by which an OCI layout names its images.
 const refName = "org.opencontainers.image.ref.name"
 
-// Import puts the named images of an OCI layout into the registry and returns
-// their names, such as python:3.11. One that is there already costs one look.
+// Import imports the named images of an OCI layout into the registry and returns their names, such
+// as python:3.11. An image that exists already costs only one check.
 func (r *Registry) Import(ctx context.Context, layoutDir string) ([]string, error) {
 	transport, stop := r.inside(ctx)
 	defer stop()
@@ -45,8 +45,8 @@ func (r *Registry) ImportAll(ctx context.Context, dir string) ([]string, error) 
 	return names, nil
 }
 
-// inside is a way to the registry that no other process has: connections are
-// pipes in memory.
+// inside is a transport to the registry that no other process can use: connections are pipes in
+// memory.
 func (r *Registry) inside(ctx context.Context) (http.RoundTripper, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := pipes{conns: make(chan net.Conn), closed: ctx.Done()}
@@ -134,7 +134,7 @@ func pushOne(index v1.ImageIndex, d v1.Descriptor, ref name.Reference, opts []re
 		return remote.WriteIndex(ref, sub, opts...)
 	}
 	if !d.MediaType.IsImage() {
-		return errors.New("neither an image nor an index")
+		return errors.New("it is neither an image nor an index")
 	}
 	img, err := index.Image(d.Digest)
 	if err != nil {

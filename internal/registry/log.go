@@ -6,9 +6,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// quieten keeps the engine from logging every request, and every look for an image
-// that is not there as an error. It writes to logrus's one global logger, and
-// marks its lines with the Go version.
+// quieten keeps the engine from logging every request, and every check for a missing image as an
+// error. It sets logrus's one global logger, whose lines contain the Go version.
 var quieten = sync.OnceFunc(func() {
 	log := logrus.StandardLogger()
 	log.SetFormatter(filter{log.Formatter})

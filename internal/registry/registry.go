@@ -1,6 +1,6 @@
-// Package registry is an OCI registry inside this process, on one directory. The
-// network may only read it; images come in through Import. berthd up serves the
-// starter images from it, tests serve theirs.
+// Package registry is an OCI registry inside this process, on one directory. Network clients can
+// only read it; images are added by Import. berthd up serves the starter images from it, and tests
+// serve their images.
 package registry
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the one driver we use
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the only storage driver that is used
 )
 
 // Registry holds images in a directory.
@@ -27,7 +27,7 @@ type Registry struct {
 	password string // for readers; empty: everyone may read
 }
 
-// Open makes the directory when it is missing.
+// Open creates the directory if it is missing.
 func Open(dir string) (*Registry, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -51,11 +51,11 @@ func Open(dir string) (*Registry, error) {
 	})}, nil
 }
 
-// Close ends what the registry does in the background.
+// Close ends the background work of the registry.
 func (r *Registry) Close() error { return r.app.Shutdown() }
 
-// ServeHTTP answers readers who are known. Other accounts of the machine can reach a
-// loopback port, and may neither read nor change what others run.
+// ServeHTTP answers clients with the password. Other accounts of the machine can reach a loopback
+// port, and must neither read nor change the images.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		http.Error(w, "this registry is read-only", http.StatusMethodNotAllowed)
@@ -63,7 +63,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if !r.known(req) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="berth"`)
-		http.Error(w, "this registry is for the platform", http.StatusUnauthorized)
+		http.Error(w, "only the platform can use this registry", http.StatusUnauthorized)
 		return
 	}
 	r.app.ServeHTTP(w, req)
@@ -83,15 +83,15 @@ func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		return fmt.Errorf("serve registry: %w", err)
 	case <-ctx.Done():
 	}
-	err := s.Close() // a reader that is cut off tries again
+	err := s.Close() // clients whose connection is cut repeat the request
 	if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}
 	return err
 }
 
-// Listen opens a loopback port for the registry in dir and remembers it there:
-// references to images contain the port, so it must not change.
+// Listen opens a loopback port for the registry in dir and stores it there: references to images
+// contain the port, so it must not change.
 func Listen(dir string) (net.Listener, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("listen for registry: %w", err)
@@ -107,7 +107,7 @@ func Listen(dir string) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil && known {
-		return nil, fmt.Errorf("listen for registry on %s, which its images are named after: %w: %w", address, errdefs.ErrFailedPrecondition, err)
+		return nil, fmt.Errorf("listen for registry on %s, which is part of the names of its images: %w: %w", address, errdefs.ErrFailedPrecondition, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen for registry: %w", err)

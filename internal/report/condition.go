@@ -14,13 +14,13 @@ const (
 	ClockSkew          = "clock_skew"
 )
 
-// Condition is one check of an agent's machine and its latest result. While the
-// status of any is true, nothing new is placed on the agent.
+// Condition is one check of an agent's machine and its latest result. While the status of any
+// condition is true, no new session is placed on the agent.
 type Condition struct {
 	Type   string    `json:"type"`
 	Status bool      `json:"status"`
 	Reason string    `json:"reason"` // one clause for people
-	Since  time.Time `json:"since"`  // when the status became what it is
+	Since  time.Time `json:"since"`  // time of the last change of the status
 }
 
 // String names a condition with its reason: disk pressure, 1 GiB of 20 GiB free.
@@ -32,8 +32,7 @@ func (c Condition) String() string {
 	return text
 }
 
-// Holding lists the conditions whose status is true, in one clause, or "" when
-// there is none.
+// Holding returns the conditions whose status is true as one clause, or "".
 func Holding(list []Condition) string {
 	var parts []string
 	for _, c := range list {

@@ -2,10 +2,9 @@ package report
 
 import "time"
 
-// Performance are rates over a window, as a volume's product tells them; nil is
-// not known.
+// Performance are rates over a window as a volume's product reports them; nil means unknown.
 type Performance struct {
-	WholeCluster        bool      `json:"wholeCluster,omitempty"` // of all volumes of the product, not of this one
+	WholeCluster        bool      `json:"wholeCluster,omitempty"` // of all volumes of the product, not only of this one
 	At                  time.Time `json:"at"`
 	WindowSeconds       float64   `json:"windowSeconds"`
 	ReadOpsPerSecond    *float64  `json:"readOpsPerSecond,omitempty"`

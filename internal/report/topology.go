@@ -1,16 +1,16 @@
 package report
 
-// Counters are what partitions of devices share: by set and counter, amounts.
+// Counters are the amounts that partitions of a device share, by set and counter.
 type Counters map[string]map[string]int64
 
-// CounterUse is what giving away any part of a device takes from the counters
-// of a set.
+// CounterUse are the amounts of a set's counters that a device uses while any part of it is
+// allocated.
 type CounterUse struct {
 	Set     string           `json:"set"`
 	Amounts map[string]int64 `json:"amounts"`
 }
 
-// Link is how two devices of an agent reach each other; A and B are device ids.
+// Link is a connection between two devices of an agent; A and B are device ids.
 type Link struct {
 	A        string  `json:"a"`
 	B        string  `json:"b"`

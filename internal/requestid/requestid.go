@@ -1,6 +1,5 @@
-// Package requestid names each request, so that one line of a log, one error
-// that a person sees and one call to another process can be told to be the
-// same. Everything that serves or calls may import it.
+// Package requestid assigns an id to each request, so that log lines, errors that people see and
+// calls to other processes can be matched. Every server and client can import it.
 package requestid
 
 import (
@@ -32,8 +31,8 @@ func From(ctx context.Context) string {
 	return id
 }
 
-// Middleware keeps the id that a client sent, if it is a harmless one, or
-// makes one, and answers with it.
+// Middleware uses the id that a client sent, if its characters are allowed, or a new one, and
+// returns it in the answer.
 func Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := Choose(r.Header.Get(Header))
@@ -43,7 +42,7 @@ func Middleware(next http.Handler) http.Handler {
 	})
 }
 
-// Choose returns id if it is harmless, and a new one otherwise.
+// Choose returns id if its characters are allowed, and a new id otherwise.
 func Choose(id string) string {
 	if valid(id) {
 		return id
@@ -73,7 +72,7 @@ func Outgoing(ctx context.Context) context.Context {
 	return ctx
 }
 
-// UnaryClient and StreamClient make a connection's calls carry the id.
+// UnaryClient and StreamClient add the id to a connection's calls.
 func UnaryClient(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	return invoke(Outgoing(ctx), method, req, reply, cc, opts...)
 }

@@ -2,8 +2,8 @@ package resource
 
 import "math/bits"
 
-// Part is the amount that is the same part of to as n is of from, rounded up, and
-// to where n is all of it. Amounts are not negative, and from is above 0.
+// Part returns the amount that is the same part of `to` as n is of `from`, rounded up; if n is all
+// of `from`, it returns `to`. Amounts are not negative, and `from` is above 0.
 func Part(n, from, to int64) int64 {
 	if n >= from {
 		return to
@@ -14,9 +14,9 @@ func Part(n, from, to int64) int64 {
 	return int64(quotient)
 }
 
-// exceeding is what of used is more than a device of that capacity has; empty when
-// it all fits. Slots that are unified are names of one amount: what is used under
-// them is too much when it is in whichever of them one counts.
+// exceeding returns the part of the usage that exceeds a device's capacity; empty if all of it
+// fits. Unified slots are names of one amount: usage under several names is too much if it exceeds
+// the capacity in the unit of any of them.
 func exceeding(used, capacity Slots, unified map[string]bool) Slots {
 	more, names := Slots{}, Slots{}
 	for slot, n := range used {

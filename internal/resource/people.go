@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FormatBytes prints a size for people: 512 B, 1.5 GiB.
+// FormatBytes formats a size for people: 512 B, 1.5 GiB.
 func FormatBytes(n int64) string {
 	const units = "KMGTPE"
 	if n < 1024 {
@@ -19,7 +19,7 @@ func FormatBytes(n int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + units[i:i+1] + "iB"
 }
 
-// ForPeople prints an amount of a slot for people; a program reads Format.
+// ForPeople formats an amount of a slot for people; Format is for programs.
 func ForPeople(slot string, amount int64) string {
 	if KindOf(slot) == Bytes {
 		return FormatBytes(amount)

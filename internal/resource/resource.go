@@ -18,13 +18,13 @@ const (
 	Mem = "mem" // bytes
 )
 
-// MaxAmount bounds every amount, so that sums over a million rows stay exact.
+// MaxAmount limits every amount, so that sums over a million rows stay exact.
 const MaxAmount = math.MaxInt64 / 1_000_000
 
 // ErrSyntax is returned for text that is not an amount.
 var ErrSyntax = errors.New("not a number")
 
-// Kind is how a slot counts.
+// Kind is the unit of a slot.
 type Kind int
 
 // The kinds of slots.
@@ -34,8 +34,8 @@ const (
 	Shares             // thousandths
 )
 
-// KindOf tells the kind from the slot's name: cpu and *.shares are shares,
-// mem and *.mem are bytes, everything else is counted.
+// KindOf returns the kind from the slot's name: cpu and *.shares are shares, mem and *.mem are
+// bytes, everything else is counted.
 func KindOf(slot string) Kind {
 	switch {
 	case slot == CPU || strings.HasSuffix(slot, ".shares"):
@@ -55,9 +55,8 @@ func Scale(slot string) int {
 	return 0
 }
 
-// ValidName reports whether s can name a slot: a DNS-label key, optionally a
-// dot and a unit, optionally a colon and a partition profile
-// (cpu, cuda.device, cuda.device:1g.10gb-mig).
+// ValidName reports whether s can be the name of a slot: a DNS-label key, optionally a dot and a
+// unit, optionally a colon and a partition profile (cpu, cuda.device, cuda.device:1g.10gb-mig).
 func ValidName(s string) bool {
 	if s == "" || len(s) > 64 || !isLower(s[0]) {
 		return false
@@ -81,10 +80,9 @@ var suffixes = []struct {
 	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"p", 1 << 50},
 }
 
-// Parse reads a decimal amount of the slot. Bytes accept binary suffixes
-// (512m, 4g, 1.5Gi; k = 1024, with an optional trailing b). Parse refuses more
-// digits than the slot's scale holds, and anything beyond MaxAmount; it does
-// not refuse negative numbers, which are wrong only where a caller says so.
+// Parse reads a decimal amount of the slot. Bytes accept binary suffixes (512m, 4g, 1.5Gi; k =
+// 1024, with an optional trailing b). Parse returns an error for more digits than the slot's scale
+// has, and for amounts above MaxAmount. It accepts negative numbers; callers check them.
 func Parse(slot, text string) (int64, error) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	mul := int64(1)
@@ -114,12 +112,12 @@ func Parse(slot, text string) (int64, error) {
 	}
 	n := r.Num()
 	if !n.IsInt64() || n.Int64() > MaxAmount || n.Int64() < -MaxAmount {
-		return 0, fmt.Errorf("slot %s: %.40s is beyond the largest amount %s", slot, text, Format(slot, MaxAmount))
+		return 0, fmt.Errorf("slot %s: %.40s is above the largest amount %s", slot, text, Format(slot, MaxAmount))
 	}
 	return n.Int64(), nil
 }
 
-// plainDecimal keeps exponents, hex and fractions (1e9, 0x1, 1/3) out.
+// plainDecimal reports false for exponents, hexadecimal numbers and fractions (1e9, 0x1, 1/3).
 func plainDecimal(s string) bool {
 	if len(s) == 0 || len(s) > 40 {
 		return false
@@ -139,7 +137,7 @@ func plainDecimal(s string) bool {
 	return digits > 0 && dots <= 1
 }
 
-// Format prints an amount as a plain decimal without trailing zeros.
+// Format formats an amount as a plain decimal without trailing zeros.
 func Format(slot string, amount int64) string {
 	scale := Scale(slot)
 	if scale == 0 {

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// Rules are what slots say of devices that are given away in more than one way. The
-// zero value has none.
+// Rules are the rules of slots for devices that can be allocated in more than one way. The zero
+// value has none.
 type Rules struct {
 	unified map[string]bool     // names of one amount
-	apart   map[string][]string // patterns of those that are not beside a slot
+	apart   map[string][]string // patterns of slots that exclude a slot
 }
 
-// Add takes over what a slot's type says. In a pattern a * at the end stands for any
-// ending.
+// Add adds the rules of a slot's type. In a pattern, a * at the end matches any suffix.
 func (r *Rules) Add(slot string, unified bool, exclusiveWith []string) {
 	if r.unified == nil {
 		r.unified, r.apart = map[string]bool{}, map[string][]string{}
@@ -23,7 +22,7 @@ func (r *Rules) Add(slot string, unified bool, exclusiveWith []string) {
 	r.unified[slot], r.apart[slot] = unified, exclusiveWith
 }
 
-// Against says why a device of that capacity cannot be used so; "" is that it can.
+// Against returns the reason why a device of that capacity cannot have this usage, or "".
 func (r *Rules) Against(used, capacity Slots) string {
 	if more := exceeding(used, capacity, r.unified); len(more) > 0 {
 		return fmt.Sprintf("%s of %s", more, capacity)
@@ -39,7 +38,7 @@ func (r *Rules) Against(used, capacity Slots) string {
 	return ""
 }
 
-// Apart reports whether a slot that is exclusive with these is not beside another.
+// Apart reports whether a slot with these exclusions cannot be used together with another slot.
 func Apart(exclusiveWith []string, other string) bool {
 	return slices.ContainsFunc(exclusiveWith, func(pattern string) bool {
 		prefix, star := strings.CutSuffix(pattern, "*")

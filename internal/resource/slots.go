@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// Slots is an amount per slot name. A missing name means nothing asked, held
-// or offered; in a limit it means no limit. The JSON form is an object of
-// decimal strings.
+// Slots is an amount per slot name. A missing name means an amount of zero; in a limit, it means no
+// limit. The JSON form is an object of decimal strings.
 type Slots map[string]int64
 
-// ParseSlots reads decimal texts, reporting every bad one.
+// ParseSlots parses decimal texts. The error lists every invalid one.
 func ParseSlots(m map[string]string) (Slots, error) {
 	s := make(Slots, len(m))
 	var bad []string
@@ -57,14 +56,14 @@ func (s Slots) Add(other Slots) {
 	}
 }
 
-// Sub takes other from s.
+// Sub subtracts other from s.
 func (s Slots) Sub(other Slots) {
 	for name, amount := range other {
 		s[name] -= amount
 	}
 }
 
-// String prints the slots for people, in order: cpu 1, mem 1073741824.
+// String formats the slots for people, in order: cpu 1, mem 1073741824.
 func (s Slots) String() string {
 	parts := make([]string, 0, len(s))
 	for _, name := range s.Names() {

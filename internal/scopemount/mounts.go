@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// timeout is what product and mount(8) have: a server that is away must hold up
-	// no one for long.
+	// timeout limits calls of the product and of mount(8): a server that does not answer must not
+	// block callers for long.
 	timeout = 20 * time.Second
-	// again is the pause after a mount that failed, in which its reason is repeated.
+	// again is the pause after a failed mount, during which its error is returned again.
 	again = 5 * time.Second
-	// sweepEvery is the pause between two looks at what is not used any more.
+	// sweepEvery is the interval at which unused mounts are removed.
 	sweepEvery = time.Minute
-	// DefaultIdle is how long a mount that no one uses stays. It is less than the pause
-	// between the proxies' looks for abandoned uploads, which use what is mounted.
+	// DefaultIdle is how long an unused mount stays. It is shorter than the pause between the
+	// proxies' sweeps of abandoned uploads, which use mounts.
 	DefaultIdle = 5 * time.Minute
 )
 
@@ -35,15 +35,16 @@ const (
 type Config struct {
 	Dir  string // the volume's directory, absolute; scopes are mounted right below
 	Rule Rule
-	// Plan asks the product how a scope is mounted; nil where no one can be asked, so that
-	// the rule alone says it.
+	// Plan asks the product how a scope is mounted; nil if there is no product to ask, so that only
+	// the rule applies.
 	Plan   func(ctx context.Context, scope string) (Spec, error)
 	Idle   time.Duration // 0 = DefaultIdle
 	Logger *slog.Logger
 }
 
-// Mounts are the scopes of one volume. What is mounted the kernel knows, so nothing is
-// kept on disk: who starts again finds it. Several may work on one directory.
+// Mounts are the mounts of the scopes of one volume. The kernel knows which scopes are mounted, so
+// nothing is stored on disk, and a restarted process finds them. Several processes can use one
+// directory.
 type Mounts struct {
 	cfg Config
 
@@ -51,7 +52,7 @@ type Mounts struct {
 	scopes map[string]*scope
 }
 
-// scope is what is remembered of one.
+// scope is the state of one scope.
 type scope struct {
 	mu     sync.Mutex // held while it is mounted
 	used   time.Time  // under Mounts.mu, as all below
@@ -71,8 +72,8 @@ func New(cfg Config) *Mounts {
 	return &Mounts{cfg: cfg, scopes: map[string]*scope{}}
 }
 
-// Open opens a scope's file system, mounting it first where it is not. As long as the
-// file is open, no one unmounts it.
+// Open opens a scope's file system, and mounts it first if necessary. While the file is open, the
+// scope cannot be unmounted.
 func (m *Mounts) Open(ctx context.Context, name string) (*os.File, error) {
 	if !scopeForm.MatchString(name) {
 		return nil, fmt.Errorf("scope %.80q: want 32 hexadecimal digits: %w", name, errdefs.ErrInvalidArgument)
@@ -80,7 +81,7 @@ func (m *Mounts) Open(ctx context.Context, name string) (*os.File, error) {
 	s := m.use(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, err := m.look(name)
+	f, err := m.mounted(name)
 	if err == nil && f == nil {
 		m.mu.Lock()
 		last, recent := s.err, time.Since(s.failed) < again
@@ -113,8 +114,7 @@ func (m *Mounts) use(name string) *scope {
 	return s
 }
 
-// Failing is why one of the scopes could not be opened when that was last tried, nil for
-// none.
+// Failing returns the error of a scope that could not be opened at the last attempt, or nil.
 func (m *Mounts) Failing() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,18 +126,18 @@ func (m *Mounts) Failing() error {
 	return nil
 }
 
-// root is the volume's directory as the kernel names it, without links on the way.
+// root returns the path of the volume's directory without symbolic links, as the kernel names it.
 func (m *Mounts) root() string {
 	if dir, err := filepath.EvalSymlinks(m.cfg.Dir); err == nil {
 		return dir
 	}
-	return m.cfg.Dir // it is not there yet
+	return m.cfg.Dir // it does not exist yet
 }
 
 func (m *Mounts) point(name string) string { return filepath.Join(m.root(), name) }
 
-// look opens what is mounted for a scope; nil when nothing is.
-func (m *Mounts) look(name string) (*os.File, error) {
+// mounted opens the mount of a scope, or returns nil.
+func (m *Mounts) mounted(name string) (*os.File, error) {
 	info, err := m.at(name)
 	if err != nil || info == nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (m *Mounts) look(name string) (*os.File, error) {
 		err = errors.Join(unix.ESTALE, f.Close())
 	}
 	if errors.Is(err, unix.ESTALE) || errors.Is(err, unix.ENOTCONN) {
-		m.cfg.Logger.Warn("mount of a scope is stale and taken away", "scope", name, "error", err)
+		m.cfg.Logger.Warn("stale mount of a scope is removed", "scope", name, "error", err)
 		if err := unix.Unmount(m.point(name), unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
 			return nil, fmt.Errorf("unmount stale scope %s: %w", name, err)
 		}
@@ -159,10 +159,10 @@ func (m *Mounts) look(name string) (*os.File, error) {
 	return f, err
 }
 
-// removed tells of a mount that what is mounted was removed: the kernel marks its path.
+// removed reports whether the mounted directory was removed, which the kernel marks in its path.
 func removed(i *mountinfo.Info) bool { return strings.HasSuffix(i.Root, "//deleted") }
 
-// at finds the uppermost mount at a scope's place.
+// at returns the uppermost mount at a scope's path.
 func (m *Mounts) at(name string) (*mountinfo.Info, error) {
 	point := m.point(name)
 	list, err := mountinfo.GetMounts(func(i *mountinfo.Info) (skip, stop bool) { return i.Mountpoint != point, false })
@@ -175,8 +175,8 @@ func (m *Mounts) at(name string) (*mountinfo.Info, error) {
 	return list[len(list)-1], nil
 }
 
-// mine refuses a mount that is another than the rule has. The kernel calls nfs nfs4,
-// and what was a file of a loop device by the device.
+// mine returns an error for a mount that differs from the rule. The kernel names nfs nfs4, and a
+// file of a loop device by the device.
 func (m *Mounts) mine(i *mountinfo.Info, name string) error {
 	want := m.cfg.Rule.of(name)
 	ok := strings.TrimSuffix(i.FSType, "4") == strings.TrimSuffix(want.Type, "4")
@@ -191,17 +191,17 @@ func (m *Mounts) mine(i *mountinfo.Info, name string) error {
 		ok = false
 	}
 	if !ok {
-		return fmt.Errorf("scope %s: %s %.200q is mounted at its place, and should be %s %.200q: %w",
+		return fmt.Errorf("scope %s: %s %.200q is mounted at its path instead of %s %.200q: %w",
 			name, i.FSType, i.Source, want.Type, want.Source, errdefs.ErrFailedPrecondition)
 	}
 	return nil
 }
 
-// plainOptions takes subvol=/a for subvol=a, as the kernel does.
+// plainOptions treats subvol=/a as subvol=a, as the kernel does.
 func plainOptions(s string) string { return strings.ReplaceAll(s, "=/", "=") }
 
-// open opens a scope's directory and sees to it that it is the mount with this id: one
-// that goes in this moment must not leave the bare directory.
+// open opens a scope's directory and checks that it is on the mount with this id: if the mount is
+// removed at the same moment, the plain directory must not be used.
 func (m *Mounts) open(name string, id int) (*os.File, error) {
 	dir, err := unix.Open(m.cfg.Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -217,10 +217,10 @@ func (m *Mounts) open(name string, id int) (*os.File, error) {
 	f := os.NewFile(uintptr(fd), name)
 	var st unix.Statx_t
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st); err != nil {
-		return nil, errors.Join(fmt.Errorf("look at scope %s: %w", name, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("stat scope %s: %w", name, err), f.Close())
 	}
 	if st.Mask&unix.STATX_MNT_ID == 0 || int(st.Mnt_id) != id {
-		return nil, errors.Join(fmt.Errorf("scope %s was unmounted in this moment: %w", name, errdefs.ErrUnavailable), f.Close())
+		return nil, errors.Join(fmt.Errorf("scope %s was just unmounted: %w", name, errdefs.ErrUnavailable), f.Close())
 	}
 	return f, nil
 }
@@ -240,15 +240,15 @@ func (m *Mounts) mount(ctx context.Context, name string) (*os.File, error) {
 		}
 	}
 	if err := os.Mkdir(m.point(name), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("make its directory: %w", err)
+		return nil, fmt.Errorf("create its directory: %w", err)
 	}
 	if err := m.run(ctx, name, spec); err != nil {
 		return nil, err
 	}
 	m.cfg.Logger.Info("scope mounted", "scope", name, "type", spec.Type, "source", spec.Source)
-	f, err := m.look(name)
+	f, err := m.mounted(name)
 	if f == nil && err == nil {
-		err = fmt.Errorf("mount says that it is, and nothing is there: %w", errdefs.ErrUnavailable)
+		err = fmt.Errorf("mount succeeded, but nothing is mounted: %w", errdefs.ErrUnavailable)
 	}
 	return f, err
 }

@@ -1,7 +1,7 @@
-// Package scopemount mounts the scopes of a volume of which each is a file system of its
-// own, below the volume's directory: storage proxies and agents do so before a folder is
-// used, and take the mount away when it has not been for a while. What may be mounted is
-// what the operator has written, whatever a product says.
+// Package scopemount mounts the scopes of a volume whose scopes are separate file systems, below
+// the volume's directory. Storage proxies and agents mount a scope before a folder is used, and
+// unmount it when it has not been used for a while. Only mounts that match the operator's rule are
+// allowed, whatever a product requests.
 package scopemount
 
 import (
@@ -23,11 +23,11 @@ type Spec struct {
 	Options      []string
 }
 
-// Rule is what an operator allows to be mounted for a scope, and with which options: the
-// same for all scopes but for the Placeholder.
+// Rule is what an operator allows to be mounted for a scope, with the options: the same for all
+// scopes except for the Placeholder.
 type Rule Spec
 
-// forced are the options of every mount: folders hold what people put there.
+// forced are the options of every mount, because users control the contents of folders.
 var forced = []string{"nosuid", "nodev"}
 
 var (
@@ -36,11 +36,11 @@ var (
 	scopeForm  = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 
-// never are options that undo what is forced, or that mount something else than a
-// file system of the type.
+// never are options that undo forced ones, or that mount something other than a file system of the
+// type.
 var never = []string{"suid", "dev", "bind", "rbind", "move", "remount", "user", "users", "owner", "group", "helper"}
 
-// ParseRule reads TYPE,SOURCE,OPTION,..., as it stands on a command line.
+// ParseRule reads TYPE,SOURCE,OPTION,..., as on a command line.
 func ParseRule(text string) (Rule, error) {
 	part := strings.Split(text, ",")
 	if len(part) < 2 {
@@ -50,29 +50,29 @@ func ParseRule(text string) (Rule, error) {
 	return r, r.Check()
 }
 
-// Check refuses what is not a rule.
+// Check returns an error for an invalid rule.
 func (r Rule) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf(format+": %w", append(args, errdefs.ErrInvalidArgument)...)
 	}
 	switch {
 	case !typeForm.MatchString(r.Type):
-		return bad("type %.80q is none of a file system", r.Type)
+		return bad("type %.80q is not the type of a file system", r.Type)
 	case r.Source == "" || strings.HasPrefix(r.Source, "-") || strings.ContainsFunc(r.Source, func(c rune) bool { return c <= ' ' || c == ',' || c == 0x7f }):
-		return bad("source %.200q: want what is mounted, as server:/exports/%s", r.Source, Placeholder)
+		return bad("source %.200q must be the mounted source, such as server:/exports/%s", r.Source, Placeholder)
 	case !strings.Contains(r.Source+strings.Join(r.Options, ","), Placeholder):
-		return bad("source %.200q and options name no %s: all scopes would be one", r.Source, Placeholder)
+		return bad("source %.200q and the options do not contain %s, so all scopes would be the same", r.Source, Placeholder)
 	}
 	for _, o := range r.Options {
 		name, _, _ := strings.Cut(o, "=")
 		if !optionForm.MatchString(o) || slices.Contains(never, name) || strings.HasPrefix(name, "x-") {
-			return bad("option %.80q is not for the mount of a scope", o)
+			return bad("option %.80q is not allowed for the mount of a scope", o)
 		}
 	}
 	return nil
 }
 
-// of is what is mounted for a scope.
+// of returns the Spec of a scope.
 func (r Rule) of(scope string) Spec {
 	fill := func(s string) string { return strings.ReplaceAll(s, Placeholder, scope) }
 	s := Spec{Type: r.Type, Source: fill(r.Source)}
@@ -87,11 +87,11 @@ func (r Rule) of(scope string) Spec {
 	return s
 }
 
-// allows compares what a product wants mounted with what the operator wrote: it must be
-// that, and an option that it needs must be among theirs.
+// allows compares the mount that a product requests with the operator's rule: it must be the same,
+// and every option that the product needs must be in the rule.
 func (s Spec) allows(plan Spec) error {
 	refuse := func(what, got, want string) error {
-		return fmt.Errorf("the product has %s %.200q mounted, and allowed is %.200q: %w", what, got, want, errdefs.ErrFailedPrecondition)
+		return fmt.Errorf("the product requests a mount of %s %.200q, and only %.200q is allowed: %w", what, got, want, errdefs.ErrFailedPrecondition)
 	}
 	if plan.Type != s.Type {
 		return refuse("the type", plan.Type, s.Type)
@@ -107,7 +107,7 @@ func (s Spec) allows(plan Spec) error {
 	return nil
 }
 
-// source is how the kernel spells one: without what leads nowhere.
+// source returns a source in the kernel's spelling, without redundant parts.
 func source(s string) string {
 	if server, export, ok := strings.Cut(s, ":/"); ok {
 		return server + ":" + path.Clean("/"+export)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mounted lists the scopes that are mounted, by us or by others.
+// Mounted returns the scopes that are mounted, by this or by other processes.
 func (m *Mounts) Mounted() ([]string, error) {
 	root := m.root()
 	list, err := mountinfo.GetMounts(func(i *mountinfo.Info) (skip, stop bool) {
@@ -29,8 +29,8 @@ func (m *Mounts) Mounted() ([]string, error) {
 	return names, nil
 }
 
-// Run takes away, until the context ends, what no one has used for a while. Mounts stay
-// when it ends: sessions and proxies outlive agents that start again.
+// Run unmounts scopes that have not been used for a while, until the context ends. Mounts stay
+// after its end, because sessions and proxies outlive an agent's restart.
 func (m *Mounts) Run(ctx context.Context) {
 	ticks := time.NewTicker(min(sweepEvery, m.cfg.Idle))
 	defer ticks.Stop()
@@ -70,8 +70,8 @@ func (m *Mounts) sweep() error {
 	return nil
 }
 
-// idle reports whether a scope has not been used for long. What someone else has mounted,
-// an earlier life of this process too, is used when it is first seen.
+// idle reports whether a scope has not been used for long. A mount of another process, or of an
+// earlier life of this one, counts as used when it is first seen.
 func (m *Mounts) idle(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,20 +82,20 @@ func (m *Mounts) idle(name string) bool {
 	return false
 }
 
-// Unmount takes a scope's mount away, if it is by the rule and no one has anything open
-// there: EBUSY else. A container that has a folder of it mounted keeps that.
+// Unmount unmounts a scope if the mount matches the rule and no process has a file open there;
+// otherwise it returns EBUSY. A container that has mounted a folder of the scope keeps that mount.
 func (m *Mounts) Unmount(name string) error {
 	info, err := m.at(name)
 	if err != nil || info == nil {
 		return err
 	}
 	if m.mine(info, name) != nil {
-		return nil // anyone who mounted it
+		return nil // no matter who mounted it
 	}
 	if err := unix.Unmount(m.point(name), unix.UMOUNT_NOFOLLOW); err != nil {
 		return fmt.Errorf("unmount scope %s: %w", name, err)
 	}
 	m.cfg.Logger.Info("scope unmounted", "scope", name)
-	_ = os.Remove(m.point(name)) // it is made again; the product may have sealed it
+	_ = os.Remove(m.point(name)) // it is created again at the next mount; the product may have made it immutable
 	return nil
 }

@@ -1,6 +1,7 @@
 package seal
 
-// Purpose is what something is sealed for. It opens for nothing else.
+// Purpose is the purpose of an encrypted value. The value can be decrypted only for the same
+// purpose.
 type Purpose string
 
 // The purposes.
@@ -10,13 +11,13 @@ const (
 	RegistryPassword Purpose = "registry password"
 	ProviderSecret   Purpose = "identity provider"
 	StorageSecret    Purpose = "object storage"
-	Canary           Purpose = "canary"      // by which a manager knows that it has the cluster's keys
+	Canary           Purpose = "canary"      // with which a manager checks that it has the cluster's keys
 	LoginState       Purpose = "login state" // of a browser at an identity provider, for minutes; in no table
 	SessionSecrets   Purpose = "session"     // its environment and bootstrap script
 	TemplateSecrets  Purpose = "session template"
 	KernelSecrets    Purpose = "kernel"       // the same on the disk of an agent, encrypted with its own key ring; in no table
-	KnownDevice      Purpose = "known device" // a cookie of who logged in before; in no table
-	AppEntry         Purpose = "app entry"    // a cookie of who may open an app; in no table
+	KnownDevice      Purpose = "known device" // a cookie with the users who logged in before; in no table
+	AppEntry         Purpose = "app entry"    // a cookie with the permission to open an app; in no table
 )
 
 // Column is a table column with encrypted values; the table has an id.
@@ -25,7 +26,7 @@ type Column struct {
 	Purpose     Purpose
 }
 
-// Columns are all that hold sealed values, empty or NULL where there is none.
+// Columns are all columns with encrypted values; without a value, they are empty or NULL.
 func Columns() []Column {
 	return []Column{
 		{"keypairs", "secret_sealed", KeypairSecret},

@@ -18,13 +18,13 @@ const fileName = "seal.keys"
 
 func pathIn(dir string) string { return filepath.Join(dir, fileName) }
 
-// ensure makes a ring of one key in dir where there is none.
+// ensure creates a ring with one key in dir if there is none.
 func ensure(dir string) error {
 	path := pathIn(dir)
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	// A link is not made where there is a file: of two who start at once one wins.
+	// link(2) does not replace a file, so of two processes that start at once, one wins.
 	err := write(path, []string{newLine()}, os.Link)
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("keep %s: %w", path, err)
@@ -32,8 +32,8 @@ func ensure(dir string) error {
 	return nil
 }
 
-// Add puts a new key into the ring in dir, unless there are several already: then
-// an earlier change of keys continues. From now on it seals; older ones still open.
+// Add adds a new key to the ring in dir, unless there are several already: then an earlier change
+// of keys continues. From now on, the new key encrypts; older ones still decrypt.
 func Add(dir string) error {
 	lines, err := readLines(pathIn(dir))
 	if err != nil || len(lines) > 1 {
@@ -63,7 +63,7 @@ func parse(path string, lines []string) (keys []key, err error) {
 	for i, line := range lines {
 		raw, err := base64.RawStdEncoding.DecodeString(line)
 		if err != nil || len(raw) != idBytes+keyBytes {
-			return nil, fmt.Errorf("%s: line %d is no key: %w", path, i+1, errdefs.ErrFailedPrecondition)
+			return nil, fmt.Errorf("%s: line %d is not a key: %w", path, i+1, errdefs.ErrFailedPrecondition)
 		}
 		block, err := aes.NewCipher(raw[idBytes:])
 		if err != nil {
@@ -76,7 +76,7 @@ func parse(path string, lines []string) (keys []key, err error) {
 		keys = append(keys, key{id: [idBytes]byte(raw[:idBytes]), aead: aead})
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("%s holds no key: %w", path, errdefs.ErrFailedPrecondition)
+		return nil, fmt.Errorf("%s has no key: %w", path, errdefs.ErrFailedPrecondition)
 	}
 	return keys, nil
 }
@@ -87,8 +87,8 @@ func newLine() string {
 	return base64.RawStdEncoding.EncodeToString(raw)
 }
 
-// write puts a ring in its place, all or nothing and on the disk for good: what
-// its keys seal is lost without it.
+// write replaces a ring atomically and durably, because values that its keys encrypt are lost
+// without it.
 func write(path string, lines []string, place func(from, to string) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".seal-*") // mode 0600
 	if err != nil {

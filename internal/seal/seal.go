@@ -1,7 +1,7 @@
-// Package seal encrypts the secrets that must be read again, such as those of
-// keypairs and registries, before they go into the database. A key ring in a
-// file beside the cluster's other secrets holds the keys; the last one seals,
-// all of them open, so that keys can be changed without losing what is sealed.
+// Package seal encrypts the secrets that must be read again, such as those of keypairs and
+// registries, before they go into the database. The keys are in a key ring, a file beside the
+// cluster's other secrets. The last key encrypts and all keys decrypt, so keys can be changed
+// without losing encrypted values.
 package seal
 
 import (
@@ -22,14 +22,14 @@ const (
 	idBytes  = 4
 )
 
-// Ring seals and opens. Make it with Load. It follows its file: what is sealed
-// after the file was changed is sealed with the newest key, and keys that are no
-// longer in the file continue opening until the process ends.
+// Ring encrypts and decrypts. Load creates one. It follows its file: after a change of the file, it
+// encrypts with the newest key. Keys that are no longer in the file continue to decrypt until the
+// process ends.
 type Ring struct {
 	path string
 
 	mu   sync.Mutex
-	keys []key  // the last one seals
+	keys []key  // the last one encrypts
 	text string // of the file, when keys were read from it
 }
 
@@ -38,7 +38,7 @@ type key struct {
 	aead cipher.AEAD
 }
 
-// Load reads the key ring in dir; the first time it makes one.
+// Load reads the key ring in dir; the first call creates it.
 func Load(dir string) (*Ring, error) {
 	if err := ensure(dir); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Load(dir string) (*Ring, error) {
 	return r, r.follow()
 }
 
-// follow takes over what the file holds now.
+// follow reads the file again if it has changed.
 func (r *Ring) follow() error {
 	text, err := os.ReadFile(r.path)
 	if err != nil {
@@ -69,7 +69,7 @@ func has(keys []key, id [idBytes]byte) bool {
 	return slices.ContainsFunc(keys, func(k key) bool { return k.id == id })
 }
 
-// newest is the key that seals now. A file that cannot be read changes nothing.
+// newest returns the key that encrypts now. If the file cannot be read, the known keys stay.
 func (r *Ring) newest() key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,8 +77,8 @@ func (r *Ring) newest() key {
 	return r.keys[len(r.keys)-1]
 }
 
-// find returns the key that sealed a value. One that is not known yet may have
-// come into the file meanwhile.
+// find returns the key that encrypted a value. An unknown key may have been added to the file in
+// the meantime.
 func (r *Ring) find(sealed []byte) (key, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,8 +93,8 @@ func (r *Ring) find(sealed []byte) (key, bool) {
 	return key{}, false
 }
 
-// Seal encrypts a secret. What it is for must be given again to open it, so that
-// a sealed value cannot be moved elsewhere.
+// Seal encrypts a secret. Open needs the same purpose, so an encrypted value cannot be used in
+// another place.
 func (r *Ring) Seal(purpose Purpose, secret []byte) []byte {
 	k := r.newest()
 	out := make([]byte, idBytes+k.aead.NonceSize(), idBytes+k.aead.NonceSize()+len(secret)+k.aead.Overhead())
@@ -104,7 +104,7 @@ func (r *Ring) Seal(purpose Purpose, secret []byte) []byte {
 	return k.aead.Seal(out, nonce, secret, []byte(purpose))
 }
 
-// Open decrypts what Seal made for the same purpose.
+// Open decrypts a value that Seal returned for the same purpose.
 func (r *Ring) Open(purpose Purpose, sealed []byte) ([]byte, error) {
 	k, ok := r.find(sealed)
 	if !ok {
@@ -118,7 +118,7 @@ func (r *Ring) Open(purpose Purpose, sealed []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Mark is what everything begins with that is sealed now.
+// Mark returns the prefix of values that are encrypted with the newest key.
 func (r *Ring) Mark() []byte {
 	k := r.newest()
 	return k.id[:]

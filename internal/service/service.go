@@ -22,11 +22,11 @@ import (
 	"github.com/berthhq/berth/internal/service/redis"
 )
 
-// Config says where the stores live.
+// Config is the configuration of the stores.
 type Config struct {
-	// Dir is made when missing and belongs to one process at a time.
+	// Dir is created if it is missing, and used by one process at a time.
 	Dir string
-	// Volatile gives up durability for speed. For tests.
+	// Volatile trades durability for speed, for tests.
 	Volatile bool
 	Logger   *slog.Logger
 }
@@ -39,8 +39,8 @@ type Stores struct {
 	lock     *os.File
 }
 
-// Start runs all stores side by side and returns when each one answers. An error
-// means that none is left running.
+// Start starts all stores concurrently and returns when each one answers. After an error, none is
+// running.
 func Start(ctx context.Context, cfg Config) (*Stores, error) {
 	lock, err := Lock(cfg.Dir)
 	if err != nil {
@@ -66,8 +66,8 @@ func Start(ctx context.Context, cfg Config) (*Stores, error) {
 	return s, nil
 }
 
-// Stop ends the stores side by side. Close their clients first. When ctx ends,
-// what still runs is killed.
+// Stop stops the stores concurrently. Close their clients first. After the end of ctx, remaining
+// processes are killed.
 func (s *Stores) Stop(ctx context.Context) error {
 	var g errgroup.Group
 	if s.Etcd != nil {
@@ -82,12 +82,13 @@ func (s *Stores) Stop(ctx context.Context) error {
 	return errors.Join(g.Wait(), s.lock.Close())
 }
 
-// Lock makes dir and takes it for this process, until the file is closed or the
-// process ends in whatever way.
+// Lock creates dir and locks it for this process, until the file is closed or the process ends,
+// even by SIGKILL.
 func Lock(dir string) (*os.File, error) {
-	// Others may pass through: a container's own user must reach its root below.
+	// Other users can traverse it, because a container's own user must reach its root file system
+	// below.
 	if err := os.MkdirAll(dir, 0o711); err != nil {
-		return nil, fmt.Errorf("make data directory: %w", err)
+		return nil, fmt.Errorf("create data directory: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package signature signs requests with a keypair and checks what was signed: HTTP
-// Message Signatures (RFC 9421) with the body's digest (RFC 9530). Servers and clients
-// import it; docs/signing.md is its profile, and testdata/vectors.json has requests
-// that every other implementation must reproduce.
+// Package signature signs requests with a keypair and verifies signed requests: HTTP Message
+// Signatures (RFC 9421) with the body's digest (RFC 9530). Servers and clients import it;
+// docs/signing.md is its profile, and testdata/vectors.json has requests that every other
+// implementation must reproduce.
 package signature
 
 import (
@@ -22,7 +22,7 @@ import (
 const (
 	// Algorithm is the only one. A request cannot choose another.
 	Algorithm = "hmac-sha256"
-	// Tag marks our signature among those that proxies may add.
+	// Tag distinguishes our signature from those that proxies add.
 	Tag = "berth"
 	// MaxSkew is how far the creation of a signature may be from the server's clock.
 	MaxSkew = 5 * time.Minute
@@ -48,10 +48,10 @@ const (
 // required are the components that every signature covers.
 var required = []string{"@method", "@authority", "@path", "@query", "content-digest"}
 
-// acting are headers that change who acts. A signature covers them where they exist.
+// acting are headers that change the acting user. A signature covers them where they exist.
 var acting = []string{"x-berth-act-as"}
 
-// Parts are what a signed request says about itself.
+// Parts are the parts of a signed request that are needed to verify it.
 type Parts struct {
 	AccessKey string
 	Nonce     string
@@ -63,8 +63,7 @@ type Parts struct {
 	base      string
 }
 
-// Signed reports whether a request has a signature that is ours, or one that nobody can
-// read.
+// Signed reports whether a request has a signature with our tag, or one that cannot be parsed.
 func Signed(h http.Header) bool {
 	if len(h.Values(HeaderInput)) == 0 {
 		return false
@@ -113,7 +112,7 @@ func dictionary(h http.Header, name string) (*httpsfv.Dictionary, error) {
 	return d, nil
 }
 
-// Parse reads the parts of a request. They mean nothing before Verify.
+// Parse reads the parts of a request. They must not be used before Verify.
 func Parse(r *http.Request) (*Parts, error) {
 	name, list, err := input(r.Header)
 	if err != nil {
@@ -190,7 +189,7 @@ func (p *Parts) params(all *httpsfv.Params) error {
 	return nil
 }
 
-// covers checks that the components bind all that a request does.
+// covers checks that the signature covers all parts of a request that determine its effect.
 func covers(r *http.Request, list httpsfv.InnerList) error {
 	var names []string
 	for _, item := range list.Items {
@@ -218,8 +217,8 @@ func (p *Parts) Verify(secret string) bool {
 	return hmac.Equal(p.signature, mac(secret, p.base))
 }
 
-// Fresh reports whether the signature was made near enough to the server's clock and
-// has not expired.
+// Fresh reports whether the signature was created close enough to the time of the server and has
+// not expired.
 func (p *Parts) Fresh(now time.Time) bool {
 	return now.Sub(p.Created).Abs() <= MaxSkew && (p.Expires.IsZero() || !now.After(p.Expires))
 }
@@ -230,8 +229,8 @@ func (p *Parts) Matches(body []byte) bool {
 	return bytes.Equal(sum[:], p.digest)
 }
 
-// Sign puts digest and signature on a request with the given body, which must be all
-// that is sent. Method, host, path and query must not change afterwards.
+// Sign adds digest and signature to a request with the given body, which must be the complete body.
+// Method, host, path and query must not change afterwards.
 func Sign(r *http.Request, accessKey, secret string, body []byte, now time.Time) error {
 	return sign(r, accessKey, secret, body, rand.Text(), now)
 }

@@ -1,5 +1,5 @@
-// Package sshserver has the common part of Berth's SSH servers, which are the SFTP server of the
-// storage proxy and the SSH front of the gateway: the file of the host key, the algorithms, and the
+// Package sshserver is the common part of Berth's SSH servers (the SFTP server of the storage
+// proxy, and the SSH server of the gateway): the file of the host key, the algorithms, and the
 // guard that limits connections and guesses.
 package sshserver
 
@@ -53,7 +53,7 @@ func hostKey(path string, generate func() (crypto.PrivateKey, error)) (ssh.Signe
 		return nil, err
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("%s has the mode %04o, wants 0600: others may have read it; remove it to make another", path, mode)
+		return nil, fmt.Errorf("%s has the mode %04o instead of 0600, so others may have read it; remove the file to generate another key", path, mode)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {

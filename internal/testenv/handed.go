@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Handed counts the bytes of files that a server, which has not begun, hands to its
-// connections as a file, for the kernel to send.
+// Handed counts the bytes of files that a server, which has not started yet, passes to its
+// connections as a file, so that the kernel sends them.
 func Handed(s *httptest.Server) *atomic.Int64 {
 	l := handedListener{s.Listener, new(atomic.Int64)}
 	s.Listener = l

@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/service/postgres"
 )
 
-// recipe changes when a cluster made by an older postgres.Start will not do.
+// recipe changes when clusters of an older postgres.Start can no longer be used.
 const recipe = "1"
 
 // server is the one PostgreSQL of this test process. It ends with the process.
@@ -34,7 +34,7 @@ var server = sync.OnceValues(func() (*postgres.Server, error) {
 	defer cancel()
 	made, err := madeCluster(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("make cluster for tests: %w", err)
+		return nil, fmt.Errorf("create cluster for tests: %w", err)
 	}
 	if out, err := exec.CommandContext(ctx, "cp", "-a", made, dir).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("copy cluster: %w: %s", err, out)
@@ -42,8 +42,8 @@ var server = sync.OnceValues(func() (*postgres.Server, error) {
 	return postgres.Start(ctx, postgres.Config{Dir: dir, Volatile: true, Logger: logger()})
 })
 
-// madeCluster is a cluster that any test process on this machine may copy; making
-// one takes a second. The first process makes it, the others wait.
+// madeCluster returns a cluster that all test processes on this machine copy, because creating one
+// takes a second. The first process creates it; the others wait.
 func madeCluster(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -82,7 +82,7 @@ func madeCluster(ctx context.Context) (string, error) {
 	return dir, os.Rename(dir+".new", dir)
 }
 
-// Postgres makes an empty database for this test and returns its DSN.
+// Postgres creates an empty database for this test and returns its DSN.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	return database(t, "template1")
@@ -93,9 +93,9 @@ var templates struct {
 	made map[string]error
 }
 
-// PostgresFrom makes a database for this test that starts as prepare left it.
-// prepare runs once per name in a test process, on an empty database (migrations
-// belong here); it must close its connections.
+// PostgresFrom creates a database for this test with the contents that prepare has written. prepare
+// runs once per name in a test process, on an empty database (migrations belong here); it must
+// close its connections.
 func PostgresFrom(t testing.TB, name string, prepare func(ctx context.Context, dsn string) error) string {
 	t.Helper()
 	name = "from_" + name
@@ -126,7 +126,7 @@ func makeTemplate(ctx context.Context, name string, prepare func(context.Context
 	return prepare(ctx, s.DSN(name))
 }
 
-// database makes a database out of a template and drops it after the test.
+// database creates a database from a template and drops it after the test.
 func database(t testing.TB, template string) string {
 	t.Helper()
 	s, err := server()
@@ -142,7 +142,7 @@ func database(t testing.TB, template string) string {
 		defer cancel()
 		drop := "DROP DATABASE " + quote(name) + " WITH (FORCE)"
 		err := execute(ctx, s, drop)
-		for err != nil && strings.Contains(err.Error(), "42501") && ctx.Err() == nil { // autovacuum is at it, which is not ours to end
+		for err != nil && strings.Contains(err.Error(), "42501") && ctx.Err() == nil { // autovacuum uses it, which this user cannot end
 			time.Sleep(50 * time.Millisecond)
 			err = execute(ctx, s, drop)
 		}

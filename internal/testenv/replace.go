@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Replace puts a text into the place of a file that another process reads: it finds the
-// old text or the new one, and never a part.
+// Replace replaces the text of a file that another process reads: the reader finds the old text or
+// the new one, and never a part.
 func Replace(t testing.TB, path, text string) {
 	t.Helper()
 	next := path + ".next"

@@ -26,8 +26,8 @@ type S3Server struct {
 	Root      string // a directory with one for each bucket
 }
 
-// S3 starts a versitygw for this test. Without its program, which make test builds, the
-// test is skipped.
+// S3 starts a versitygw for this test. The test is skipped without its program, which make test
+// builds.
 func S3(t testing.TB) S3Server {
 	t.Helper()
 	bin := filepath.Join(Root(t), "bin", "tools", "versitygw")
@@ -36,7 +36,7 @@ func S3(t testing.TB) S3Server {
 	}
 	s := S3Server{AccessKey: "berth-" + uuid.NewString(), Secret: "a secret of the test", Region: "us-east-1", Root: t.TempDir()}
 	var err error
-	for range 10 { // another process may take the port that was found free
+	for range 10 { // another process may take the free port first
 		if err = s.start(t, bin); err == nil {
 			return s
 		}
@@ -83,7 +83,7 @@ func (s *S3Server) start(t testing.TB, bin string) error {
 	}
 	for end := time.Now().Add(2 * time.Minute); ; {
 		_, err := client.ListBuckets(t.Context())
-		if err == nil { // it is ours: another one does not know the key
+		if err == nil { // it is this server: another one does not know the key
 			return nil
 		}
 		select {

@@ -34,8 +34,8 @@ func Etcd(t testing.TB) string {
 	return s.Endpoint()
 }
 
-// stopAtEnd stops a store after the test. One that waits for a client which the
-// test left open stops in the background.
+// stopAtEnd stops a store after the test. A store that waits for a client which the test has left
+// open stops in the background.
 func stopAtEnd(t testing.TB, dir string, stop func(context.Context) error) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)

@@ -1,6 +1,6 @@
-// Package testenv gives tests the real stores: a fresh PostgreSQL database, Redis
-// and etcd, private to the test and gone with the test process, even when that is
-// killed. Only tests import it.
+// Package testenv provides the real stores to tests: a fresh PostgreSQL database, Redis and etcd,
+// private to the test and removed with the test process, even if it is killed. Only tests import
+// it.
 package testenv
 
 import (
@@ -16,19 +16,19 @@ import (
 	"testing"
 )
 
-// removeWhenAlone waits for the end of its input, which is the end of the test
-// process, and removes its directory; the stores' last writes may come between.
+// removeWhenAlone waits for the end of its input, which is the end of the test process, and removes
+// its directory. It retries, because the stores may still be writing.
 const removeWhenAlone = `read -r _; for _ in $(seq 300); do rm -rf "$1" && exit; sleep 0.2; done`
 
-// place is this process's directory for all stores. lifeline is the cleaner's
-// input: held here, it is closed by the end of the process only.
+// place is this process's directory for all stores. lifeline is the cleaner's input, which only the
+// end of the process closes.
 type place struct {
 	dir      string
 	lifeline io.Closer
 }
 
-// workPlace makes it. A shell outlives us to remove it: a test process has no
-// moment of its own to clean up in.
+// workPlace creates the directory. A shell that outlives the test process removes it, because a
+// killed process cannot.
 var workPlace = sync.OnceValues(func() (*place, error) {
 	dir, err := os.MkdirTemp(fastDir(), "berth-test-")
 	if err != nil {
@@ -46,13 +46,13 @@ var workPlace = sync.OnceValues(func() (*place, error) {
 	return &place{dir, lifeline}, nil
 })
 
-// A database is a thousand small files: five times quicker to make in memory.
+// A database is a thousand small files: creating them in memory is five times as fast.
 const (
 	memory     = "/dev/shm"
 	wantMemory = 2 << 30
 )
 
-// fastDir is memory when there is plenty and TMPDIR does not ask otherwise.
+// fastDir returns a directory in memory if there is enough and TMPDIR is not set.
 func fastDir() string {
 	if os.Getenv("TMPDIR") != "" {
 		return ""
@@ -66,7 +66,7 @@ func fastDir() string {
 
 var count atomic.Int64
 
-// freshDir is a new directory for one store.
+// freshDir returns a new directory for one store.
 func freshDir(t testing.TB, name string) string {
 	t.Helper()
 	w, err := workPlace()
@@ -76,7 +76,7 @@ func freshDir(t testing.TB, name string) string {
 	return filepath.Join(w.dir, fmt.Sprintf("%s%d", name, count.Add(1)))
 }
 
-// logger shows what the stores complain about in the test's output.
+// logger writes warnings of the stores to the test's output.
 func logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

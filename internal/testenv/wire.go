@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// Wire carries connections to a server until it is cut, which closes none of them: both
-// ends hear nothing any more.
+// Wire forwards connections to a server until it is cut. Cut closes no connection: both ends
+// receive nothing from then on.
 type Wire struct {
 	Addr string
 	cut  atomic.Bool
 }
 
-// NewWire leads to a server's address until the end of the test.
+// NewWire forwards to a server's address until the end of the test.
 func NewWire(t testing.TB, network, server string) *Wire {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,7 +53,7 @@ func NewWire(t testing.TB, network, server string) *Wire {
 	return w
 }
 
-// Cut loses all that is sent from now on.
+// Cut drops all data that is sent from now on.
 func (w *Wire) Cut() { w.cut.Store(true) }
 
 func (w *Wire) carry(to, from net.Conn) {

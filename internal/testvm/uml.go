@@ -113,9 +113,9 @@ func outcome(share string, ended error, console string) ([]byte, error) {
 	code, err := os.ReadFile(filepath.Join(share, statusFile))
 	switch {
 	case err != nil:
-		return out, fmt.Errorf("the machine inside died (%v)\n%s\nconsole:\n%s", ended, out, tail(console, 40))
+		return out, fmt.Errorf("the VM died (%v)\n%s\nconsole:\n%s", ended, out, tail(console, 40))
 	case string(code) != "0":
-		return out, fmt.Errorf("inside, exit code %s\n%s\nconsole:\n%s", code, out, tail(console, 10))
+		return out, fmt.Errorf("in the VM, exit code %s\n%s\nconsole:\n%s", code, out, tail(console, 10))
 	}
 	return out, nil
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Life is the longest that a ticket is good for.
+// Life is the longest validity of a ticket.
 const Life = 24 * time.Hour
 
-// margin is how far the clocks of those who read one ring may be apart.
+// margin is the tolerated difference between the clocks of the readers of a ring.
 const margin = time.Minute
 
-// ringFile holds keys, a line each: since when it signs, in seconds since 1970, and the
-// key's seed in base64. The last one that has begun signs. One before it counts until
-// the last ticket that it may have signed has expired, and one that is yet to begin
-// counts already, so that proxies know it when it does.
+// ringFile contains a key per line: the time from which it signs, in seconds since 1970, and the
+// key's seed in base64. The last key whose time has come signs. The previous key stays valid until
+// the last ticket that it may have signed has expired, and a key whose time has not come is valid
+// already, so that proxies know it in time.
 const ringFile = "ticket.keys"
 
-// followEvery is how old what was read of the file may be.
+// followEvery is the largest age of the keys that were read from the file.
 const followEvery = time.Second
 
-// Ring signs with the keys of a file, which it follows. Make it with LoadRing.
+// Ring signs with the keys of a file, whose changes it follows. LoadRing creates one.
 type Ring struct {
 	path string
 
@@ -44,7 +44,7 @@ type ringKey struct {
 	*Signer
 }
 
-// LoadRing reads the key ring in dir; the first time it makes one.
+// LoadRing reads the key ring in dir; the first call creates it.
 func LoadRing(dir string) (*Ring, error) {
 	path := filepath.Join(dir, ringFile)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -52,7 +52,7 @@ func LoadRing(dir string) (*Ring, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A link is not made where there is a file: of two who start at once one wins.
+		// link(2) does not replace a file, so of two processes that start at once, one wins.
 		if err := writeRing(path, []ringKey{first}, os.Link); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, fmt.Errorf("keep %s: %w", path, err)
 		}
@@ -66,8 +66,8 @@ func newRingKey(since time.Time) (ringKey, error) {
 	return ringKey{since, NewSigner(key)}, err
 }
 
-// Rotate adds a key to the ring in dir that signs from then on, and returns until when
-// tickets of the one before count. What counts no longer is dropped.
+// Rotate adds a key to the ring in dir that signs from then on, and returns until when tickets of
+// the previous key are valid. Keys that are no longer valid are dropped.
 func Rotate(dir string, since time.Time) (until time.Time, err error) {
 	path := filepath.Join(dir, ringFile)
 	keys, err := readRing(path)
@@ -79,13 +79,13 @@ func Rotate(dir string, since time.Time) (until time.Time, err error) {
 		return until, err
 	}
 	if last := keys[len(keys)-1]; last.since.After(since) {
-		return until, fmt.Errorf("a key is there already that begins to sign at %s: %w", last.since.Format(time.RFC3339), errdefs.ErrFailedPrecondition)
+		return until, fmt.Errorf("there is already a key that begins to sign at %s: %w", last.since.Format(time.RFC3339), errdefs.ErrFailedPrecondition)
 	}
 	return ends(next), writeRing(path, counting(append(keys, next), time.Now()), os.Rename)
 }
 
-// Replace leaves a new key alone in the ring in dir: tickets of all others count no
-// longer, as when one was stolen.
+// Replace replaces all keys of the ring in dir by a new one, as after a theft: tickets of the other
+// keys become invalid.
 func Replace(dir string) error {
 	path := filepath.Join(dir, ringFile)
 	if _, err := readRing(path); err != nil {
@@ -98,10 +98,10 @@ func Replace(dir string) error {
 	return writeRing(path, []ringKey{next}, os.Rename)
 }
 
-// ends is when tickets of the key before one count no longer.
+// ends returns when tickets of the previous key become invalid.
 func ends(next ringKey) time.Time { return next.since.Add(Life + margin) }
 
-// counting are the keys whose tickets count.
+// counting returns the valid keys.
 func counting(keys []ringKey, now time.Time) []ringKey {
 	for len(keys) > 1 && now.After(ends(keys[1])) {
 		keys = keys[1:]
@@ -109,7 +109,7 @@ func counting(keys []ringKey, now time.Time) []ringKey {
 	return keys
 }
 
-// current returns the keys that count. A file that cannot be read changes nothing.
+// current returns the valid keys. If the file cannot be read, the known keys stay.
 func (r *Ring) current() []ringKey {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func (r *Ring) current() []ringKey {
 	return counting(r.keys, time.Now())
 }
 
-// PublicKeys are what a Verifier needs to check the tickets that count, 32 bytes each.
+// PublicKeys returns the valid public keys for a Verifier, 32 bytes each.
 func (r *Ring) PublicKeys() [][]byte {
 	var all [][]byte
 	for _, k := range r.current() {
@@ -153,14 +153,14 @@ func readRing(path string) (keys []ringKey, err error) {
 		sec, serr := strconv.ParseInt(since, 10, 64)
 		seed, err := base64.RawStdEncoding.DecodeString(encoded)
 		if err != nil || serr != nil || len(seed) != ed25519.SeedSize {
-			return nil, fmt.Errorf("%s: line %d is no key: %w", path, i+1, errdefs.ErrFailedPrecondition)
+			return nil, fmt.Errorf("%s: line %d is not a key: %w", path, i+1, errdefs.ErrFailedPrecondition)
 		}
 		keys = append(keys, ringKey{time.Unix(sec, 0), NewSigner(ed25519.NewKeyFromSeed(seed))})
 	}
 	return keys, nil
 }
 
-// writeRing puts a ring in its place, all or nothing.
+// writeRing replaces a ring atomically.
 func writeRing(path string, keys []ringKey, place func(from, to string) error) error {
 	var b strings.Builder
 	for _, k := range keys {

@@ -14,12 +14,12 @@ type Signer struct {
 	id  string
 }
 
-// NewSigner returns a signer for a key that NewKey made.
+// NewSigner returns a signer for a key that NewKey generated.
 func NewSigner(key ed25519.PrivateKey) *Signer {
 	return &Signer{key: key, id: KeyID(key.Public().(ed25519.PublicKey))}
 }
 
-// PublicKey is what a Verifier needs, 32 bytes.
+// PublicKey returns the public key for a Verifier, 32 bytes.
 func (s *Signer) PublicKey() []byte {
 	return s.key.Public().(ed25519.PublicKey)
 }

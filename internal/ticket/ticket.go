@@ -1,6 +1,6 @@
-// Package ticket makes and checks the short signed tickets with which people
-// move bytes over a storage proxy's HTTP side. The manager signs, the proxy
-// verifies; neither needs to ask the other. Import it from those two only.
+// Package ticket creates and verifies the short signed tickets with which people move bytes over a
+// storage proxy's HTTP side. The manager signs and the proxy verifies, without a call between them.
+// Only these two import it.
 package ticket
 
 import (
@@ -20,7 +20,7 @@ const (
 	Archive  = "archive"
 )
 
-// Claims say who may do what, to which path, until when.
+// Claims are the contents of a ticket: the user, the operation, the path and the expiry.
 type Claims struct {
 	Operation string
 	Volume    string
@@ -29,17 +29,17 @@ type Claims struct {
 	Path      string // below the folder; "" is the folder itself
 	Size      int64  // upload: the exact size of the file, zero included
 	User      string
-	Session   string    // the session on whose behalf this happens; "" for a person
+	Session   string    // the session that the ticket is for; "" for a person
 	ID        string    // random; Sign sets it when it is empty
 	Issued    time.Time // whole milliseconds; Sign sets it when it is zero
 	Expires   time.Time // whole seconds
 }
 
-// version of the payload. A proxy refuses any other one, and any field it
-// does not know: an unknown field may be a restriction.
+// version of the payload. A proxy refuses any other version, and any unknown field, because it may
+// be a restriction.
 const version = 1
 
-// domain keeps a signature over a ticket from meaning anything elsewhere.
+// domain prevents that the signature of a ticket is valid for other data.
 const domain = "berth.ticket.v1."
 
 // encoding is strict, so one ticket has one spelling.
@@ -57,7 +57,7 @@ type payload struct {
 	User      string `json:"user"`
 	Session   string `json:"session,omitempty"`
 	ID        string `json:"id"`
-	Issued    int64  `json:"iat"` // milliseconds: rights may change twice in a second
+	Issued    int64  `json:"iat"` // milliseconds: permissions can change twice in a second
 	Expires   int64  `json:"exp"`
 }
 
@@ -70,7 +70,7 @@ func NewKey() (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// KeyID names a public key: the first 8 bytes of its SHA-256, in hex.
+// KeyID returns the id of a public key: the first 8 bytes of its SHA-256, in hex.
 func KeyID(public []byte) string {
 	sum := sha256.Sum256(public)
 	return hex.EncodeToString(sum[:8])

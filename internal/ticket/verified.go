@@ -5,15 +5,13 @@ import (
 	"sync"
 )
 
-// generation is how many tickets are remembered before those not asked for since
-// the last as many are forgotten: two generations of 4 KiB, the longest path, are
-// 8 MiB.
+// generation is the number of tickets that are remembered before those that were not used since are
+// dropped: two generations with paths of 4 KiB, the longest, take 8 MiB.
 const generation = 1024
 
-// verified remembers what is in tickets whose signature was good, by the digest of
-// their text. Ranges, chunks of an upload and files that are read again then cost no
-// second look at the signature, which is half of a small download. It belongs to one
-// set of keys and goes with it.
+// verified caches the claims of tickets with a valid signature, by the digest of their text.
+// Ranges, chunks of an upload and repeated reads of a file need no second check of the signature,
+// which is half the cost of a small download. It belongs to one set of keys and is dropped with it.
 type verified struct {
 	mu         sync.Mutex
 	young, old map[[sha256.Size]byte]payload

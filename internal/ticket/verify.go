@@ -14,27 +14,26 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// maxToken bounds what Verify looks at: a path of 4096 bytes, escaped at
-// worst six-fold by JSON and by 4/3 by base64, and the other fields.
+// maxToken limits the length of a text that Verify reads: a path of 4096 bytes, escaped at worst
+// six-fold by JSON and by 4/3 by base64, and the other fields.
 const maxToken = 40 << 10
 
-// Verifier checks tickets against a set of public keys that may change at any
-// time. The zero value knows no key and refuses everything.
+// Verifier checks tickets against a set of public keys that may change at any time. The zero value
+// has no key and refuses everything.
 type Verifier struct {
 	keys atomic.Pointer[keys]
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// keys are those of a time, by their names, with the tickets that were checked with
-// them.
+// keys is one set of keys, by their ids, with the tickets that were verified with them.
 type keys struct {
 	public map[string]ed25519.PublicKey
 	seen   verified
 }
 
-// SetKeys replaces the accepted keys. While a key is rotated the set holds
-// the old and the new one.
+// SetKeys replaces the accepted keys. During a key rotation, the set contains the old and the new
+// one.
 func (v *Verifier) SetKeys(public [][]byte) error {
 	next := &keys{public: make(map[string]ed25519.PublicKey, len(public))}
 	for i, k := range public {
@@ -88,9 +87,9 @@ func (v *Verifier) open(token string) (p payload, err error) {
 	return p, nil
 }
 
-const stranger = "not signed by a key this proxy knows"
+const stranger = "not signed with a key that this proxy knows"
 
-// check looks at everything but the time.
+// check verifies everything except the time.
 func (k *keys) check(token string) (payload, error) {
 	var p payload
 	body, signature, found := strings.Cut(token, ".")
@@ -105,7 +104,7 @@ func (k *keys) check(token string) (payload, error) {
 	if err != nil {
 		return p, refused("malformed payload")
 	}
-	// Until the signature is checked, only the name of the key is believed.
+	// Until the signature is verified, only the id of the key is used.
 	if err := decode(raw, &p); err != nil {
 		return p, refused("malformed payload: " + err.Error())
 	}

@@ -1,6 +1,6 @@
-// Package viewer says who is asking. The edge (HTTP, loops) puts a viewer in
-// the context; ent's visibility rules and the manager's services read it.
-// A context without one is an error everywhere, never a leak.
+// Package viewer identifies the user of a request. The edge (HTTP, loops) puts a viewer into the
+// context; ent's visibility rules and the manager's services read it. A context without a viewer is
+// an error everywhere.
 package viewer
 
 import (
@@ -36,16 +36,16 @@ type Viewer struct {
 	// Shares are the folders that are shared with the user themselves, and for what.
 	Shares map[uuid.UUID]access.FolderPermission
 
-	// Credential is the login session, access token or keypair that was shown;
-	// it is what a logout or revocation ends.
+	// Credential is the login session, access token or keypair of the request, which a logout or a
+	// revocation ends.
 	Credential uuid.UUID
-	// Scopes are those of the access token that was shown; nil for a person.
+	// Scopes are the scopes of the access token; nil for a person.
 	Scopes []access.TokenScope
-	// Within is the one project that the token reaches; zero for all.
+	// Within is the only project that the token gives access to; zero for all.
 	Within uuid.UUID
-	// Actor is who really asks, when they act as User; zero otherwise.
+	// Actor is the user who acts as User; zero otherwise.
 	Actor uuid.UUID
-	// Due is what the user must do before anything else.
+	// Due is the action that the user must take before anything else.
 	Due Due
 
 	system    bool
@@ -58,18 +58,18 @@ func System() *Viewer { return &Viewer{system: true, Role: RoleSuperadmin} }
 // Anonymous returns the viewer of a request without credentials. It sees no row.
 func Anonymous() *Viewer { return &Viewer{anonymous: true} }
 
-// IsSystem tells the platform itself from people.
+// IsSystem reports whether the viewer is the platform itself.
 func (v *Viewer) IsSystem() bool { return v.system }
 
 // IsAnonymous reports whether no one is logged in.
 func (v *Viewer) IsAnonymous() bool { return v.anonymous }
 
-// SeesAll is true for the system, superadmins and monitors.
+// SeesAll reports whether the viewer is the system, a superadmin or a monitor.
 func (v *Viewer) SeesAll() bool {
 	return v.system || v.Role == RoleSuperadmin || v.Role == RoleMonitor
 }
 
-// Superadmin is true for the system and superadmins, who may change everything.
+// Superadmin reports whether the viewer is the system or a superadmin, who can change everything.
 func (v *Viewer) Superadmin() bool { return v.system || v.Role == RoleSuperadmin }
 
 // AdminOf reports whether the viewer administers the domain.
@@ -83,19 +83,19 @@ func (v *Viewer) MemberOf(project uuid.UUID) bool { return slices.Contains(v.Pro
 // ProjectAdminOf reports whether the viewer administers the project itself.
 func (v *Viewer) ProjectAdminOf(project uuid.UUID) bool { return slices.Contains(v.Admins, project) }
 
-// Due is what a user must do before they may do anything else.
+// Due is an action that a user must take before anything else.
 type Due string
 
-// The things that can be due.
+// The actions.
 const (
 	DuePassword Due = "password" // change it
 	DueTOTP     Due = "totp"     // enrol a second factor
 )
 
-// Allows reports whether the credential reaches as far as the scope.
+// Allows reports whether the credential includes the scope.
 func (v *Viewer) Allows(scope access.TokenScope) bool { return access.TokenAllows(v.Scopes, scope) }
 
-// May reports whether the viewer is allowed op on an object of an entity.
+// May reports whether the viewer can do op on an object of an entity.
 func (v *Viewer) May(op access.Operation, e access.Entity, on access.Object) bool {
 	switch {
 	case v.system:
@@ -130,7 +130,7 @@ func (v *Viewer) relations(on access.Object) []access.Relation {
 	if v.MemberOf(on.Project) {
 		list = append(list, access.Member)
 	}
-	// What was agreed with one user goes before what all members may.
+	// A share with one user takes precedence over the permission of all members.
 	if own, shared := v.Shares[on.ID]; shared {
 		list = append(list, own.Relation())
 	} else if v.MemberOf(on.Project) {
@@ -148,7 +148,7 @@ func (v *Viewer) relations(on access.Object) []access.Relation {
 	return list
 }
 
-// Permissions lists what the viewer may do to an object.
+// Permissions returns the operations that the viewer can do on an object.
 func (v *Viewer) Permissions(e access.Entity, on access.Object) []access.Operation {
 	list := []access.Operation{}
 	for _, op := range access.Operations() {
@@ -187,7 +187,7 @@ func From(ctx context.Context) *Viewer {
 // SystemContext is With(ctx, System()).
 func SystemContext(ctx context.Context) context.Context { return With(ctx, System()) }
 
-// Person returns who really asks: the actor, where they act as another user.
+// Person returns the person behind the request: the actor if they act as another user.
 func (v *Viewer) Person() uuid.UUID {
 	if v.Actor != uuid.Nil {
 		return v.Actor

@@ -1,5 +1,5 @@
-// Package wholefile writes files that are there in full or not at all: after a crash a
-// reader finds what was there before or what was written.
+// Package wholefile writes files atomically: after a crash, a reader finds the previous or the new
+// contents.
 package wholefile
 
 import (
@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 )
 
-// Write puts data in the place of a file, and it is on disk when Write returns. Only the
-// process's own user may read it. Who writes at the same time replaces all of it.
+// Write replaces a file, which is on disk when Write returns. The file mode is 0600. Concurrent
+// writers replace each other's files completely.
 func Write(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)) // mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone already when all went well
+	defer os.Remove(f.Name()) // already renamed after success
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -27,7 +27,7 @@ func Write(path string, data []byte) error {
 	return syncDir(dir)
 }
 
-// syncDir makes a new name outlive a crash, too.
+// syncDir makes a new name durable.
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

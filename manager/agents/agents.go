@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/enrolment"
@@ -27,9 +28,9 @@ import (
 
 // An Observer receives the reports of agents about kernels.
 type Observer interface {
-	// Hear is called with every kernel that an agent knows, before the report makes the agent
+	// Adopt is called with every kernel that an agent knows, before the report makes the agent
 	// available for placements.
-	Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error
+	Adopt(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error
 	// ObserveAll is called with every kernel that an agent knows, when its stream begins. A
 	// kernel that the list does not have is not on the agent.
 	ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState)
@@ -127,12 +128,12 @@ func (s *Service) setLead(l *leadership) {
 	s.mu.Lock()
 	s.lead, s.knows = l, false
 	s.mu.Unlock()
-	s.TellManagers()
+	s.AnnounceManagers()
 }
 
-// TellManagers restarts all watches, because a watch sends its agent the list of managers and
+// AnnounceManagers restarts all watches, because a watch sends its agent the list of managers and
 // whether this one leads.
-func (s *Service) TellManagers() {
+func (s *Service) AnnounceManagers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.conns {
@@ -209,7 +210,7 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 			return errgrpc.ToNative(err)
 		}
 		if id == uuid.Nil && ev.GetReport() == nil {
-			return fmt.Errorf("first event of agent %s is no report: %w", c.peer.Name, errdefs.ErrFailedPrecondition)
+			return fmt.Errorf("first event of agent %s is not a report: %w", c.peer.Name, errdefs.ErrFailedPrecondition)
 		}
 		switch e := ev.Event.(type) {
 		case *agentpb.Event_Report:
@@ -294,4 +295,15 @@ func (s *Service) RPC(name string) (agentpb.AgentClient, error) {
 		return nil, fmt.Errorf("agent %s is not connected: %w", name, errdefs.ErrUnavailable)
 	}
 	return c.rpc, nil
+}
+
+// Streams returns what opens streams to the kernels of a connected agent, with the errors of RPC.
+func (s *Service) Streams(name string) (portstream.Opener, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conns[name]
+	if c == nil {
+		return nil, fmt.Errorf("agent %s is not connected: %w", name, errdefs.ErrUnavailable)
+	}
+	return c.peer, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// TestClockSkew: heartbeats that agree on an offset say how an agent's clock is;
-// those that were held up in a connection do not.
+// TestClockSkew checks that heartbeats that agree on an offset determine an agent's clock, and that
+// delayed ones do not.
 func TestClockSkew(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for _, c := range []struct {
@@ -39,7 +39,7 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// TestConditionsSince: a condition keeps its time for as long as its status stays.
+// TestConditionsSince checks that a condition keeps its time while its status stays the same.
 func TestConditionsSince(t *testing.T) {
 	c := &conn{}
 	at := time.Unix(1_800_000_000, 0)

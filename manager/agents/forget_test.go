@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// A plugin that shows nonsense once leaves rows behind that no one can remove.
+// A plugin that once reports invalid devices leaves rows that no one could remove.
 func TestDevicesThatNobodyHeldAreForgotten(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())

@@ -83,7 +83,7 @@ func (s *Service) Disruptions(ctx context.Context) ([]Disruption, error) {
 FROM agents a JOIN resource_groups g ON g.id = a.resource_group_id WHERE a.status <> 'terminated'
 GROUP BY g.id, g.name ORDER BY g.name`, clock.Now().Add(-unreachableAfter))
 	if err != nil {
-		return nil, fmt.Errorf("count agents out of reach: %w", err)
+		return nil, fmt.Errorf("count unreachable agents: %w", err)
 	}
 	defer rows.Close()
 	share := s.MassLoss
@@ -94,7 +94,7 @@ GROUP BY g.id, g.name ORDER BY g.name`, clock.Now().Add(-unreachableAfter))
 	for rows.Next() {
 		var d Disruption
 		if err := rows.Scan(&d.GroupID, &d.ResourceGroup, &d.Agents, &d.Unreachable); err != nil {
-			return nil, fmt.Errorf("count agents out of reach: %w", err)
+			return nil, fmt.Errorf("count unreachable agents: %w", err)
 		}
 		if d.Unreachable >= leastLost && float64(d.Unreachable) > share*float64(d.Agents) {
 			found = append(found, d)
@@ -109,13 +109,13 @@ func (s *Service) sayDisrupted(before, now []Disruption) {
 	}
 	for _, d := range now {
 		if !in(before, d) {
-			s.Logger.Error("too many agents are out of reach at once; evictions stop in the resource group",
+			s.Logger.Error("too many agents are unreachable at once; evictions stop in the resource group",
 				"group", d.ResourceGroup, "unreachable", d.Unreachable, "agents", d.Agents)
 		}
 	}
 	for _, d := range before {
 		if !in(now, d) {
-			s.Logger.Info("enough agents are in reach again; evictions go on in the resource group", "group", d.ResourceGroup)
+			s.Logger.Info("enough agents are reachable again; evictions continue in the resource group", "group", d.ResourceGroup)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (s *Service) Sight(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.sight(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.Warn("note which agents are in reach", "error", err)
+			s.Logger.Warn("record which agents are reachable", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -227,7 +227,7 @@ func fewer(mine, best int) bool { return mine < best && mine*10 <= best*9 }
 func (s *Service) bestOther(ctx context.Context) (best int, err error) {
 	const forget = `DELETE FROM agent_sightings WHERE seen_at < statement_timestamp() - interval '1 hour'`
 	if _, err := s.Client.ExecContext(ctx, forget); err != nil {
-		return 0, fmt.Errorf("forget old sightings: %w", err)
+		return 0, fmt.Errorf("delete old sightings: %w", err)
 	}
 	rows, err := s.Client.QueryContext(ctx, `SELECT count(*) FROM agent_sightings
 WHERE manager <> $1 AND seen_at > statement_timestamp() - make_interval(secs => $2) GROUP BY manager`, s.ID, sightFresh)

@@ -61,7 +61,7 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	if err := countSlots(ctx, tx, counted); err != nil {
 		return uuid.Nil, err
 	}
-	if err := observer.Hear(ctx, id, r.Kernels); err != nil {
+	if err := observer.Adopt(ctx, id, r.Kernels); err != nil {
 		return uuid.Nil, err
 	}
 	if err := tx.Commit(); err != nil {
@@ -161,7 +161,7 @@ func upsertDevices(ctx context.Context, tx *ent.Tx, agentID uuid.UUID, devices [
 	}
 	return tx.Device.Update().
 		Where(device.AgentID(agentID), device.DeviceIDNotIn(present...),
-			device.Or(device.HealthNEQ(device.HealthLost), device.Allocatable(true))). // a plugin may have said first that it is lost
+			device.Or(device.HealthNEQ(device.HealthLost), device.Allocatable(true))). // a plugin may already have reported it as lost
 		SetHealth(device.HealthLost).SetHealthMessage(unreported).SetAllocatable(false).
 		Exec(ctx)
 }

@@ -83,8 +83,8 @@ func TestRecordKeepsTopology(t *testing.T) {
 	check("no consumes", []report.CounterUse{}, part.Consumes)
 }
 
-// A device that its plugin said is lost, and that goes then, is given to no one, and
-// again when it is back.
+// A device that its plugin reports as lost, and that then disappears, is not allocated until it is
+// back.
 func TestRecordTakesDevicesAway(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -129,10 +129,10 @@ func TestRecordTakesDevicesAway(t *testing.T) {
 // deaf is an observer of a report without kernels.
 type deaf struct{ Observer }
 
-func (deaf) Hear(context.Context, uuid.UUID, []*agentpb.KernelState) error { return nil }
+func (deaf) Adopt(context.Context, uuid.UUID, []*agentpb.KernelState) error { return nil }
 
-// Amounts are those of all agents with the slot, and every amount as soon as one of
-// them does not say.
+// The allowed amounts are those of all agents with the slot, and every amount as soon as one of
+// them has no list.
 func TestRecordCountsSlots(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())

@@ -15,11 +15,11 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// upsertSlotTypes writes what slots an agent has. It returns those of which some
-// agent gives only certain amounts, or gave when it last said.
+// upsertSlotTypes stores the slot types of an agent. It returns those that an agent gives only in
+// certain amounts, or gave so in its previous report.
 func upsertSlotTypes(ctx context.Context, tx *ent.Tx, types []*agentpb.SlotType) (counted []string, err error) {
-	// In one order, so that reports at the same time do not wait for each
-	// other in a circle; and only what differs, so that they do not wait at all.
+	// Rows are written in one order, so that concurrent reports do not deadlock. Unchanged rows are
+	// not written, so that most reports do not wait for each other at all.
 	known, err := tx.SlotType.Query().All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read slot types: %w", err)
@@ -57,7 +57,7 @@ func upsertSlotTypes(ctx context.Context, tx *ent.Tx, types []*agentpb.SlotType)
 	return counted, nil
 }
 
-// countsOf are the slots that an agent gives only certain amounts of.
+// countsOf returns the slots that an agent gives only in certain amounts.
 func countsOf(types []*agentpb.SlotType) report.Counts {
 	counts := report.Counts{}
 	for _, t := range types {
@@ -68,13 +68,13 @@ func countsOf(types []*agentpb.SlotType) report.Counts {
 	return counts
 }
 
-// countSlots works out in which amounts slots come on any agent: all that some
-// agent with the slot gives, or every amount where one does not say.
+// countSlots updates the allowed amounts of slots: the amounts that any agent with the slot gives,
+// or every amount if one of these agents does not limit them.
 func countSlots(ctx context.Context, tx *ent.Tx, slots []string) error {
 	if len(slots) == 0 {
 		return nil
 	}
-	// Who reports at the same time waits here, and then sees what this one wrote.
+	// Concurrent reports wait here, and then see what this one wrote.
 	_, err := tx.ExecContext(ctx, `SELECT FROM slot_types WHERE name IN (SELECT unnest($1::text[])) ORDER BY name FOR UPDATE`, slots)
 	if err != nil {
 		return fmt.Errorf("lock slot types: %w", err)

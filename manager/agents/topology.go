@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// countersOf are the sets of counters that an agent reports.
+// countersOf returns the sets of counters that an agent reports.
 func countersOf(sets []*agentpb.CounterSet) (report.Counters, error) {
 	out := report.Counters{}
 	for _, set := range sets {
@@ -24,7 +24,7 @@ func countersOf(sets []*agentpb.CounterSet) (report.Counters, error) {
 	return out, nil
 }
 
-// consumesOf is what a device draws from them.
+// consumesOf returns the amounts of counters that a device uses.
 func consumesOf(d *agentpb.Device) ([]report.CounterUse, error) {
 	out := []report.CounterUse{}
 	for _, use := range d.Consumes {

@@ -160,7 +160,7 @@ func TestStatusOfAnApp(t *testing.T) {
 	}
 }
 
-// A folder is shown where the catalogue says how; elsewhere it is ignored.
+// A folder is shown if the catalogue says how, and ignored otherwise.
 func TestPathsThatShowAFolder(t *testing.T) {
 	s := newService(t)
 	text := func(s string) *string { return &s }

@@ -48,7 +48,7 @@ func (e entry) definition() Definition {
 	return Definition{App: appstate.App{Name: e.Name, Title: e.Title, Port: e.Port, Command: e.Command, Environment: e.Environment}, Source: SourceCatalogue}
 }
 
-// programs are all that the catalogue looks for in an image.
+// programs returns all programs that the catalogue looks for in an image.
 func (s *Service) programs() []string {
 	var list []string
 	for _, e := range s.catalogue {
@@ -118,7 +118,7 @@ func (d Definition) spec(prefix string) appstate.Spec {
 	return out
 }
 
-// KnowsPrefix reports whether the app is told the path below which it appears. Others get requests
+// KnowsPrefix reports whether the app receives the path below which it appears. Others get requests
 // without it, and the header X-Forwarded-Prefix.
 func (d Definition) KnowsPrefix() bool {
 	knows := func(s string) bool { return strings.Contains(s, "{prefix}") || strings.Contains(s, "{path}") }

@@ -124,7 +124,7 @@ WHERE s.id = ANY($1::uuid[]) AND s.terminated_at IS NULL AND CASE WHEN $2::uuid 
 
 // kernelRow is a row of kernelsQuery.
 type kernelRow struct {
-	session ent.Session // as far as its apps and the right to enter it need
+	session ent.Session // only the fields that apps and the right to enter need
 	id      uuid.UUID
 	index   int
 	agent   string

@@ -23,12 +23,12 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/permit"
-	"github.com/berthhq/berth/manager/portconn"
 	msession "github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -42,10 +42,11 @@ type Revocations interface {
 type Handler struct {
 	Client   *ent.Client
 	Sessions *msession.Service
-	Idle     *idle.Service // is told of who comes, and of what moves
+	Streams  func(agent string) (portstream.Opener, error)
+	Idle     *idle.Service // records connections and traffic
 	Revoked  Revocations
 	Audit    *audit.Service
-	Open     *prometheus.GaugeVec // what is open, made by NewOpen
+	Open     *prometheus.GaugeVec // open connections by kind; see NewOpen
 	Logger   *slog.Logger
 
 	places store.Limit // of terminals and ports
@@ -80,7 +81,7 @@ func NewOpen(to prometheus.Registerer) *prometheus.GaugeVec {
 	return open
 }
 
-// What can be open.
+// Kinds of open connections.
 const (
 	terminals = "terminal"
 	ports     = "port"
@@ -213,7 +214,7 @@ type entered struct {
 	cancel context.CancelFunc // ends both directions
 	kernel *ent.Kernel
 	rpc    agentpb.AgentClient
-	visit  *idle.Visit
+	visit  *idle.Connection
 }
 
 // enter opens a WebSocket to a running kernel and runs do with it. The session counts as used
@@ -255,7 +256,7 @@ func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.enter(w, r, false, func(ctx context.Context, e entered) {
-		to, err := portconn.Dial(ctx, e.rpc, e.kernel.ID, int(port))
+		to, err := h.dial(ctx, e.kernel, int(port))
 		if err != nil {
 			_ = e.conn.Close(websocket.StatusInternalError, reason(err))
 			return
@@ -265,8 +266,20 @@ func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+func (h *Handler) dial(ctx context.Context, k *ent.Kernel, port int) (*portstream.Conn, error) {
+	name, err := h.Sessions.AgentOf(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := h.Streams(name)
+	if err != nil {
+		return nil, err
+	}
+	return portstream.Dial(ctx, agent, k.ID, port)
+}
+
 // join copies data in both directions until either side ends.
-func join(ctx context.Context, e entered, to *portconn.Conn) {
+func join(ctx context.Context, e entered, to *portstream.Conn) {
 	go func() {
 		defer e.cancel()
 		for {

@@ -124,9 +124,9 @@ func output(ctx context.Context, c *websocket.Conn, stream agentpb.Agent_ExecCli
 		case *agentpb.ExecOutput_Stderr:
 			err = c.Write(ctx, websocket.MessageBinary, append([]byte{stderr}, o.Stderr...))
 		case *agentpb.ExecOutput_Started:
-			err = say(ctx, c, control{Type: "started"})
+			err = sendControl(ctx, c, control{Type: "started"})
 		case *agentpb.ExecOutput_Exit:
-			if say(ctx, c, control{Type: "exit", Exit: &o.Exit}) == nil {
+			if sendControl(ctx, c, control{Type: "exit", Exit: &o.Exit}) == nil {
 				_ = c.Close(websocket.StatusNormalClosure, "")
 			}
 			return
@@ -137,7 +137,7 @@ func output(ctx context.Context, c *websocket.Conn, stream agentpb.Agent_ExecCli
 	}
 }
 
-func say(ctx context.Context, c *websocket.Conn, v any) error {
+func sendControl(ctx context.Context, c *websocket.Conn, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -151,6 +151,6 @@ func fail(ctx context.Context, c *websocket.Conn, err error) {
 		return
 	}
 	p, _ := problem.From(err)
-	_ = say(ctx, c, map[string]string{"type": "error", "code": p.Code, "message": p.Message})
+	_ = sendControl(ctx, c, map[string]string{"type": "error", "code": p.Code, "message": p.Message})
 	_ = c.Close(websocket.StatusInternalError, reason(err))
 }

@@ -159,7 +159,7 @@ func (st *Started) End(ctx context.Context, e Entry) {
 // writing returns the context for writing a row: it does not end with the request, and uses a
 // separate pool of connections.
 func writing(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(store.On(context.WithoutCancel(ctx), store.Trail), writeTimeout)
+	return context.WithTimeout(store.On(context.WithoutCancel(ctx), store.Audit), writeTimeout)
 }
 
 func (s *Service) lost(ctx context.Context, e Entry, err error) {

@@ -207,8 +207,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// A long trail goes out as it is, in order and whole, and is never in memory;
-// what a spreadsheet would run is text.
+// A long audit log is exported completely and in order, without being in memory as a whole; cells
+// that a spreadsheet would run are text.
 func TestLongTrailIsStreamed(t *testing.T) {
 	w := managertest.New(t)
 	m := w.Quiet(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// acting returns the viewer of a request with a cookie that acts as someone,
-// and the status when there is none.
+// acting returns the viewer of a request with a cookie that acts as another user, or the status if
+// it is refused.
 func (m *manager) acting(t *testing.T, cookie, who string) (v *viewer.Viewer, status int) {
 	t.Helper()
 	h := m.Authenticate(m.ActAs(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { v = viewer.From(r.Context()) })))

@@ -27,7 +27,7 @@ import (
 
 const timeout = 2 * time.Minute
 
-// manager is one of several on the same stores.
+// manager is one of several managers on the same stores.
 type manager struct {
 	*auth.Service
 	url   string
@@ -85,7 +85,7 @@ func who(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %d %d", v.Email, v.Role, len(v.Projects), len(v.Admins))
 }
 
-// call makes a request; header is name, value, name, value.
+// call sends a request; header is name, value, name, value.
 func (m *manager) call(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, m.url+path, bytes.NewBufferString(body))

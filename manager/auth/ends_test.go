@@ -31,7 +31,7 @@ func (m *manager) bearer(t *testing.T, secret string) *viewer.Viewer {
 	return v
 }
 
-// tokenAs makes a token as a viewer.
+// tokenAs creates a token as a viewer.
 func (m *manager) tokenAs(t *testing.T, v *viewer.Viewer, expires *time.Time) *auth.AccessTokenPayload {
 	t.Helper()
 	out, err := m.CreateAccessToken(viewer.With(t.Context(), v), auth.CreateAccessTokenInput{Name: "made", ExpiresAt: expires})
@@ -85,7 +85,7 @@ func TestWhatATokenMakesEndsWithIt(t *testing.T) {
 	if n := w.Client.SSHKey.Query().CountX(system); n > 0 {
 		t.Error("the SSH key lives on")
 	}
-	// A token that was just revoked, of a request that is under way, makes none.
+	// A token that was just revoked, of a running request, cannot create another one.
 	_, err = m.CreateAccessToken(ctx, auth.CreateAccessTokenInput{Name: "late"})
 	code(t, err, problem.CodeUnauthenticated)
 }
@@ -106,7 +106,7 @@ func TestWhatAKeypairMakesEndsWithIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m.program(t, w, "before "+name) // the default one, which goes last
+			m.program(t, w, "before "+name) // the default one, which can only be deleted last
 			_, made := m.program(t, w, name)
 			v := w.Viewer(t, w.A.Member)
 			v.Credential = made.Keypair.ID
@@ -121,7 +121,7 @@ func TestWhatAKeypairMakesEndsWithIt(t *testing.T) {
 	}
 }
 
-// A new secret that an expiring token makes for a keypair expires with the token.
+// A new secret that an expiring token creates for a keypair expires with the token.
 func TestRotatedByAToken(t *testing.T) {
 	w := identitytest.New(t)
 	m := start(t, w.Client, "", sealing(t))
@@ -209,7 +209,7 @@ func TestEverythingEnds(t *testing.T) {
 			if c.keep {
 				return
 			}
-			// Made active again, a keypair has no secret that anyone knows.
+			// After reactivation, no one knows the secret of a keypair.
 			if _, err := m.UpdateKeypair(w.As(t, w.A.Member), auth.UpdateKeypairInput{ID: made.Keypair.ID, Active: &yes}); err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +219,7 @@ func TestEverythingEnds(t *testing.T) {
 	}
 }
 
-// inactiveAndBack deactivates a user and makes them active again.
+// inactiveAndBack deactivates a user and activates them again.
 func inactiveAndBack(t *testing.T, people *identity.Service, w *identitytest.World, keep *bool) error {
 	t.Helper()
 	off, on := user.StatusInactive, user.StatusActive

@@ -27,7 +27,7 @@ func startProxied(t *testing.T, client *ent.Client, redisURL string) *manager {
 	})
 }
 
-// cookies are those of an answer, as a Cookie header has them.
+// cookies returns the cookies of an answer in the form of a Cookie header.
 func cookies(resp *http.Response) string {
 	var list []string
 	for _, c := range resp.Cookies() {
@@ -48,7 +48,7 @@ func device(t *testing.T, resp *http.Response) string {
 	return ""
 }
 
-// besiege makes wrong guesses from many addresses until strangers are refused.
+// besiege guesses wrongly from many addresses until strangers are refused.
 func (m *manager) besiege(t *testing.T, email string) {
 	t.Helper()
 	for i := range 111 {
@@ -104,7 +104,7 @@ func TestKnownDevicesGuessNoMore(t *testing.T) {
 	resp, _ := m.tryLogin(t, email, identitytest.Password, "X-Forwarded-For", "192.0.2.1")
 	login := cookies(resp)
 	var own string
-	// However often it asks, a login makes one device.
+	// A login creates one device, however many requests it sends.
 	for range 3 {
 		resp, _ = m.call(t, "GET", "/auth/session", "", "Cookie", strings.Split(login, ";")[0])
 		own = device(t, resp)
@@ -123,7 +123,7 @@ func TestKnownDevicesGuessNoMore(t *testing.T) {
 	if tried != 10 {
 		t.Errorf("%d passwords were tried from a known address, want 10", tried)
 	}
-	// What a device was given before a new password counts no more.
+	// The cookie of a device from before a new password is no longer valid.
 	w.Client.User.UpdateOneID(w.A.Lead.ID).SetPasswordChangedAt(time.Now().Add(-time.Hour)).ExecX(viewer.SystemContext(t.Context()))
 	resp, _ = m.tryLogin(t, w.A.Lead.Email, identitytest.Password, "X-Forwarded-For", "192.0.2.9")
 	old := device(t, resp)
@@ -144,7 +144,7 @@ func TestWrongCodesLockNobodyOut(t *testing.T) {
 	}
 	own := device(t, resp)
 	refused := 0
-	for i := range 12 { // by someone who knows the password
+	for i := range 12 { // by an attacker who knows the password
 		resp, _ = m.loginWith(t, loginBody{Email: email, Code: "00000a"}, "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i))
 		if resp.StatusCode == http.StatusTooManyRequests {
 			refused++
@@ -161,8 +161,8 @@ func TestWrongCodesLockNobodyOut(t *testing.T) {
 	status(t, resp, http.StatusOK)
 }
 
-// A login that was stolen must not keep its owner from changing the password, or
-// the second factor, at another.
+// A stolen login must not prevent its owner from changing the password or the second factor at
+// another login.
 func TestStolenLoginLocksNothing(t *testing.T) {
 	w := identitytest.New(t)
 	m := startProxied(t, w.Client, "")

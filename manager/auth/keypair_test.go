@@ -38,7 +38,7 @@ func TestKeypairs(t *testing.T) {
 	if !changed.Keypair.IsDefault || changed.Keypair.Name != name || changed.Secret != nil {
 		t.Errorf("changed to %v", changed)
 	}
-	for _, k := range []uuid.UUID{first.Keypair.ID, second.Keypair.ID} { // the last may go though it is the default
+	for _, k := range []uuid.UUID{first.Keypair.ID, second.Keypair.ID} { // the last one can be deleted although it is the default
 		if _, err := m.DeleteKeypair(as, auth.DeleteKeypairInput{ID: k}); err != nil {
 			t.Error(err)
 		}
@@ -81,7 +81,8 @@ func TestKeypairsOfOthers(t *testing.T) {
 	code(t, err, problem.CodeUnauthenticated)
 }
 
-// What a token or who acts for another makes must not reach further than they.
+// A credential that a token, or a user who acts as another one, creates must not have more
+// permissions than its creator.
 func TestCredentialsDoNotGrow(t *testing.T) {
 	w := identitytest.New(t)
 	m := start(t, w.Client, "", sealing(t))

@@ -19,7 +19,7 @@ const (
 // newRefusals counts failed authentications.
 func newRefusals(to prometheus.Registerer) *prometheus.CounterVec {
 	c := promauto.With(to).NewCounterVec(prometheus.CounterOpts{
-		Name: "berth_auth_failures_total", Help: "Logins and requests that were refused for who asked, by kind of credential and code.",
+		Name: "berth_auth_failures_total", Help: "Logins and requests that were refused because of the client's credentials, by kind of credential and code.",
 	}, []string{"kind", "code"})
 	for _, kind := range []string{byLogin, byCredential, bySocket} {
 		c.WithLabelValues(kind, problem.CodeUnauthenticated).Add(0)

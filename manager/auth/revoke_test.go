@@ -68,7 +68,7 @@ func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) WriteHeader(int)             {}
 
-// ends checks that a watched connection ends, and says how soon.
+// ends checks that a watched connection ends, and returns how soon.
 func ends(t *testing.T, what string, ended <-chan struct{}) {
 	t.Helper()
 	start := time.Now()
@@ -89,8 +89,8 @@ func goesOn(t *testing.T, what string, ended <-chan struct{}) {
 	}
 }
 
-// Two managers share the stores; what is revoked at one ends at the other. The
-// re-check is too slow to help, so it is the event that tells.
+// Two managers share the stores; a credential that is revoked at one ends at the other. The
+// periodic check is too slow, so the event must do it.
 func TestRevocationReachesOpenConnections(t *testing.T) {
 	w := identitytest.New(t)
 	url := redisURL(t)
@@ -140,8 +140,8 @@ func TestRevocationReachesOpenConnections(t *testing.T) {
 	}
 }
 
-// Addresses that are allowed no longer: logins and all that is open from there
-// end, with whatever credential; what is open from elsewhere continues.
+// After addresses are no longer allowed, logins and open connections from there end, with any
+// credential; connections from other addresses continue.
 func TestAddressesThatAreAllowedNoLonger(t *testing.T) {
 	w := identitytest.New(t)
 	url := redisURL(t)
@@ -201,7 +201,7 @@ func TestAddressesThatAreAllowedNoLonger(t *testing.T) {
 			t.Errorf("the login from %s gets %d", from, resp.StatusCode)
 		}
 	}
-	// The one from away is over for good, wherever its cookie comes from now.
+	// The login from there has ended permanently, whatever address its cookie comes from now.
 	resp, _ := here.call(t, "GET", "/who", "", "Cookie", cookies[away], "X-Forwarded-For", home)
 	status(t, resp, http.StatusUnauthorized)
 	if got := history(t, w, w.A.Member.ID); !slices.Contains(got, "revoked") {
@@ -389,7 +389,7 @@ func TestChangePassword(t *testing.T) {
 	t.Error("guessing the current password is not slowed down")
 }
 
-// code checks an error's code; "" wants none.
+// code checks an error's code; "": there must be no error.
 func code(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil {

@@ -42,7 +42,7 @@ func (m *manager) program(t *testing.T, w *identitytest.World, name string) (pro
 	return program{made.Keypair.AccessKey, *made.Secret}, made
 }
 
-// request signs for a time; change is made afterwards.
+// request signs a request for a time; change is applied after the signature.
 func (p program) request(t *testing.T, m *manager, at time.Time, change func(*http.Request)) *http.Request {
 	t.Helper()
 	const body = `{"a":1}`
@@ -59,7 +59,7 @@ func (p program) request(t *testing.T, m *manager, at time.Time, change func(*ht
 	return r
 }
 
-// changed changes what matches in a header.
+// changed changes the matching part of a header.
 func changed(name string, what *regexp.Regexp, text string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, what.ReplaceAllString(r.Header.Get(name), text)) }
 }

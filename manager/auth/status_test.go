@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// Nothing lets a user in whose status is not active, or whose domain is not: no
-// password, no old cookie, no token, no keypair, no one who acts as them.
+// A user who is not active, or whose domain is not, cannot get in: not with a password, an old
+// cookie, a token or a keypair, and no one can act as them.
 func TestOnlyTheActiveAreLetIn(t *testing.T) {
 	w := identitytest.New(t)
 	m := start(t, w.Client, "", sealing(t))
@@ -70,8 +70,8 @@ func TestOnlyTheActiveAreLetIn(t *testing.T) {
 	tryAll("inactive domain", http.StatusUnauthorized)
 }
 
-// Who may log in with their password alone has a second factor due at once, where
-// the domain asks for one.
+// A user who logs in with a password alone must enrol a second factor at once if the domain
+// requires one.
 func TestSecondFactorIsNotShedWhereItIsAsked(t *testing.T) {
 	w := identitytest.New(t)
 	m := startSealed(t, w.Client)
@@ -95,7 +95,7 @@ func TestSecondFactorIsNotShedWhereItIsAsked(t *testing.T) {
 	}
 }
 
-// Of many who use one recovery code at once, one is let in.
+// Of many concurrent uses of one recovery code, one succeeds.
 func TestRecoveryCodeAtOnce(t *testing.T) {
 	w := identitytest.New(t)
 	m := startSealed(t, w.Client)
@@ -117,7 +117,8 @@ func TestRecoveryCodeAtOnce(t *testing.T) {
 	}
 }
 
-// A token of one project knows no other, and none once its user has left.
+// A token of one project gives no access to another one, and none at all after its user has left
+// the project.
 func TestTokenOfOneProject(t *testing.T) {
 	w := identitytest.New(t)
 	m := start(t, w.Client, "", nil)

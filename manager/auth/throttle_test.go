@@ -34,7 +34,7 @@ func TestTwentyWrongPasswords(t *testing.T) {
 			}
 			resp, _ := m.tryLogin(t, w.A.Member.Email, identitytest.Password)
 			status(t, resp, http.StatusTooManyRequests)
-			m.logIn(t, w.A.Lead.Email) // someone else at the same address still can
+			m.logIn(t, w.A.Lead.Email) // another user at the same address still can
 			for i := range 20 {
 				resp, _ := m.tryLogin(t, "nobody@example.org", "wrong password")
 				if want := resp.StatusCode == http.StatusTooManyRequests; want != (i >= 10) {
@@ -95,7 +95,7 @@ func TestOneAddressTriesManyUsers(t *testing.T) {
 	})
 	last := 0
 	for i := range 51 {
-		// hosts of one IPv6 network count as one
+		// hosts of one IPv6 network count together
 		from := "2001:db8::" + strconv.FormatInt(int64(i+1), 16)
 		resp, _ := m.tryLogin(t, "user"+strconv.Itoa(i)+"@example.org", "wrong password", "X-Forwarded-For", from)
 		last = resp.StatusCode

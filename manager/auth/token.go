@@ -93,10 +93,8 @@ func (s *Service) CreateAccessToken(ctx context.Context, in CreateAccessTokenInp
 	return &AccessTokenPayload{AccessToken: token.Unwrap(), Secret: &secret}, nil
 }
 
-// RevokeAccessToken ends a token of one's own, or anyone's as superadmin, with
-// RevokeAccessToken revokes a token of the viewer, or any token as superadmin, together with
-// its connections and the credentials that were created with it. Revoking it again changes
-// nothing.
+// RevokeAccessToken revokes a token of the viewer, or any token as superadmin, together with its
+// connections and the credentials that were created with it. Revoking it again changes nothing.
 func (s *Service) RevokeAccessToken(ctx context.Context, in RevokeAccessTokenInput) (*AccessTokenPayload, error) {
 	if _, err := person(ctx); err != nil {
 		return nil, err
@@ -156,9 +154,8 @@ func scopesFor(v *viewer.Viewer, asked []access.TokenScope) ([]string, error) {
 	return list, nil
 }
 
-// projectFor returns the project of a new token: one of the viewer's, and that
-// projectFor returns the project of a new token: one of the viewer's, and the same as that of
-// a token that creates it.
+// projectFor returns the project of a new token: one of the viewer's, and the same as that of a
+// token that creates it.
 func projectFor(v *viewer.Viewer, asked *uuid.UUID) (*uuid.UUID, error) {
 	if asked == nil {
 		if v.Within == uuid.Nil {

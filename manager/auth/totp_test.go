@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// startSealed runs a manager that can keep secrets.
+// startSealed runs a manager that can encrypt secrets.
 func startSealed(t *testing.T, client *ent.Client) *manager {
 	t.Helper()
 	ring, err := seal.Load(t.TempDir())
@@ -63,7 +63,7 @@ func (m *manager) loginWith(t *testing.T, in loginBody, header ...string) (*http
 	return m.call(t, "POST", "/auth/login", string(body), append(header, "Content-Type", "application/json")...)
 }
 
-// field is the member of a problem that says what it is about.
+// field returns the field of a problem.
 func field(t *testing.T, body string) string {
 	t.Helper()
 	var p struct{ Field string }
@@ -73,7 +73,7 @@ func field(t *testing.T, body string) string {
 	return p.Field
 }
 
-// enrol gives a user a second factor, confirmed with the code of the step before now.
+// enrol enrols a second factor for a user, confirmed with the code of the previous step.
 func (m *manager) enrol(t *testing.T, w *identitytest.World, u *ent.User) (secret string, codes []string) {
 	t.Helper()
 	ctx := w.As(t, u)
@@ -140,7 +140,7 @@ func TestGuessedCodesLockOut(t *testing.T) {
 	}
 	resp, _ := m.loginWith(t, loginBody{Email: w.A.Member.Email, Code: app(t, secret, 0)})
 	status(t, resp, http.StatusTooManyRequests)
-	// with the page open, one cannot continue guessing either
+	// an open page does not allow further guesses either
 	ctx := w.As(t, w.A.Member)
 	for i := range 10 {
 		err := m.DisableTotp(ctx, auth.DisableTotpInput{Password: identitytest.Password, Code: fmt.Sprintf("x%05d", i)})

@@ -19,13 +19,13 @@ import (
 func (c *Cluster) CheckInvariants(t *testing.T, still bool) {
 	t.Helper()
 	ctx := c.System(t)
-	// All of one moment: sessions move on while we look.
+	// All is read at one moment, because sessions change state during the check.
 	moment, err := c.Client.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = moment.Rollback() }()
-	// I1: no device holds more than it has.
+	// I1: no device has more allocated than its capacity.
 	devices := moment.Device.Query().AllX(ctx)
 	live := moment.Allocation.Query().AllX(ctx)
 	used := map[uuid.UUID]resource.Slots{}
@@ -48,7 +48,7 @@ func (c *Cluster) CheckInvariants(t *testing.T, still bool) {
 		}
 	}
 	for _, s := range moment.Session.Query().AllX(ctx) {
-		// I4: what has ended holds nothing.
+		// I4: an ended session has no allocations.
 		if s.Status.Final() && perSession[s.ID] > 0 {
 			t.Errorf("I4: session %s is %s and holds %d allocations", s.Name, s.Status, perSession[s.ID])
 		}
@@ -88,7 +88,7 @@ func (c *Cluster) checkHistory(t *testing.T, s *ent.Session) {
 		at = to
 	}
 	if now := c.Session(t, s.ID); now.Version != s.Version {
-		return // it moved on while we looked
+		return // its state changed during the check
 	}
 	if at != s.Status {
 		t.Errorf("I8: session %s is %s, its history ends with %s", s.Name, s.Status, at)

@@ -22,7 +22,7 @@ type Cluster struct {
 	Member  *managertest.Client // a member of project A
 	Image   *ent.Image
 	Nodes   []*Node
-	Log     *slog.Logger // of the agents, nil: what goes wrong is shown
+	Log     *slog.Logger // of the agents; nil: warnings are shown
 }
 
 // New starts a cluster with a number of machines. The test becomes parallel: its stores are its own.
@@ -34,7 +34,7 @@ func New(t *testing.T, nodes int) *Cluster {
 // NewWith is New with a function that starts the manager.
 func NewWith(t *testing.T, nodes int, start func(*managertest.World) *managertest.Manager) *Cluster {
 	t.Helper()
-	t.Parallel() // its stores are its own, and most of its time goes by waiting
+	t.Parallel() // its stores are its own, and it mostly waits
 	c := &Cluster{World: managertest.New(t)}
 	ctx := c.System(t)
 	reg := c.Client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(ctx)

@@ -35,9 +35,9 @@ type Node struct {
 	Metrics     *prometheus.Registry // of the agent that runs
 	Ready       http.Handler         // its /readyz
 	Plugins     []agent.PluginConfig
-	Sysfs       string // of another machine than this one
+	Sysfs       string // for a different machine
 	Volumes     map[string]string
-	ScopeMounts map[string]scopemount.Rule // how those of volumes are mounted
+	ScopeMounts map[string]scopemount.Rule // rules for the mounts of scopes
 }
 
 // Grow adds machines with plugins, and waits until their agents have joined.
@@ -58,7 +58,7 @@ func (c *Cluster) Join(t *testing.T, n *Node, managers ...*managertest.Manager) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := "" // the incarnation whose row is there already
+	before := "" // the incarnation of the existing row
 	if row, err := c.Client.Agent.Query().Where(entagent.Name(n.Name)).Only(c.System(t)); err == nil {
 		before = row.Incarnation
 	}

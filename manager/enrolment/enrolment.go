@@ -79,7 +79,7 @@ func (s *Service) Join(ctx context.Context, token, role, name string) error {
 func (s *Service) Admit(ctx context.Context, role, name, enrolment string) error {
 	ok, err := admitted(viewer.SystemContext(ctx), s.client.JoinToken.Query(), role, name, enrolment)
 	if err != nil {
-		return fmt.Errorf("look how %s %s joined: %w: %w", role, name, err, errdefs.ErrUnavailable)
+		return fmt.Errorf("look up the join of %s %s: %w: %w", role, name, err, errdefs.ErrUnavailable)
 	}
 	return refusal(ok, role, name)
 }
@@ -88,7 +88,7 @@ func (s *Service) Admit(ctx context.Context, role, name, enrolment string) error
 func (s *Service) AdmitIn(ctx context.Context, tx *ent.Tx, role, name, enrolment string) error {
 	ok, err := admitted(ctx, tx.JoinToken.Query(), role, name, enrolment)
 	if err != nil {
-		return fmt.Errorf("look how %s %s joined: %w", role, name, err)
+		return fmt.Errorf("look up the join of %s %s: %w", role, name, err)
 	}
 	return refusal(ok, role, name)
 }

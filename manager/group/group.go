@@ -39,8 +39,8 @@ type Config struct {
 // New returns a Service.
 func New(cfg Config) *Service { return &Service{client: cfg.Client, bus: cfg.Bus} }
 
-// CreateResourceGroupInput describes a new group. Without session types it allows all; it is
-// open to nobody unless Public is true.
+// CreateResourceGroupInput describes a new group. Without session types it allows all; no one can
+// use it unless Public is true.
 type CreateResourceGroupInput struct {
 	Name         string
 	Description  *string
@@ -71,7 +71,7 @@ type DeleteResourceGroupPayload struct{ ID uuid.UUID }
 
 const maxDescription = 1000 // characters
 
-// CreateResourceGroup makes a partition of agents.
+// CreateResourceGroup creates a group without agents.
 func (s *Service) CreateResourceGroup(ctx context.Context, in CreateResourceGroupInput) (*ResourceGroupPayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.ResourceGroup, access.Object{}); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (w world) make(t *testing.T, name string, public bool) *ent.ResourceGroup {
 	return out.ResourceGroup
 }
 
-// access asks page by page, a few at a time.
+// access reads the list page by page, a few entries at a time.
 func (w world) access(t *testing.T, ctx context.Context, g, u, p *uuid.UUID) ([]group.Access, error) {
 	t.Helper()
 	var out []group.Access
@@ -164,7 +164,7 @@ func TestGrantsAreAUnion(t *testing.T) {
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.B.Member.ID, Via: []string{"public", "domain", "project", "user", "keypair"}}}, mine); d != "" || err != nil {
 		t.Errorf("all reasons (-want +got)\n%s%v", d, err)
 	}
-	// Who may use it names no one whom one does not know.
+	// The list of users names no one whom the viewer cannot see.
 	seen, err := w.access(t, w.As(t, w.A.Loner), &g.ID, nil, nil)
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.A.Loner.ID, Via: []string{"public"}}}, seen); d != "" || err != nil {
 		t.Errorf("a loner is told (-want +got)\n%s%v", d, err)
@@ -254,8 +254,8 @@ func TestWhoChangesGroups(t *testing.T) {
 	}
 }
 
-// More than any page holds are all listed, each once, in order; users and projects
-// apart where that is asked, and by name.
+// A list that is longer than any page is complete, without duplicates and in order; users and
+// projects are separate if requested, and filtered by name.
 func TestAccessIsPaged(t *testing.T) {
 	w := start(t)
 	g, system := w.make(t, "gpu", true), viewer.SystemContext(t.Context())
@@ -331,7 +331,7 @@ func TestDeleteResourceGroupWithSessions(t *testing.T) {
 	}
 }
 
-// allows is a new group whose sessions reach some private networks.
+// allows creates a group whose sessions can reach some private networks.
 func allows(networks ...string) group.CreateResourceGroupInput {
 	return group.CreateResourceGroupInput{Name: "inside", Options: group.Options{AllowedNetworks: networks}}
 }

@@ -71,7 +71,7 @@ func TestShareWeightsAreChecked(t *testing.T) {
 	want(t, "remove none", err, problem.CodeNotFound, "id")
 }
 
-// However many set it at once, a holder has one weight in one place.
+// A holder has only one weight per group, even after concurrent requests.
 func TestShareWeightIsOneRow(t *testing.T) {
 	w := start(t)
 	root, g := w.As(t, w.Superadmin), w.make(t, "gpu", true)

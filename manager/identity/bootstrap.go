@@ -40,7 +40,7 @@ func (s *Service) Bootstrap(ctx context.Context, email string) (generated string
 		return s.first(ctx, tx, email, generated)
 	})
 	if err != nil {
-		return "", false, fmt.Errorf("make the first superadmin: %w", err)
+		return "", false, fmt.Errorf("create the first superadmin: %w", err)
 	}
 	return generated, created, nil
 }

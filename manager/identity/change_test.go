@@ -67,7 +67,8 @@ func TestUpdateDomain(t *testing.T) {
 	}
 }
 
-// Anyone who may change a domain without living in it cannot stop the last superadmin's.
+// A user who can change a domain that is not their own cannot deactivate that of the last
+// superadmin.
 func TestDomainOfTheLastSuperadminStays(t *testing.T) {
 	w := identitytest.New(t)
 	s, _ := service(w.Client)

@@ -26,14 +26,14 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// cut is who ends logins; it notes whose connections were closed.
+// cut ends logins, and records whose connections were closed.
 type cut struct {
 	*auth.Service
 	sync.Mutex
 	ids []uuid.UUID
 }
 
-// ring seals for all tests. Its file is needed when it is made, and not after.
+// ring encrypts for all tests. Its file is only needed at its creation.
 var ring = sync.OnceValue(func() *seal.Ring {
 	dir, err := os.MkdirTemp("", "ring")
 	if err != nil {
@@ -65,7 +65,7 @@ func service(client *ent.Client) (*identity.Service, *cut) {
 	}), open
 }
 
-// want checks an error's code; "" wants none.
+// want checks an error's code; "": there must be no error.
 func want(t *testing.T, err error, code, field string) {
 	t.Helper()
 	if err == nil && code == "" {
@@ -181,7 +181,7 @@ func TestCreateUser(t *testing.T) {
 	want(t, err, problem.CodeUnauthenticated, "")
 }
 
-// One rule decides wherever a password is given, and it is the domain's.
+// The rules of the domain apply wherever a password is set.
 func TestPasswordsOfTheDomain(t *testing.T) {
 	w := identitytest.New(t)
 	s, _ := service(w.Client)
@@ -397,7 +397,7 @@ func TestDomainsAndProjects(t *testing.T) {
 	}
 }
 
-// What ent refuses reaches people in words, not as ent's text for programmers.
+// Errors of ent reach people as readable messages, not as ent's text for programmers.
 func TestErrorsOfEntExplainThemselves(t *testing.T) {
 	w := identitytest.New(t)
 	ctx := w.As(t, w.Superadmin)

@@ -49,15 +49,14 @@ func (b *blade) pass(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// morgue is a world in which users are purged. It stands for sessions that end
-// when they are looked at again, and for volumes: where the bytes of each folder
-// lie is another truth than its row.
+// morgue is a world in which users are purged. It fakes sessions, which end at the next check, and
+// volumes: the scope with the bytes of each folder can differ from its row.
 type morgue struct {
 	*identitytest.World
 	*blade
 	s      *identity.Service
 	tasks  *task.Service
-	lies   map[uuid.UUID]uuid.UUID // bytes of a folder, in whose scope
+	lies   map[uuid.UUID]uuid.UUID // owner of the scope with the bytes of a folder
 	told   []string
 	group  uuid.UUID
 	image  uuid.UUID
@@ -96,7 +95,7 @@ func newMorgue(t *testing.T) *morgue {
 	return m
 }
 
-// EndOwned ends what the call before asked for.
+// EndOwned ends the sessions whose end the previous call requested.
 func (m *morgue) EndOwned(cut context.Context, owner uuid.UUID, _ string) (int, error) {
 	ctx := context.WithoutCancel(cut) // it is cut between steps only
 	live := session.And(session.OwnerID(owner), session.TerminatedAtIsNil())
@@ -137,7 +136,7 @@ func (m *morgue) Discard(cut context.Context, folder uuid.UUID) error {
 	return m.pass(cut)
 }
 
-// Forget deletes what is marked, and says that it still does.
+// Forget deletes marked folders, and reports that this continues.
 func (m *morgue) Forget(cut context.Context, owner uuid.UUID) (int, error) {
 	ctx := context.WithoutCancel(cut) // it is cut between steps only
 	left := m.Client.Vfolder.Query().Where(vfolder.OwnerID(owner), vfolder.StatusEQ(vfolder.StatusDeleting)).IDsX(ctx)
@@ -156,7 +155,7 @@ func (m *morgue) scope(ctx context.Context, holder uuid.UUID) uuid.UUID {
 	return at
 }
 
-// person is a user who may be purged, with one of everything.
+// person is a user who can be purged, with one object of every kind.
 func (m *morgue) person(t *testing.T, name string, folders int) *ent.User {
 	t.Helper()
 	ctx := viewer.SystemContext(t.Context())
@@ -200,7 +199,8 @@ func (m *morgue) lead(t *testing.T, one uuid.UUID, n int) (cut bool) {
 	return cut
 }
 
-// A purge that is cut at any point, and then run again, ends as one that was not.
+// A purge that is interrupted at any point and then repeated has the same result as an
+// uninterrupted one.
 func TestPurgeIsCutAnywhere(t *testing.T) {
 	for name, in := range map[string]func(m *morgue) identity.DeleteUserInput{
 		"folders are handed over": func(m *morgue) identity.DeleteUserInput { return identity.DeleteUserInput{FoldersTo: &m.A.Member.ID} },
@@ -234,7 +234,7 @@ func TestPurgeIsCutAnywhere(t *testing.T) {
 	}
 }
 
-// purged checks what is left of a user.
+// purged checks the remains of a user.
 func (m *morgue) purged(t *testing.T, u *ent.User, one uuid.UUID, heir *uuid.UUID) {
 	t.Helper()
 	ctx := viewer.SystemContext(t.Context())
@@ -339,8 +339,8 @@ func TestPurgeIsRefused(t *testing.T) {
 	}
 }
 
-// While a purge is under way, the user can be neither changed nor purged twice.
-// Cancelled, it lets them come back.
+// During a purge, the user can neither be changed nor purged again. After its cancellation, the
+// user can be activated again.
 func TestPurgeUnderWay(t *testing.T) {
 	m := newMorgue(t)
 	u := m.person(t, "u", 0)
@@ -360,7 +360,7 @@ func TestPurgeUnderWay(t *testing.T) {
 	if _, err = m.s.UpdateUser(root, back); err != nil {
 		t.Fatal(err)
 	}
-	// The task, begun again, finds them active and takes nothing from them.
+	// The repeated task finds the user active and removes nothing.
 	if _, err := m.tasks.RetryTask(root, task.RetryTaskInput{ID: p.Task.ID}); err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +374,7 @@ func TestPurgeUnderWay(t *testing.T) {
 	}
 }
 
-// Two superadmins who put each other away at the same time: one stays.
+// Of two superadmins who deactivate each other at the same time, one stays.
 func TestPurgeOfSuperadminsAtOnce(t *testing.T) {
 	m := newMorgue(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -402,7 +402,7 @@ func TestPurgeOfSuperadminsAtOnce(t *testing.T) {
 	}
 }
 
-// A domain can be purged once no one lives in it any more but the dead.
+// A domain can be purged when all of its users are purged.
 func TestPurgeOfADomainOfTheDead(t *testing.T) {
 	m := newMorgue(t)
 	ctx := viewer.SystemContext(t.Context())

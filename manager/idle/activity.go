@@ -26,8 +26,8 @@ type useOf struct {
 	app     string
 }
 
-// Visit is one connection to a session: a terminal, a command, a port, an app.
-type Visit struct {
+// Connection is one connection to a session: a terminal, a command, a port, an app.
+type Connection struct {
 	s       *Service
 	session useOf
 	stays   bool
@@ -36,27 +36,27 @@ type Visit struct {
 
 // connections are the open connections of this manager. It stores the times of use in the
 // database, because the leader, which reads them, may be another manager.
-type visits struct {
+type counts struct {
 	mu   sync.Mutex
-	open map[*Visit]struct{}
+	open map[*Connection]struct{}
 	left map[useOf]time.Time // use that is not stored yet
 	at   map[useOf]time.Time // when use was last stored
 }
 
 // Enter records the start of a connection to a session. A terminal keeps the session in use
 // while it is open, a port only when data moves. Call Leave at the end.
-func (s *Service) Enter(ctx context.Context, session uuid.UUID, stays bool) *Visit {
+func (s *Service) Enter(ctx context.Context, session uuid.UUID, stays bool) *Connection {
 	return s.enter(ctx, useOf{session: session}, stays)
 }
 
 // EnterApp records the start of a connection to an app of a session, by its name or port. It counts
 // when data moves.
-func (s *Service) EnterApp(ctx context.Context, session uuid.UUID, app string) *Visit {
+func (s *Service) EnterApp(ctx context.Context, session uuid.UUID, app string) *Connection {
 	return s.enter(ctx, useOf{session, app}, false)
 }
 
-func (s *Service) enter(ctx context.Context, session useOf, stays bool) *Visit {
-	v := &Visit{s: s, session: session, stays: stays}
+func (s *Service) enter(ctx context.Context, session useOf, stays bool) *Connection {
+	v := &Connection{s: s, session: session, stays: stays}
 	now := s.Now()
 	s.visits.mu.Lock()
 	s.visits.open[v] = struct{}{}
@@ -70,14 +70,14 @@ func (s *Service) enter(ctx context.Context, session useOf, stays bool) *Visit {
 }
 
 // Moved records that data has moved.
-func (v *Visit) Moved() {
+func (v *Connection) Moved() {
 	if !v.moved.Load() { // avoids a write to a shared cache line for every frame
 		v.moved.Store(true)
 	}
 }
 
 // Leave ends the connection.
-func (v *Visit) Leave() {
+func (v *Connection) Leave() {
 	w := &v.s.visits
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *Service) Note(ctx context.Context) {
 		return
 	}
 	if err := s.note(ctx, used); err != nil {
-		s.Logger.Warn("note which sessions are used", "sessions", len(used), "error", err)
+		s.Logger.Warn("record which sessions are used", "sessions", len(used), "error", err)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for session, at := range used {

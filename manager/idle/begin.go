@@ -67,6 +67,6 @@ func (s *Service) Begin(ctx context.Context) error {
 // looked stores the time of a check.
 func (s *Service) looked(ctx context.Context, at time.Time) {
 	if err := s.Redis.Set(ctx, lookedKey, at.UnixMilli(), 0).Err(); err != nil {
-		s.Logger.Debug("note that sessions were looked at", "error", err)
+		s.Logger.Debug("record the time of the check", "error", err)
 	}
 }

@@ -75,7 +75,7 @@ const (
 	maxDescription = 1000               // characters
 )
 
-// CreateIdleChecker makes a checker, which binds nothing yet.
+// CreateIdleChecker creates a checker, which is not bound to anything yet.
 func (s *Service) CreateIdleChecker(ctx context.Context, in CreateIdleCheckerInput) (*IdleCheckerPayload, error) {
 	if err := writes(ctx); err != nil {
 		return nil, err

@@ -48,9 +48,9 @@ func over(i *report.Idle, now time.Time) bool {
 	return i != nil && !i.WarnedAt.IsZero() && !now.Before(i.EndsAt)
 }
 
-// news reports whether a report differs from the previous one enough for a new version of the
+// differs reports whether a report differs from the previous one enough for a new version of the
 // session. While use keeps postponing the end, a new version is written only at intervals.
-func news(before, now *report.Idle, at time.Time) bool {
+func differs(before, now *report.Idle, at time.Time) bool {
 	if before == nil || now == nil {
 		return before != now
 	}

@@ -186,7 +186,7 @@ func TestNews(t *testing.T) {
 		{"a minute ahead and ten seconds sooner", idle("a", at(1.2), time.Time{}), idle("a", at(1), time.Time{}), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := news(c.before, c.now, start); got != c.want {
+			if got := differs(c.before, c.now, start); got != c.want {
 				t.Errorf("news %v", got)
 			}
 		})

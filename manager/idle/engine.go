@@ -50,7 +50,7 @@ type Config struct {
 // Service stores checkers and, on the leader, applies them. New creates one.
 type Service struct {
 	Config
-	visits visits
+	visits counts
 	swept  time.Time // used only by the leader
 }
 
@@ -61,7 +61,7 @@ func New(cfg Config) *Service {
 	}
 	return &Service{
 		Config: cfg,
-		visits: visits{open: map[*Visit]struct{}{}, left: map[useOf]time.Time{}, at: map[useOf]time.Time{}},
+		visits: counts{open: map[*Connection]struct{}{}, left: map[useOf]time.Time{}, at: map[useOf]time.Time{}},
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Service) Pass(ctx context.Context, epoch int64) (time.Duration, error) 
 			if err == nil {
 				s.Logger.Info("idle session ended", "session", c.ID, "checker", is.Checker, "reason", is.Reason)
 			}
-		case news(c.Idle, is, now):
+		case differs(c.Idle, is, now):
 			notes = append(notes, session.IdleNote{Session: c.Session, Idle: is, Warning: warning(c.Idle, is)})
 		}
 		if is != nil {

@@ -86,7 +86,7 @@ func (m *Measurements) read(ctx context.Context, kernels []uuid.UUID) map[uuid.U
 		values, err := m.redis.MGet(ctx, keys...).Result()
 		if err != nil {
 			if !errors.Is(err, redis.Nil) && ctx.Err() == nil {
-				m.log.Warn("read what kernels used", "error", err)
+				m.log.Warn("read the usage of kernels", "error", err)
 			}
 			continue
 		}
@@ -97,7 +97,7 @@ func (m *Measurements) read(ctx context.Context, kernels []uuid.UUID) map[uuid.U
 			}
 			var h History
 			if err := gob.NewDecoder(bytes.NewReader([]byte(text))).Decode(&h); err != nil {
-				m.log.Warn("read what a kernel used", "kernel", part[i], "error", err)
+				m.log.Warn("read the usage of a kernel", "kernel", part[i], "error", err)
 				continue
 			}
 			out[part[i]] = h
@@ -127,13 +127,13 @@ func (m *Measurements) save(ctx context.Context) {
 			err := gob.NewEncoder(&b).Encode(m.kernels[id])
 			m.mu.Unlock()
 			if err != nil {
-				m.log.Warn("save what a kernel used", "kernel", id, "error", err)
+				m.log.Warn("save the usage of a kernel", "kernel", id, "error", err)
 				continue
 			}
 			pipe.Set(ctx, key(id), b.Bytes(), saved)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			m.log.Debug("save what kernels used", "error", err)
+			m.log.Debug("save the usage of kernels", "error", err)
 			return
 		}
 	}

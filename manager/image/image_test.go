@@ -28,7 +28,7 @@ import (
 	"github.com/berthhq/berth/manager/image"
 )
 
-// store is a real registry, and what tests put in it.
+// store is a real registry with the images of tests.
 type store struct {
 	host  string
 	inner *registry.Registry
@@ -196,8 +196,7 @@ func TestScan(t *testing.T) {
 		t.Errorf("recorded %v", i)
 	}
 
-	// A second scan finds a new meaning of the tag, keeps the id, and misses what
-	// is not there.
+	// A second scan finds a new digest of the tag, keeps the id, and marks missing images.
 	digests = st.put(t, "python:3.11", nil, "amd64")
 	lost := w.Client.Image.Create().SetReference(st.host + "/old:1").SetName("old:1").SetArchitecture("amd64").
 		SetDigest("sha256:0").SetRegistryID(r.ID).SaveX(root)

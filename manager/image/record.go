@@ -21,7 +21,7 @@ import (
 const maxLabels = 64 << 10
 
 // errNothing reports that a tag has no image that can run here.
-var errNothing = errors.New("holds no Linux image")
+var errNothing = errors.New("has no Linux image")
 
 // record stores the images of a tag, one row for each architecture, and returns the rows. An
 // existing row keeps its id.

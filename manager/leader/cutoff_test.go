@@ -53,7 +53,7 @@ func TestLeaderIsCutOffFromAgents(t *testing.T) {
 	}
 }
 
-// behind is a cluster whose first manager is reached by nodes over a wire.
+// behind is a cluster whose first manager is reached through a wire that the test can cut.
 type behind struct {
 	*clustertest.Cluster
 	wire *testenv.Wire

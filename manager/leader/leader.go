@@ -157,7 +157,7 @@ func (s *Service) guard(ctx context.Context, epoch int64) error {
 		case ent.IsNotFound(err), errdefs.IsAborted(err):
 			return err
 		default: // a leader tolerates a temporarily unavailable database
-			s.Logger.Warn("look at the leader's epoch", "error", err)
+			s.Logger.Warn("read the leader's epoch", "error", err)
 		}
 	}
 }

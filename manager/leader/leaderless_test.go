@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// clusterState is what GraphQL says of the cluster.
+// clusterState is the state of the cluster in GraphQL.
 type clusterState struct {
 	Cluster struct {
 		Led    bool
@@ -81,8 +81,8 @@ func TestLeaderAfterEtcdWasLost(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// A database that was restored under a manager that leads has an older epoch: the
-// leader could change nothing any more, so it begins a new epoch.
+// A database that was restored under a manager that leads has an older epoch: the leader could no
+// longer change anything, so it begins a new epoch.
 func TestLeaderAfterTheFenceMoved(t *testing.T) {
 	c := clustertest.New(t, 1)
 	managertest.Eventually(t, "a manager leads", func() bool { return leaderOf(t, c.Manager, c.World).Cluster.Led })
@@ -98,12 +98,12 @@ func TestLeaderAfterTheFenceMoved(t *testing.T) {
 	}
 }
 
-// While no one leads, people are told so, and managers still answer them.
+// While no manager leads, users can see this, and managers still answer requests.
 func TestNobodyLeads(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
 	etcd := w.Etcd(t)
-	const before = "election//berth/leader/0" // stands for a candidate that does not lead
+	const before = "election//berth/leader/0" // simulates a candidate that does not lead
 	if _, err := etcd.Put(t.Context(), before, "nobody"); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func setMode(t *testing.T, c *clustertest.Cluster, on bool) {
 	c.Manager.As(t, c.Superadmin).Must(t, `mutation($on: Boolean!) { setRecovery(input: {on: $on}) { recovery { reason } } }`, managertest.Vars{"on": on}, nil)
 }
 
-// rewind makes the database as it was before a session was made.
+// rewind restores the database to its state before a session was created.
 func rewind(t *testing.T, c *clustertest.Cluster, newer uuid.UUID) (kernelID uuid.UUID) {
 	t.Helper()
 	ctx := c.System(t)
@@ -50,9 +50,9 @@ func rewind(t *testing.T, c *clustertest.Cluster, newer uuid.UUID) (kernelID uui
 	return k.ID
 }
 
-// A database that was restored from a backup is older than what runs. The leader notices it
-// before it does anything, and nothing ends until an administrator turns the recovery mode off;
-// containers that the database does not know stay until they have them ended.
+// A database that was restored from a backup is older than the running containers. The leader
+// notices this before it does anything, and nothing ends until an administrator turns the recovery
+// mode off; unknown containers stay until an administrator ends them.
 func TestRestoredDatabaseEndsNoNewerSession(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ctx, n := c.System(t), c.Nodes[0]
@@ -64,7 +64,7 @@ func TestRestoredDatabaseEndsNoNewerSession(t *testing.T) {
 	c.WaitFor(t, newer, lifecycle.Running)
 	c.Manager.Stop()
 	id := rewind(t, c, newer)
-	// At the time of the backup this one ran.
+	// This session ran at the time of the backup.
 	c.Client.Session.UpdateOneID(ended).SetStatus(lifecycle.Running).ClearTerminatedAt().ClearTerminationReason().ExecX(ctx)
 	c.Client.Kernel.Update().Where(kernel.SessionID(ended)).SetStatus(lifecycle.Running).ClearTerminatedAt().ClearExitCode().ExecX(ctx)
 	c.Client.Allocation.Update().Where(allocation.SessionID(ended)).ClearFreedAt().ExecX(ctx)
@@ -124,7 +124,7 @@ func TestRestoredDatabaseEndsNoNewerSession(t *testing.T) {
 	c.WaitForNoDrift(t)
 }
 
-// Where etcd was lost too, the agents tell that the database is older.
+// If etcd was lost too, the reports of the agents show that the database is older.
 func TestAgentsKnowNewerSessions(t *testing.T) {
 	c := clustertest.New(t, 1)
 	newer := c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))
@@ -149,7 +149,7 @@ func TestAgentsKnowNewerSessions(t *testing.T) {
 	}
 }
 
-// A restart without a restore is not one, and an administrator may turn the mode on themselves.
+// A restart without a restore does not turn the mode on, and an administrator can turn it on.
 func TestRecoveryModeIsTurnedOn(t *testing.T) {
 	c := clustertest.New(t, 1)
 	runs := c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))

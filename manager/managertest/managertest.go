@@ -171,7 +171,7 @@ func (w *World) StartBehind(t testing.TB, through func(nodes string) string) *Ma
 // Stop ends the manager and waits for it.
 func (m *Manager) Stop() { m.stop() }
 
-// Kill ends the manager like a crash: at once it reaches no store, so nobody learns that it no
+// Kill ends the manager like a crash: at once it reaches no store, so it cannot announce that it no
 // longer leads.
 func (m *Manager) Kill() {
 	m.killed = true

@@ -118,7 +118,7 @@ func (s *Service) proven(ctx context.Context, row *ent.ObjectStorage, err error)
 	case err == nil, class(err) == problem.CodePermissionDenied:
 		up := s.client.ObjectStorage.Update().Where(entstorage.ID(row.ID), entstorage.Endpoint(row.Endpoint), entstorage.Bucket(row.Bucket))
 		if failed := up.SetVerifiedAt(clock.Now()).Exec(viewer.SystemContext(ctx)); failed != nil {
-			return fmt.Errorf("note that the object storage answers: %w", failed)
+			return fmt.Errorf("record that the object storage answers: %w", failed)
 		}
 		return err
 	}

@@ -83,8 +83,8 @@ func TestLifeOfSignedRequests(t *testing.T) {
 	}
 }
 
-// An upload whose id no one heard is told from others by when it began, and by what was
-// there before.
+// An upload whose id was lost is recognized by its start time, and by the uploads that existed
+// before.
 func TestUploadsThatMayBeOurs(t *testing.T) {
 	now := time.Now()
 	up := upload{Key: "k", Intended: now, Others: []string{"other"}}
@@ -105,8 +105,7 @@ func TestUploadsThatMayBeOurs(t *testing.T) {
 	}
 }
 
-// What an earlier run may have brought itself is not in the way of one that replaces
-// nothing.
+// An object that an earlier run may have written is not an error for a run that replaces nothing.
 func TestWhatIsThereMayBeOurs(t *testing.T) {
 	core, err := minio.NewCore("s3.example.org", &minio.Options{})
 	if err != nil {

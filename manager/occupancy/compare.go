@@ -35,8 +35,8 @@ type state struct {
 	found   []Drift
 }
 
-// look compares once.
-func (s *Service) look(ctx context.Context) (*Audit, error) {
+// compareOnce compares the reports with the rows of one moment.
+func (s *Service) compareOnce(ctx context.Context) (*Audit, error) {
 	all, err := s.Client.Agent.Query().Where(agent.StatusNEQ(agent.StatusTerminated)).Order(agent.ByName()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read agents: %w", err)
@@ -44,7 +44,7 @@ func (s *Service) look(ctx context.Context) (*Audit, error) {
 	st := &state{Service: s, agents: map[uuid.UUID]*ent.Agent{}, live: map[uuid.UUID]map[uuid.UUID]*agentpb.KernelState{}}
 	audit := &Audit{At: clock.Now(), Silent: []string{}}
 	alive := slices.DeleteFunc(slices.Clone(all), func(a *ent.Agent) bool { return a.Status != agent.StatusAlive })
-	st.reports = s.ask(ctx, alive)
+	st.reports = s.readReports(ctx, alive)
 	for _, a := range all {
 		st.agents[a.ID] = a
 		if a.Status == agent.StatusAlive && st.reports[a.ID] == nil {
@@ -65,8 +65,8 @@ func (s *Service) look(ctx context.Context) (*Audit, error) {
 	}
 	st.kernelsOfAgents()
 	st.kernelsOfRows()
-	st.holders()
-	st.devices()
+	st.checkAllocations()
+	st.checkDevices()
 	if err := st.name(ctx); err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (st *state) kernelsOfRows() {
 		if said := st.live[*k.AgentID][k.ID]; said == nil || said.LaunchEpoch != k.LaunchEpoch {
 			st.found = append(st.found, Drift{
 				Kind: Missing, Agent: st.agents[*k.AgentID].Name, Kernel: &k.ID, Session: &k.SessionID,
-				Detail: fmt.Sprintf("launch %d should run there, and does not", k.LaunchEpoch), repair: st.tellMissing(*k.AgentID),
+				Detail: fmt.Sprintf("launch %d should run there, and does not", k.LaunchEpoch), repair: st.reportMissing(*k.AgentID),
 			})
 		}
 	}
@@ -217,8 +217,8 @@ type holding struct {
 	device, slot string
 }
 
-// holders compares the devices that kernels use with the allocations.
-func (st *state) holders() {
+// checkAllocations compares the devices that kernels use with the allocations.
+func (st *state) checkAllocations() {
 	rows := map[holding]int64{}
 	for _, a := range st.rows {
 		k := st.kernels[a.KernelID]
@@ -248,18 +248,18 @@ func (st *state) holders() {
 				}
 				st.found = append(st.found, Drift{
 					Kind: Freed, Agent: st.agents[on].Name, Device: h.DeviceId, Kernel: &id, Session: &k.SessionID,
-					Detail: fmt.Sprintf("its container has %s %s, of which %s are held for it", h.Amount, h.Slot,
+					Detail: fmt.Sprintf("its container has %s %s, of which %s are allocated to it", h.Amount, h.Slot,
 						resource.Format(h.Slot, rows[holding{id, h.DeviceId, h.Slot}])),
-					repair: st.holdAgain(k, h.DeviceId, h.Slot),
+					repair: st.allocateAgain(k, h.DeviceId, h.Slot),
 				})
 			}
 		}
 	}
 }
 
-// devices finds over-allocated devices, allocations of slots that exclude each other, and
-// devices that are gone.
-func (st *state) devices() {
+// checkDevices finds over-allocated devices, allocations of slots that exclude each other, and
+// devices that no longer exist.
+func (st *state) checkDevices() {
 	used := map[uuid.UUID]resource.Slots{}
 	byID := map[uuid.UUID]*ent.Device{}
 	for _, a := range st.rows {
@@ -285,7 +285,7 @@ func (st *state) devices() {
 			continue
 		}
 		d := Drift{Kind: Gone, Agent: on.Name, Device: a.Edges.Device.DeviceID, Kernel: &a.KernelID, Session: &a.SessionID,
-			Detail: "is held, and its agent has it no more"}
+			Detail: "is allocated, and its agent no longer has it"}
 		if !gone[d.sight()] {
 			gone[d.sight()] = true
 			st.found = append(st.found, d)

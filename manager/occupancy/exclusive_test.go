@@ -23,7 +23,7 @@ import (
 	"github.com/berthhq/berth/manager/occupancy"
 )
 
-// floor is an agent that is a row, and says what it is told to.
+// floor is an agent with a row, and the reports that the test sets.
 type floor struct {
 	*identitytest.World
 	agentpb.AgentClient
@@ -82,8 +82,8 @@ func (f *floor) runs(name string, d *ent.Device, slot string, amount int64) *ent
 		SetDomainID(s.DomainID).SetProjectID(s.ProjectID).SetOwnerID(s.OwnerID).SaveX(f.ctx)
 }
 
-// What was freed by mistake is held again, unless someone was given meanwhile what
-// does not go beside it. Who holds at once what does not go together is found.
+// An allocation that was freed by mistake is restored, unless the device was allocated in a way
+// that excludes it in the meantime. Allocations that exclude each other are found.
 func TestExclusiveSlots(t *testing.T) {
 	f := newFloor(t)
 	s := occupancy.New(occupancy.Config{
@@ -117,7 +117,7 @@ func TestExclusiveSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range a.Audit.Drift { // the leader looks, too, and may have been first
+		for _, d := range a.Audit.Drift { // the leader audits, too, and may have been first
 			if d.Device != "free" {
 				kinds[d.Kind] = d
 			}
@@ -134,7 +134,7 @@ func TestExclusiveSlots(t *testing.T) {
 	}
 }
 
-// Everyone who holds a device that has gone is named, once.
+// Every kernel with an allocation of a missing device is listed once.
 func TestWhoHoldsWhatIsGone(t *testing.T) {
 	f := newFloor(t)
 	s := occupancy.New(occupancy.Config{Client: f.Client, Agents: f, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler)})

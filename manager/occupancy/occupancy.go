@@ -164,7 +164,7 @@ func (s *Service) Look(ctx context.Context) (*Audit, error) {
 	if _, err := permit.Check(ctx, access.Read, access.System, access.Object{}); err != nil {
 		return nil, err
 	}
-	return s.looks(viewer.SystemContext(ctx))
+	return s.compareTwice(viewer.SystemContext(ctx))
 }
 
 // AuditOccupancy compares and, on the leader, repairs.
@@ -206,7 +206,7 @@ func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 		return nil, fmt.Errorf("wait for another audit: %w", err)
 	}
 	defer s.turn.Release(1)
-	a, err := s.looks(ctx)
+	a, err := s.compareTwice(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 	if epoch == 0 {
 		return a, nil
 	}
-	s.tell(a.Drift)
+	s.logChanges(a.Drift)
 	if recovering, err := s.recovering(ctx); err != nil || recovering {
 		return a, err
 	}
@@ -233,9 +233,9 @@ func (s *Service) audit(ctx context.Context, asked bool) (*Audit, error) {
 	return a, nil
 }
 
-// tell logs differences that are new since the last audit, and those that have disappeared; a
+// logChanges logs differences that are new since the last audit, and those that have disappeared; a
 // difference without repair would otherwise fill the log. The caller holds turn.
-func (s *Service) tell(found []Drift) {
+func (s *Service) logChanges(found []Drift) {
 	now := map[string]Drift{}
 	for _, d := range found {
 		key := fmt.Sprint(d.Kind, d.Agent, d.Device, d.Kernel, d.Detail)
@@ -251,9 +251,9 @@ func (s *Service) tell(found []Drift) {
 	s.told = now
 }
 
-// looks returns the differences that two comparisons, a while apart, have in common.
-func (s *Service) looks(ctx context.Context) (*Audit, error) {
-	first, err := s.look(ctx)
+// compareTwice returns the differences that two comparisons, a while apart, have in common.
+func (s *Service) compareTwice(ctx context.Context) (*Audit, error) {
+	first, err := s.compareOnce(ctx)
 	if err != nil || len(first.Drift) == 0 {
 		return first, err
 	}
@@ -266,7 +266,7 @@ func (s *Service) looks(ctx context.Context) (*Audit, error) {
 	for _, d := range first.Drift {
 		seen[d.sight()] = true
 	}
-	a, err := s.look(ctx)
+	a, err := s.compareOnce(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -274,8 +274,8 @@ func (s *Service) looks(ctx context.Context) (*Audit, error) {
 	return a, nil
 }
 
-// ask returns the reports of all agents that count as alive.
-func (s *Service) ask(ctx context.Context, agents []*ent.Agent) map[uuid.UUID]*agentpb.Report {
+// readReports returns the reports of all agents that count as alive.
+func (s *Service) readReports(ctx context.Context, agents []*ent.Agent) map[uuid.UUID]*agentpb.Report {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	places := make(chan struct{}, atOnce)

@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/occupancy"
 )
 
-// TestWhoLeavesDoesNotWaitForAnAudit has one audit that takes long, one who waits for
-// it until they leave, and a leader whose term ends meanwhile.
+// TestWhoLeavesDoesNotWaitForAnAudit runs one long audit, a caller that waits for it until its
+// context ends, and a leader whose leadership ends in the meantime.
 func TestWhoLeavesDoesNotWaitForAnAudit(t *testing.T) {
 	client, db := identitytest.Store(t)
 	w := identitytest.Fill(t, client)

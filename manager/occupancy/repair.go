@@ -38,14 +38,14 @@ func (st *state) endOrphan(on, id uuid.UUID) repair {
 		ctx, cancel := context.WithTimeout(ctx, answer)
 		defer cancel()
 		_, err = rpc.TerminateKernel(ctx, &agentpb.TerminateKernelRequest{
-			Epoch: epoch, KernelId: id.String(), GraceMs: time.Millisecond.Milliseconds(), Reason: "nothing says that it should be here",
+			Epoch: epoch, KernelId: id.String(), GraceMs: time.Millisecond.Milliseconds(), Reason: "nothing in the database refers to it",
 		})
 		return errgrpc.ToNative(err)
 	}
 }
 
-// tellMissing passes the report of the agent to the sessions, which end by their own rules.
-func (st *state) tellMissing(on uuid.UUID) repair {
+// reportMissing passes the report of the agent to the sessions, which end by their own rules.
+func (st *state) reportMissing(on uuid.UUID) repair {
 	kernels := st.reports[on].Kernels
 	return func(ctx context.Context, _ int64) error {
 		st.Sessions.ObserveAll(ctx, on, kernels)
@@ -74,9 +74,9 @@ func (st *state) freeLeaked(a *ent.Allocation) repair {
 	}
 }
 
-// holdAgain restores a freed allocation of a running kernel if no other session has got the
+// allocateAgain restores a freed allocation of a running kernel if no other session has got the
 // device since.
-func (st *state) holdAgain(k *ent.Kernel, name, slot string) repair {
+func (st *state) allocateAgain(k *ent.Kernel, name, slot string) repair {
 	return func(ctx context.Context, epoch int64) error {
 		return st.fenced(ctx, epoch, func(tx *ent.Tx) error {
 			running, err := tx.Session.Query().Where(session.ID(k.SessionID), session.StatusEQ(lifecycle.Running),
@@ -91,18 +91,18 @@ func (st *state) holdAgain(k *ent.Kernel, name, slot string) repair {
 			last, err := tx.Allocation.Query().Where(allocation.KernelID(k.ID), allocation.DeviceID(d.ID), allocation.Slot(slot), allocation.FreedAtNotNil()).
 				Order(ent.Desc(allocation.FieldCreatedAt)).First(ctx)
 			if err != nil {
-				return fmt.Errorf("find what was freed of device %s: %w", name, err)
+				return fmt.Errorf("read freed allocations of device %s: %w", name, err)
 			}
 			others, err := tx.Allocation.Query().Where(allocation.DeviceID(d.ID), allocation.FreedAtIsNil()).All(ctx)
 			if err != nil {
-				return fmt.Errorf("read who holds device %s: %w", name, err)
+				return fmt.Errorf("read allocations of device %s: %w", name, err)
 			}
 			held := resource.Slots{slot: last.Amount}
 			for _, a := range others {
 				held[a.Slot] += a.Amount
 			}
 			if why := st.rules.Against(held, d.Capacity); why != "" {
-				return fmt.Errorf("somebody else was given device %s, which would hold %s: %w", name, why, errdefs.ErrResourceExhausted)
+				return fmt.Errorf("device %s was allocated to another session, and would now have %s allocated: %w", name, why, errdefs.ErrResourceExhausted)
 			}
 			return tx.Allocation.UpdateOne(last).ClearFreedAt().Exec(ctx)
 		})

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// A difference that no one mends is logged once, and again when it is over.
+// A difference without a repair is logged once, and again at its end.
 func TestOnlyChangesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := &Service{Config: Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
-	lost := Drift{Kind: Kinds[0], Agent: "a", Device: "cuda:0", Detail: "is held, and its agent has it no more"}
+	lost := Drift{Kind: Kinds[0], Agent: "a", Device: "cuda:0", Detail: "is allocated, and its agent no longer has it"}
 	lines := func(found ...Drift) string {
 		log.Reset()
-		s.tell(found)
+		s.logChanges(found)
 		var out []string
 		for line := range strings.Lines(log.String()) {
 			_, msg, _ := strings.Cut(line, `msg="`)

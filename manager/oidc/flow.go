@@ -120,7 +120,7 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 // provider returns an enabled provider.
 func (s *Service) provider(ctx context.Context, name string) (*ent.IdentityProvider, error) {
 	if naming.Handle("name", name) != nil {
-		return nil, refuse(codeProvider, "no provider is called so")
+		return nil, refuse(codeProvider, "no provider has this name")
 	}
 	p, err := s.client.IdentityProvider.Query().
 		Where(identityprovider.Name(name), identityprovider.Active(true), identityprovider.HasDomainWith(domain.Active(true))).
@@ -138,7 +138,7 @@ func (s *Service) identify(r *http.Request, p *ent.IdentityProvider, st state) (
 		return nil, refuse(codeDenied, "the issuer says %q", said)
 	}
 	if iss := q.Get("iss"); iss != "" && iss != p.Issuer {
-		return nil, refuse(codeToken, "the answer is of the issuer %q", iss)
+		return nil, refuse(codeToken, "the answer comes from the issuer %q", iss)
 	}
 	at, err := s.issuers.get(r.Context(), p.Issuer)
 	if err != nil {

@@ -46,7 +46,7 @@ func newIssuers() *issuers {
 		Timeout:   requestTimeout,
 		Transport: bounded{egress.Named()},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("an issuer does not send us elsewhere")
+			return errors.New("the issuer redirects to another address")
 		},
 	}}
 }

@@ -39,7 +39,7 @@ import (
 
 const secret = "the client's secret"
 
-// issuer is a small OpenID provider. What it says is changed by the test.
+// issuer is a small OpenID provider, whose answers the test changes.
 type issuer struct {
 	*httptest.Server
 	key    *rsa.PrivateKey
@@ -114,7 +114,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// setup is a manager's part with one provider for the first domain.
+// setup is a service with one provider for the first domain.
 type setup struct {
 	*identitytest.World
 	*issuer
@@ -123,7 +123,7 @@ type setup struct {
 	browser  *http.Client
 	provider *ent.IdentityProvider
 	auth     *auth.Service
-	query    string // more of it for the start
+	query    string // further parameters of the start
 	keys     *seal.Ring
 }
 
@@ -202,7 +202,7 @@ func outcome(resp *http.Response) string {
 	return to.Path + " " + to.Query().Get("error")
 }
 
-// The issuer sends the browser to where the operator says that we are, whatever the
+// The issuer redirects the browser to the URL that the operator has configured, whatever the
 // request claims.
 func TestPublicURL(t *testing.T) {
 	s := newSetup(t)
@@ -223,7 +223,7 @@ func TestPublicURL(t *testing.T) {
 	}
 }
 
-// An issuer is never at the address where a cloud keeps a machine's credentials.
+// An issuer cannot have the address at which a cloud serves a machine's credentials.
 func TestIssuersAreNoMetadata(t *testing.T) {
 	s := newSetup(t)
 	s.Client.IdentityProvider.UpdateOne(s.provider).SetIssuer("http://169.254.169.254").ExecX(viewer.SystemContext(t.Context()))
@@ -320,7 +320,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Where the provider makes no users, it lets in only whom someone else has made.
+// A provider that does not create users accepts only existing users.
 func TestNobodyIsProvisionedWithoutTheRule(t *testing.T) {
 	s := newSetup(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -424,7 +424,7 @@ func TestStateIsForOnce(t *testing.T) {
 	}
 }
 
-// startKeeping starts, and lets the issuer expect another verifier.
+// startKeeping starts a login, and makes the issuer expect another verifier.
 func (s *setup) startKeeping(t *testing.T) string {
 	t.Helper()
 	back := s.start(t)

@@ -22,7 +22,7 @@ const maxSubject = 255 // limit of OpenID Connect
 // e-mail address, else a new one if the provider creates users.
 func (s *Service) resolve(ctx context.Context, p *ent.IdentityProvider, c claims) (*ent.User, error) {
 	if len(c.Subject) > maxSubject || naming.Line("sub", c.Subject, maxSubject) != nil {
-		return nil, refuse(codeToken, "the subject is no text of at most %d characters", maxSubject)
+		return nil, refuse(codeToken, "the subject is not a text of at most %d characters", maxSubject)
 	}
 	ctx = viewer.SystemContext(ctx)
 	u, err := s.known(ctx, p, c)
@@ -36,7 +36,7 @@ func (s *Service) resolve(ctx context.Context, p *ent.IdentityProvider, c claims
 	u, err = s.join(ctx, p, c, email)
 	if ent.IsConstraintError(err) { // of two concurrent logins, one finds the user that the other created
 		if u, err = s.known(ctx, p, c); err == nil && u == nil {
-			err = refuse(codeUnknown, "the user was just made by somebody else")
+			err = refuse(codeUnknown, "another login has just created the user")
 		}
 	}
 	return u, err
@@ -75,7 +75,7 @@ func vouched(p *ent.IdentityProvider, c claims) (string, error) {
 	}
 	host := email[strings.LastIndexByte(email, '@')+1:]
 	if len(p.EmailDomains) > 0 && !slices.Contains(p.EmailDomains, host) {
-		return "", &refusal{code: codeEmail, cause: fmt.Errorf("%s is not of the provider", host), email: email}
+		return "", &refusal{code: codeEmail, cause: fmt.Errorf("%s is not in a domain of the provider", host), email: email}
 	}
 	return email, nil
 }
@@ -106,7 +106,7 @@ func (s *Service) join(ctx context.Context, p *ent.IdentityProvider, c claims, e
 	case err != nil:
 		return nil, fmt.Errorf("look up user: %w", err)
 	case u.DomainID != p.DomainID:
-		return nil, &refusal{code: codeUnknown, cause: fmt.Errorf("the user is of another domain"), email: email}
+		return nil, &refusal{code: codeUnknown, cause: fmt.Errorf("the user is in another domain"), email: email}
 	default:
 		if u, err = usable(u); err != nil {
 			return nil, err

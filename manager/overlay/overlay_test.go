@@ -19,7 +19,7 @@ func used(t *testing.T, of string) *Used {
 	return &Used{r: r, vnis: map[int]bool{}}
 }
 
-// release is what the end of a session does.
+// release frees a network, as the end of a session does.
 func (u *Used) release(p Part) {
 	for i, s := range u.subnets {
 		if s == p.Subnet {
@@ -42,7 +42,7 @@ func TestPartsAreAsLargeAsSessions(t *testing.T) {
 	}
 }
 
-// What was given back is given again as late as possible.
+// Freed networks are reused as late as possible.
 func TestPartsGoRound(t *testing.T) {
 	u := used(t, "10.99.0.0/27") // four of the smallest
 	var all []Part
@@ -72,8 +72,8 @@ func TestPartsGoRound(t *testing.T) {
 	}
 }
 
-// Whatever comes and goes, no two sessions share an address or a number, and one
-// is refused only when no part of its size is free.
+// In any sequence, no two sessions share an address or a number, and a session is refused only if
+// no range of its size is free.
 func TestPartsAreOneSessions(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	u := used(t, "10.99.0.0/24")

@@ -37,7 +37,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// attach makes a policy of the name and attaches it.
+// attach creates a policy with the name and attaches it.
 func (s *site) attach(t *testing.T, in policy.CreateResourcePolicyInput, to policy.AttachResourcePolicyInput) *ent.PolicyAttachment {
 	t.Helper()
 	made, err := s.CreateResourcePolicy(s.root, in)
@@ -192,7 +192,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestEffectiveLimits takes the limit that leaves least, in sight only.
+// TestEffectiveLimits checks that the strictest limit is returned, among those that the viewer can
+// see.
 func TestEffectiveLimits(t *testing.T) {
 	s := newSite(t)
 	s.attach(t, policy.CreateResourcePolicyInput{Name: "wide", TotalSlots: resource.Slots{"cpu": 9000}, Amounts: policy.Amounts{MaxVfolders: p(5)}}, policy.AttachResourcePolicyInput{Domain: &s.A.ID})

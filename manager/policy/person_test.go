@@ -13,9 +13,9 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 )
 
-// What a person holds counts whole, whichever keypair asked for it, so that more
-// keypairs are not more; within a project only what they hold there counts, and on a
-// group what is there.
+// All usage of a person counts, whatever keypair requested it, so more keypairs do not give more. A
+// limit within a project counts only usage in the project, and a limit on a group only usage in the
+// group.
 func TestLimitsBindPeople(t *testing.T) {
 	s := newSite(t)
 	second := s.Client.Project.Create().SetName("second").SetDomainID(s.A.ID).SaveX(s.system)
@@ -74,7 +74,7 @@ func TestLimitsBindPeople(t *testing.T) {
 	}, got); diff != "" {
 		t.Error(diff)
 	}
-	// Of limits that bind together, the one that leaves least is told, anyone who's it is.
+	// Of limits that apply together, the strictest one is reported, whatever its scope.
 	list, err := s.EffectiveLimits(s.root, nil, &s.A.Project.ID, &me.ID, nil)
 	if err != nil || len(list) != 1 || list[0].Policy != "domain" || list[0].Assignable != "0" {
 		t.Errorf("%+v %v", list, err)

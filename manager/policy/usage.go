@@ -94,21 +94,21 @@ func usageOf(ctx context.Context, q Querier, charges string, limits []Limit) (*U
 	}
 	rows, err := q.QueryContext(ctx, charges, domains, projects, owners)
 	if err != nil {
-		return nil, fmt.Errorf("sum what is used: %w", err)
+		return nil, fmt.Errorf("sum the usage: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var domain, owner uuid.UUID
 		var c charge
 		if err := rows.Scan(&domain, &c.project, &owner, &c.group, &c.kind, &c.slot, &c.amount); err != nil {
-			return nil, fmt.Errorf("read what is used: %w", err)
+			return nil, fmt.Errorf("read the usage: %w", err)
 		}
 		u.domains[domain] = append(u.domains[domain], c)
 		u.projects[c.project] = append(u.projects[c.project], c)
 		u.owners[owner] = append(u.owners[owner], c)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read what is used: %w", err)
+		return nil, fmt.Errorf("read the usage: %w", err)
 	}
 	return u, nil
 }

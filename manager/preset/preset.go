@@ -1,4 +1,4 @@
-// Package preset owns named requests of slots, for one resource group or for all, and returns
+// Package preset manages named requests of slots, for one resource group or for all, and returns
 // which of them the viewer could start now.
 package preset
 

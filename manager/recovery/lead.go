@@ -87,7 +87,7 @@ func (s *Service) Beat(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.beat(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.Warn("note how old the database is", "error", err)
+			s.Logger.Warn("record the age of the database", "error", err)
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (s *Service) beat(ctx context.Context) error {
 	now := clock.Now()
 	_, err := s.row().Where(clusteridentity.Or(clusteridentity.LedAtIsNil(), clusteridentity.LedAtLT(now))).SetLedAt(now).Save(viewer.SystemContext(ctx))
 	if err != nil {
-		return fmt.Errorf("note the time: %w", err)
+		return fmt.Errorf("record the time: %w", err)
 	}
 	text, err := json.Marshal(led{s.CA, now})
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *Service) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdBound)
 	defer cancel()
 	if _, err := s.Etcd.Put(ctx, ledKey, string(text)); err != nil {
-		return fmt.Errorf("note the time in etcd: %w", err)
+		return fmt.Errorf("record the time in etcd: %w", err)
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ const (
 type Rekeyer struct {
 	DB  *sql.DB
 	Dir string // directory of the key ring
-	// Say is called with each line of the progress report.
-	Say func(format string, args ...any)
+	// Progress is called with each line of the progress report.
+	Progress func(format string, args ...any)
 	// Straggle is how long to wait for requests that are in progress; zero: 3 s.
 	Straggle time.Duration
 }
@@ -75,7 +75,7 @@ func (r Rekeyer) Run(ctx context.Context) (err error) {
 	if err := seal.Retire(r.Dir); err != nil {
 		return fmt.Errorf("drop the old keys: %w", err)
 	}
-	r.Say("the old keys are gone")
+	r.Progress("the old keys are removed")
 	return nil
 }
 
@@ -90,7 +90,7 @@ func alone(ctx context.Context, conn *sql.Conn) error {
 			return nil
 		}
 		if time.Since(begun) > lockWait {
-			return fmt.Errorf("somebody else changes the keys now: %w", errdefs.ErrFailedPrecondition)
+			return fmt.Errorf("another process is changing the keys: %w", errdefs.ErrFailedPrecondition)
 		}
 		if err := clock.Pause(ctx, lockLook); err != nil {
 			return err
@@ -104,7 +104,7 @@ func (r Rekeyer) all(ctx context.Context, conn *sql.Conn, ring *seal.Ring) error
 	for _, c := range seal.Columns() {
 		n, err := column(ctx, conn, ring, c)
 		if n > 0 {
-			r.Say("%s.%s: %d sealed again", c.Table, c.Name, n)
+			r.Progress("%s.%s: %d encrypted again", c.Table, c.Name, n)
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s.%s: %w", c.Table, c.Name, err))

@@ -57,13 +57,13 @@ func TestEverySealedColumnIsKnown(t *testing.T) {
 	}
 }
 
-// vault is a database with a sealed value of every kind, and what they are.
+// vault is a database with an encrypted value of every kind, and their plaintexts.
 type vault struct {
 	*identitytest.World
 	db   *sql.DB
 	dir  string
 	auth *auth.Service
-	kept map[string]string // column, and the secret of its one row made here
+	kept map[string]string // column, and the secret of its only row here
 }
 
 func newVault(t *testing.T) *vault {
@@ -115,7 +115,7 @@ func newVault(t *testing.T) *vault {
 	return v
 }
 
-// session makes rows of a session and of a template, whose environments are sealed.
+// session creates rows of a session and of a template with encrypted environments.
 func (v *vault) session(t *testing.T, ring *seal.Ring) {
 	t.Helper()
 	system := viewer.SystemContext(t.Context())
@@ -131,7 +131,7 @@ func (v *vault) session(t *testing.T, ring *seal.Ring) {
 }
 
 func (v *vault) rekeyer(say func(string, ...any)) rekey.Rekeyer {
-	return rekey.Rekeyer{DB: v.db, Dir: v.dir, Say: say, Straggle: time.Millisecond}
+	return rekey.Rekeyer{DB: v.db, Dir: v.dir, Progress: say, Straggle: time.Millisecond}
 }
 
 func (v *vault) keys(t *testing.T) []string {
@@ -202,7 +202,7 @@ func TestKeysChange(t *testing.T) {
 	}
 }
 
-// However far it came, nothing is lost and the next run ends it.
+// Wherever it is interrupted, nothing is lost, and the next run completes it.
 func TestChangeOfKeysGoesOn(t *testing.T) {
 	v := newVault(t)
 	for i := range 450 { // more than a batch
@@ -238,8 +238,8 @@ func TestChangeOfKeysGoesOn(t *testing.T) {
 	}
 }
 
-// What does not open is named, keeps the old keys, and does not keep the rest
-// from being sealed again.
+// A value that cannot be decrypted is named, the old keys stay, and the other values are encrypted
+// again.
 func TestWhatDoesNotOpenKeepsTheOldKeys(t *testing.T) {
 	v := newVault(t)
 	system := viewer.SystemContext(t.Context())
@@ -260,7 +260,7 @@ func TestWhatDoesNotOpenKeepsTheOldKeys(t *testing.T) {
 	}
 }
 
-// A manager continues making and changing secrets meanwhile.
+// A manager continues to create and change secrets in the meantime.
 func TestKeysChangeUnderARunningManager(t *testing.T) {
 	v := newVault(t)
 	system := viewer.SystemContext(t.Context())

@@ -89,7 +89,7 @@ func grant(ctx context.Context, tx *ent.Tx, in GrantRoleInput, on uuid.UUID) (*e
 	return tx.RoleGrant.Create().SetRoleID(in.Role).SetUserID(in.User).SetScope(in.Scope).SetScopeID(on).Save(ctx)
 }
 
-// RevokeRole takes a grant back, at once.
+// RevokeRole revokes a grant, effective at once.
 func (s *Service) RevokeRole(ctx context.Context, in RevokeRoleInput) (*RevokeRolePayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func holder(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	return nil
 }
 
-// exceeds refuses permissions that the viewer has not themselves on a scope, and
-// a scope that does not exist or is out of their sight.
+// exceeds returns an error for permissions that the viewer does not have on a scope, and for a
+// scope that does not exist or that the viewer cannot see.
 func exceeds(ctx context.Context, tx *ent.Tx, allows access.Permissions, scope rolegrant.Scope, on uuid.UUID) error {
 	v := viewer.From(ctx)
 	if v.Within != uuid.Nil && (scope != rolegrant.ScopeProject || on != v.Within) {
@@ -149,7 +149,7 @@ func exceeds(ctx context.Context, tx *ent.Tx, allows access.Permissions, scope r
 	}
 	for e, list := range allows {
 		at := where
-		if e == own { // the scope itself; a grant on this one object says nothing of what is in it
+		if e == own { // the scope itself; a grant on this one object does not cover the objects in it
 			at.ID = on
 		}
 		if err := has(v, e, list, at); err != nil {
@@ -159,7 +159,7 @@ func exceeds(ctx context.Context, tx *ent.Tx, allows access.Permissions, scope r
 	return nil
 }
 
-// exceedsOn is exceeds for one object. Only what a role says of its kind counts.
+// exceedsOn is exceeds for one object. Only the role's permissions for objects of this kind count.
 func exceedsOn(ctx context.Context, tx *ent.Tx, allows access.Permissions, on uuid.UUID) error {
 	e, at, err := find(ctx, tx, on)
 	if err != nil {
@@ -171,8 +171,8 @@ func exceedsOn(ctx context.Context, tx *ent.Tx, allows access.Permissions, on uu
 	return has(viewer.From(ctx), e, allows[e], at)
 }
 
-// has refuses what the viewer may not do there themselves. A superadmin hands out
-// also the one thing that rank does not open to them.
+// has returns an error if the viewer cannot do the operation there. A superadmin can also grant the
+// one operation that their own role does not include.
 func has(v *viewer.Viewer, e access.Entity, list []access.Operation, at access.Object) error {
 	if v.Superadmin() {
 		return nil
@@ -192,14 +192,14 @@ func scoped[T any](found T, err error) (T, error) {
 	return found, nil
 }
 
-// tables are those of the objects on which roles are granted, by their ids' kind.
+// tables are the tables of the objects on which roles are granted, by the kind in their ids.
 var tables = map[id.Kind]string{
 	id.Domain: "domains", id.Project: "projects", id.User: "users", id.Role: "roles", id.ResourcePolicy: "resource_policies",
 	id.ResourceGroup: "resource_groups", id.ResourcePreset: "resource_presets", id.Agent: "agents", id.Registry: "registries",
 	id.Image: "images", id.Volume: "volumes", id.Session: "sessions", id.Vfolder: "vfolders", id.Task: "tasks",
 }
 
-// find reads the object of an id, whatever its kind.
+// find reads the object with an id of any of these kinds.
 func find(ctx context.Context, tx *ent.Tx, on uuid.UUID) (access.Entity, access.Object, error) {
 	table, ok := tables[id.KindOf(on)]
 	if !ok {

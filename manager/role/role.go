@@ -1,7 +1,6 @@
-// Package role makes custom roles, grants them to users on scopes, and tells
-// what a viewer may do to an object. What a role allows is looked up with the
-// credential of every request; here it is written, so that no one hands out
-// more than they have themselves.
+// Package role manages custom roles, grants them to users on scopes, and returns what a viewer can
+// do with an object. Permissions are read together with the credential of every request; this
+// package writes them, and makes sure that no one grants more than they have themselves.
 package role
 
 import (
@@ -21,8 +20,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// Disconnecter closes what a user has open, because their rights have changed. It
-// is called after the commit.
+// Disconnecter closes the connections of a user whose permissions have changed. It is called after
+// the commit.
 type Disconnecter interface {
 	Disconnect(ctx context.Context, user uuid.UUID)
 }
@@ -42,20 +41,20 @@ type Config struct {
 // New returns a Service.
 func New(cfg Config) *Service { return &Service{client: cfg.Client, open: cfg.Open} }
 
-// Permission is what a role allows on one kind of object.
+// Permission is the list of operations that a role allows on one kind of object.
 type Permission struct {
 	Entity     access.Entity
 	Operations []access.Operation
 }
 
-// CreateRoleInput is what a new role is made of.
+// CreateRoleInput describes a new role.
 type CreateRoleInput struct {
 	Name        string
 	Description *string
 	Allows      []Permission
 }
 
-// UpdateRoleInput changes what is named.
+// UpdateRoleInput changes the fields that are not nil.
 type UpdateRoleInput struct {
 	ID          uuid.UUID
 	Name        *string
@@ -69,12 +68,12 @@ type DeleteRoleInput struct{ ID uuid.UUID }
 // RolePayload is a role after a change.
 type RolePayload struct{ Role *ent.Role }
 
-// DeleteRolePayload is the role that is gone.
+// DeleteRolePayload is the id of the deleted role.
 type DeleteRolePayload struct{ ID uuid.UUID }
 
 const maxDescription = 1000 // characters
 
-// CreateRole makes a role. It is no one's until it is granted.
+// CreateRole creates a role, which no user has until it is granted.
 func (s *Service) CreateRole(ctx context.Context, in CreateRoleInput) (*RolePayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.Role, access.Object{}); err != nil {
 		return nil, err
@@ -93,8 +92,8 @@ func (s *Service) CreateRole(ctx context.Context, in CreateRoleInput) (*RolePayl
 	return &RolePayload{Role: made}, nil
 }
 
-// UpdateRole changes a role, at once for all who hold it. Who adds permissions
-// must have them wherever the role is granted.
+// UpdateRole changes a role, at once for all users who have it. The viewer must have added
+// permissions wherever the role is granted.
 func (s *Service) UpdateRole(ctx context.Context, in UpdateRoleInput) (*RolePayload, error) {
 	var after *ent.Role
 	holders, err := s.change(ctx, access.Update, in.ID, func(tx *ent.Tx, before *ent.Role, grants []*ent.RoleGrant) error {
@@ -126,7 +125,7 @@ func (s *Service) UpdateRole(ctx context.Context, in UpdateRoleInput) (*RolePayl
 	return &RolePayload{Role: after.Unwrap()}, nil
 }
 
-// DeleteRole takes a role from all who hold it and deletes it.
+// DeleteRole revokes all grants of a role and deletes it.
 func (s *Service) DeleteRole(ctx context.Context, in DeleteRoleInput) (*DeleteRolePayload, error) {
 	holders, err := s.change(ctx, access.Delete, in.ID, func(tx *ent.Tx, r *ent.Role, _ []*ent.RoleGrant) error {
 		return tx.Role.DeleteOne(r).Exec(ctx)
@@ -138,8 +137,8 @@ func (s *Service) DeleteRole(ctx context.Context, in DeleteRoleInput) (*DeleteRo
 	return &DeleteRolePayload{ID: in.ID}, nil
 }
 
-// change runs f on a role that the viewer may change, locked, with all its
-// grants, and returns who holds it.
+// change runs f on a role that the viewer can change, locked, with all its grants, and returns the
+// users who have it.
 func (s *Service) change(ctx context.Context, op access.Operation, id uuid.UUID, f func(*ent.Tx, *ent.Role, []*ent.RoleGrant) error) ([]uuid.UUID, error) {
 	var holders []uuid.UUID
 	err := store.InTx(ctx, s.client, func(tx *ent.Tx) error {
@@ -150,7 +149,8 @@ func (s *Service) change(ctx context.Context, op access.Operation, id uuid.UUID,
 		if _, err := permit.Check(ctx, op, access.Role, access.Object{ID: id}); err != nil {
 			return err
 		}
-		// Who changes a role answers for all who hold it, seen or not.
+		// The change affects all users who have the role, including those that the viewer cannot
+		// see.
 		grants, err := tx.RoleGrant.Query().Where(rolegrant.RoleID(id)).All(everywhere(ctx))
 		if err != nil {
 			return fmt.Errorf("read grants: %w", err)
@@ -170,7 +170,7 @@ func (s *Service) disconnect(ctx context.Context, users []uuid.UUID) {
 	}
 }
 
-// locked reads a role and keeps it as it is until the transaction ends.
+// locked reads a role and locks it until the transaction ends.
 func locked(ctx context.Context, tx *ent.Tx, id uuid.UUID, field string) (*ent.Role, error) {
 	r, err := tx.Role.Query().Where(entrole.ID(id)).ForUpdate().Only(ctx)
 	if err != nil {
@@ -179,8 +179,7 @@ func locked(ctx context.Context, tx *ent.Tx, id uuid.UUID, field string) (*ent.R
 	return r, nil
 }
 
-// called checks what people say a role is, and returns its permissions in the
-// order of the table.
+// called checks the fields of a role, and returns its permissions in the order of the table.
 func called(name, description *string, allows []Permission) (access.Permissions, error) {
 	if name != nil {
 		if err := naming.Name("name", *name); err != nil {
@@ -217,7 +216,7 @@ func called(name, description *string, allows []Permission) (access.Permissions,
 	return out, nil
 }
 
-// added returns what after allows and before did not.
+// added returns the permissions in after that are not in before.
 func added(before, after access.Permissions) access.Permissions {
 	out := access.Permissions{}
 	for e, list := range after {

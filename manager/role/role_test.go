@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/manager/role"
 )
 
-// cut notes whose connections were closed.
+// cut records whose connections were closed.
 type cut struct{ ids []uuid.UUID }
 
 func (c *cut) Disconnect(_ context.Context, id uuid.UUID) { c.ids = append(c.ids, id) }
@@ -34,7 +34,7 @@ func start(t *testing.T) world {
 	return world{w, role.New(role.Config{Client: w.Client, Open: c}), c}
 }
 
-// as returns a context in which u asks with the custom roles of now.
+// as returns a context with u as the viewer, with their current custom roles.
 func (w world) as(t *testing.T, u *ent.User) context.Context {
 	t.Helper()
 	v := w.Viewer(t, u)
@@ -162,8 +162,8 @@ func TestScopesOfGrants(t *testing.T) {
 	}
 }
 
-// Anyone who may hand out a role gives nothing that they have not there themselves,
-// neither by a grant nor by changing a role that is granted.
+// A user who can grant a role cannot give permissions that they lack on the scope, neither by a
+// grant nor by changing a granted role.
 func TestNobodyGrantsMoreThanHeHas(t *testing.T) {
 	w := start(t)
 	hands := w.role(t, "hands out", on(access.Role, access.Read, access.Update, access.Grant), on(access.User, access.Read))
@@ -222,7 +222,7 @@ func TestGrantsTakeEffect(t *testing.T) {
 	}
 }
 
-// What is shown of users equals what changing them is allowed.
+// The shown permissions on users equal those that mutations enforce.
 func TestPermissionsOfUsers(t *testing.T) {
 	w := start(t)
 	support := w.role(t, "support", on(access.User, access.Read, access.Update))

@@ -12,9 +12,9 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// array is the members of an array that have not ended, of an array that limits how many run
-// at once. The planner sees only as many members as may run: the others are parked here, so
-// that an array of thousands costs the planner no more than its limit.
+// array is the members of an array that have not ended, of an array that limits how many run at
+// once. The planner sees only as many members as may run: the others wait here, so that an array of
+// thousands costs the planner no more than its limit.
 type array struct {
 	name   string
 	most   int
@@ -22,8 +22,8 @@ type array struct {
 	parked map[uuid.UUID]int  // indexes of the others
 }
 
-// admits reports whether a session belongs into the queue of the planner. Of an array with a
-// limit, it does if it was there before or fewer members than the limit are active.
+// admits reports whether a session belongs into the planner's queue. A member of an array with a
+// limit does if it was in the queue before, or if fewer members than the limit are active.
 func (m *model) admits(id uuid.UUID, now *live) bool {
 	waits := now != nil && now.status == lifecycle.Pending
 	a := m.arrayOf(id, now)
@@ -48,7 +48,7 @@ func (m *model) admits(id uuid.UUID, now *live) bool {
 	return waits
 }
 
-// arrayOf returns the array of a session, nil if it is in none.
+// arrayOf returns the array of a session, or nil.
 func (m *model) arrayOf(id uuid.UUID, now *live) *array {
 	if now == nil || now.array.array == uuid.Nil {
 		return m.arrays[m.members[id]]
@@ -66,8 +66,8 @@ func (m *model) arrayOf(id uuid.UUID, now *live) *array {
 	return a
 }
 
-// putAll takes over sessions as they are now: those that run before members of arrays that
-// wait, so that the limit of an array is not exceeded, and these by their indexes.
+// putAll updates sessions from their rows: running ones before waiting members of arrays, so that
+// the limit of an array is not exceeded, and waiting members in the order of their indexes.
 func (m *model) putAll(rows map[uuid.UUID]*live) {
 	var waiting []uuid.UUID
 	for id, l := range rows {
@@ -85,7 +85,7 @@ func (m *model) putAll(rows map[uuid.UUID]*live) {
 	}
 }
 
-// unpark takes a member out of those that are held back. The teller forgets why it waited.
+// unpark takes a member out of those that are held back. The reasonWriter forgets why it waited.
 func (m *model) unpark(a *array, id uuid.UUID) {
 	if _, known := a.parked[id]; known {
 		delete(a.parked, id)
@@ -93,8 +93,8 @@ func (m *model) unpark(a *array, id uuid.UUID) {
 	}
 }
 
-// advance queues members that were held back for which there is room now, the lowest index
-// first, and forgets an array without members.
+// advance queues as many held back members as the limit now allows, the lowest index first, and
+// removes an array without members.
 func (m *model) advance(key uuid.UUID) {
 	a := m.arrays[key]
 	if a == nil {

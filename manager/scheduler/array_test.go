@@ -53,7 +53,7 @@ func TestTheModelHoldsBackMembersOverTheLimit(t *testing.T) {
 	queued(1, 3)
 	again := *rows[ids[1]]
 	again.attempt = 2
-	m.put(ids[1], &again) // keeps its place while it is tried again
+	m.put(ids[1], &again) // keeps its place during retries
 	queued(1, 3)
 	for _, i := range []int{1, 3, 5} {
 		m.put(ids[i], nil)
@@ -63,8 +63,8 @@ func TestTheModelHoldsBackMembersOverTheLimit(t *testing.T) {
 	}
 }
 
-// BenchmarkArrayMemberEnds is what a pass costs while an array of 10,000 members waits, of
-// which two run at once: one member ends, and the next is queued and decided.
+// BenchmarkArrayMemberEnds measures a pass while an array of 10,000 members waits, of which two run
+// at once: one member ends, and the next one is queued and decided.
 func BenchmarkArrayMemberEnds(b *testing.B) {
 	rows, _ := members(10_000)
 	m := newModel(time.Now())

@@ -17,11 +17,10 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// BenchmarkBacklog has 5,000 agents and submits 200 sessions a second that fit, at
-// first while nothing waits, then beside 10,000 sessions that wait for what no agent
-// has free. It reports when those were decided, from the answer of createSession until
-// the scheduler told of the placement that it had committed, the ratio of both, and
-// the memory of this process: manager and clients.
+// BenchmarkBacklog has 5,000 agents and submits 200 sessions a second that fit, first while no
+// session waits, then while 10,000 sessions wait for capacity that no agent has. It reports the
+// time from the answer of createSession to the event of the committed placement, the ratio of both,
+// and the memory of this process: manager and clients.
 //
 // PostgreSQL has counted the rows in counted. In uncounted it has not since the tables
 // were made, as in the first minute of a new database.
@@ -99,11 +98,11 @@ END LOOP; END $$`); err != nil {
 	}
 }
 
-// backlog is how many sessions wait beside those that are submitted.
+// backlog is the number of waiting sessions, in addition to the submitted ones.
 const backlog = 10_000
 
-// submit makes 2,000 sessions in 10 s that fit and returns, in milliseconds, when each
-// was decided. So many wait before and after.
+// submit creates 2,000 sessions that fit, in 10 s, and returns the time of each decision in
+// milliseconds. waiting is the number of waiting sessions before and after.
 func (d *harness) submit(b *testing.B, decided func(uuid.UUID) time.Time, waiting int) []float64 {
 	const n = 2000
 	ctx := d.As(b, d.A.Member)
@@ -135,7 +134,7 @@ func (d *harness) submit(b *testing.B, decided func(uuid.UUID) time.Time, waitin
 	return all
 }
 
-// decisions tells when the scheduler told of a session: once it had committed.
+// decisions returns when the scheduler has published a session, which is after its commit.
 func (d *harness) decisions(b *testing.B) func(uuid.UUID) time.Time {
 	var mu sync.Mutex
 	at := map[uuid.UUID]time.Time{}

@@ -11,7 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// TestClosedAgents has one agent closed in every way: who waits is told which.
+// TestClosedAgents has one agent for each reason to accept no sessions: the pending reason names
+// them.
 func TestClosedAgents(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)

@@ -192,7 +192,7 @@ func verify(ctx context.Context, tx *ent.Tx, devices []uuid.UUID, types []plan.S
 	rows, err := tx.QueryContext(ctx, `SELECT d.id, d.device_id, d.capacity::text, a.slot, sum(a.amount)::bigint FROM allocations a JOIN devices d ON d.id = a.device_id
 WHERE a.device_id = ANY ($1::text[]::uuid[]) AND a.freed_at IS NULL GROUP BY d.id, a.slot`, ids)
 	if err != nil {
-		return fmt.Errorf("sum what devices hold: %w", err)
+		return fmt.Errorf("sum the allocations of devices: %w", err)
 	}
 	defer rows.Close()
 	known := map[string]resource.Slots{} // devices are alike
@@ -201,7 +201,7 @@ WHERE a.device_id = ANY ($1::text[]::uuid[]) AND a.freed_at IS NULL GROUP BY d.i
 		var id, device, text, slot string
 		var amount int64
 		if err := rows.Scan(&id, &device, &text, &slot, &amount); err != nil {
-			return fmt.Errorf("sum what devices hold: %w", err)
+			return fmt.Errorf("sum the allocations of devices: %w", err)
 		}
 		if known[text] == nil {
 			var c resource.Slots
@@ -216,7 +216,7 @@ WHERE a.device_id = ANY ($1::text[]::uuid[]) AND a.freed_at IS NULL GROUP BY d.i
 		used[id][slot] = amount
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("sum what devices hold: %w", err)
+		return fmt.Errorf("sum the allocations of devices: %w", err)
 	}
 	var rules resource.Rules
 	for _, t := range types {
@@ -224,7 +224,7 @@ WHERE a.device_id = ANY ($1::text[]::uuid[]) AND a.freed_at IS NULL GROUP BY d.i
 	}
 	for id, slots := range used {
 		if why := rules.Against(slots, capacity[id]); why != "" {
-			return fmt.Errorf("device %s would hold %s: %w", name[id], why, errdefs.ErrAborted)
+			return fmt.Errorf("device %s would have %s allocated: %w", name[id], why, errdefs.ErrAborted)
 		}
 	}
 	return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// decided is a bed with n waiting sessions of a whole core, and what is decided
-// about them on one agent of four cores.
+// decided returns a harness with n waiting sessions of a whole core, and the decisions about them
+// on one agent of four cores.
 func decided(t *testing.T, n int) (*harness, *scheduler.Term, []uuid.UUID, []plan.Decision) {
 	t.Helper()
 	client, db := identitytest.Store(t)
@@ -41,7 +41,7 @@ func decided(t *testing.T, n int) (*harness, *scheduler.Term, []uuid.UUID, []pla
 	return b, term, ids, all
 }
 
-// untouched fails unless nothing is held and every session waits.
+// untouched fails unless nothing is allocated and every session waits.
 func (b *harness) untouched(t *testing.T) {
 	t.Helper()
 	ctx := b.system(t)
@@ -142,7 +142,7 @@ func TestCommitKeepsLimitsOfNow(t *testing.T) {
 	}
 }
 
-// What does not fit is told once, with a history entry when the reason changes.
+// A session that does not fit gets its reason once, with a history entry when the reason changes.
 func TestExplainBatch(t *testing.T) {
 	b, term, ids, all := decided(t, 6)
 	ctx := b.system(t)

@@ -48,7 +48,7 @@ func BenchmarkDurable(b *testing.B) {
 		drained = append(drained, bed.drain(b))
 		bed.clear(b)
 	}
-	b.ReportMetric(0, "ns/op") // the sum of four things says nothing
+	b.ReportMetric(0, "ns/op") // the sum of four measurements has no meaning
 	b.ReportMetric(median(floor), "inserts/s")
 	b.ReportMetric(median(created), "creates/s")
 	b.ReportMetric(median(placed), "placements/s")
@@ -59,8 +59,8 @@ func BenchmarkDurable(b *testing.B) {
 
 var smallSlots = resource.Slots{resource.CPU: 100, resource.Mem: 64 << 20}
 
-// createAndPlace returns the rate at which all creators made sessions, and that of
-// sessions made and placed, until the last of them was.
+// createAndPlace returns the rate of created sessions, and the rate of sessions that were created
+// and placed.
 func (d *harness) createAndPlace(b *testing.B) (created, placed float64) {
 	stop := d.lead(b)
 	defer stop()
@@ -119,8 +119,8 @@ func (d *harness) enqueue(b testing.TB, n int, slots resource.Slots) {
 	wg.Wait()
 }
 
-// settle makes a database that is not new: some thousand sessions are there, and
-// PostgreSQL has looked at how many rows there are, as it does once a minute.
+// settle fills the database like one in use: it has some thousand sessions, and PostgreSQL has
+// analyzed the tables, as it does once a minute.
 func (d *harness) settle(b testing.TB) {
 	const some = 3000
 	d.enqueue(b, some, smallSlots)

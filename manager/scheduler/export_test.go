@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// Term is what a leader does, step by step.
+// Term runs the steps of a leader one by one.
 type Term struct{ t *term }
 
 // Begin begins to lead.
@@ -21,7 +21,7 @@ func (s *Scheduler) Begin(ctx context.Context, epoch int64) *Term {
 	return &Term{s.newTerm(ctx, epoch)}
 }
 
-// Decide reads what has changed and plans, and commits nothing.
+// Decide reads the changes and plans, and commits nothing.
 func (t *Term) Decide(ctx context.Context) ([]plan.Decision, error) {
 	if err := t.t.refresh(ctx); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (t *Term) Repair(ctx context.Context) error {
 	return r.err
 }
 
-// Differs tells in what the model is not what the rows say.
+// Differs returns the differences between the model and the rows.
 func (t *Term) Differs(ctx context.Context) (string, error) {
 	fresh, err := t.t.read(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (t *Term) Differs(ctx context.Context) (string, error) {
 	return cmp.Diff(picture(fresh), picture(t.t.model)), nil
 }
 
-// picture is what a model knows, in one order.
+// picture is the content of a model, in a fixed order.
 func picture(m *model) any {
 	type limit struct {
 		ID       uuid.UUID
@@ -103,7 +103,7 @@ func picture(m *model) any {
 		p.Pending[r.SessionID] = r
 	}
 	for _, r := range m.snap.Running {
-		r.Ends = time.Time{} // the row is some milliseconds older than what is known of it
+		r.Ends = time.Time{} // the row is some milliseconds older than the model
 		p.Running[r.SessionID] = r
 	}
 	for id, l := range m.live {

@@ -12,9 +12,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// TestGroupThatWantsLinks has two accelerators without a link, in a group that gives
-// no two of that kind: who asks for more than one is refused at once, until they
-// have a link.
+// TestGroupThatWantsLinks has two accelerators without a link, in a group that requires one: a
+// request for more than one accelerator is refused at once, until they have a link.
 func TestGroupThatWantsLinks(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)

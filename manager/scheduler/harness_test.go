@@ -28,8 +28,8 @@ import (
 
 const architecture = "amd64"
 
-// harness is a queue with agents that are rows, and no reconciler: what is placed
-// stays scheduled.
+// harness is a queue with agents that exist only as rows, and without a reconciler: placed sessions
+// stay scheduled.
 type harness struct {
 	*identitytest.World
 	db        *sql.DB
@@ -59,7 +59,7 @@ func newHarness(t testing.TB, client *ent.Client, db *sql.DB) *harness {
 	return b
 }
 
-// lasting is a PostgreSQL as one is run: what is committed is on the disk.
+// lasting is a PostgreSQL with durable commits, as in production.
 func lasting(t testing.TB) (dsn string, client *ent.Client, db *sql.DB) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "berth-bench-")
@@ -113,7 +113,7 @@ func (b *harness) agents(t testing.TB, n, cores, accelerators int) {
 	}
 }
 
-// create asks for a session as member of A.
+// create requests a session as the member of A.
 func (b *harness) create(ctx context.Context, slots resource.Slots) (uuid.UUID, error) {
 	made, err := b.sessions.CreateSession(ctx, session.CreateSessionInput{
 		Image: "registry.test/prog:latest", Command: []string{"true"}, Slots: slots,
@@ -152,8 +152,8 @@ func logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 }
 
-// system returns a context in which the platform itself asks.
+// system returns a context with the platform as the viewer.
 func (b *harness) system(t testing.TB) context.Context { return viewer.SystemContext(t.Context()) }
 
-// elected answers a manager that asks whether it still leads.
+// elected always confirms the leadership.
 func elected(context.Context) error { return nil }

@@ -32,7 +32,7 @@ type live struct {
 	array seat
 }
 
-// seat is the place of a session in its array; zero: it is in none.
+// seat is the place of a session in its array; zero without an array.
 type seat struct {
 	array uuid.UUID
 	index int

@@ -27,8 +27,7 @@ import (
 	msession "github.com/berthhq/berth/manager/session"
 )
 
-// happenings change rows as the services do, and tell of it unless the event is
-// lost on the way.
+// happenings change rows as the services do, and publish an event unless it is lost.
 type happenings struct {
 	*harness
 	*rand.Rand
@@ -41,7 +40,7 @@ func (h *happenings) publish(ctx context.Context, e event.Event) {
 	}
 }
 
-// one of the rows, or nil.
+// one returns one of the rows, or nil.
 func one[T any](r *rand.Rand, rows []T) (none T) {
 	if len(rows) == 0 {
 		return none
@@ -49,7 +48,7 @@ func one[T any](r *rand.Rand, rows []T) (none T) {
 	return rows[r.IntN(len(rows))]
 }
 
-// happen lets one thing happen.
+// happen makes one change.
 func (h *happenings) happen(t *testing.T) {
 	ctx := h.system(t)
 	switch h.IntN(8) {
@@ -57,7 +56,7 @@ func (h *happenings) happen(t *testing.T) {
 		if _, err := h.create(h.As(t, h.A.Member), resource.Slots{resource.CPU: int64(500 * (1 + h.IntN(4))), resource.Mem: 1 << 30}); err != nil && !errdefs.IsResourceExhausted(err) {
 			t.Fatal(err)
 		}
-	case 3: // a session that holds something ends, or is to be placed again
+	case 3: // a session with allocations ends, or returns to the queue
 		s := one(h.Rand, h.Client.Session.Query().Where(session.StatusIn(lifecycle.Scheduled, lifecycle.Running)).AllX(ctx))
 		if s == nil {
 			return
@@ -81,7 +80,7 @@ func (h *happenings) happen(t *testing.T) {
 			s.Update().AddVersion(1).SetStatus(lifecycle.Cancelled).SetTerminatedAt(time.Now()).ExecX(ctx)
 		}
 		h.publish(ctx, event.Event{Topic: event.Session, ID: s.ID})
-	case 5: // an agent is closed or opened, goes or comes
+	case 5: // an agent is cordoned or uncordoned, disappears or joins
 		a := one(h.Rand, h.Client.Agent.Query().AllX(ctx))
 		switch h.IntN(3) {
 		case 0:
@@ -99,7 +98,7 @@ func (h *happenings) happen(t *testing.T) {
 			h.Client.Device.Create().SetAgent(a).SetDeviceID(name).SetCapacity(capacity).SetHealth("healthy").ExecX(ctx)
 		}
 		h.publish(ctx, event.Event{Topic: event.Agent, ID: a.ID})
-	case 7: // a limit comes, changes or goes
+	case 7: // a limit is added, changed or removed
 		h.Client.PolicyAttachment.Delete().ExecX(ctx)
 		if h.IntN(3) > 0 {
 			p := h.Client.ResourcePolicy.Create().SetName(fmt.Sprint("p", h.Uint64())).SetTotalSlots(resource.Slots{resource.CPU: int64(1000 * h.IntN(20))}).SaveX(ctx)
@@ -109,8 +108,8 @@ func (h *happenings) happen(t *testing.T) {
 	}
 }
 
-// What a leader knows is what the rows say: with every event at once, and with
-// events lost once they have compared.
+// The model of a leader agrees with the rows: immediately if no event is lost, and after a repair
+// otherwise.
 func TestModelIsWhatTheRowsSay(t *testing.T) {
 	for _, lost := range []int{0, 60} {
 		t.Run(fmt.Sprintf("%d percent of the events lost", lost), func(t *testing.T) {
@@ -155,7 +154,7 @@ func TestModelIsWhatTheRowsSay(t *testing.T) {
 	}
 }
 
-// Sessions that another manager makes are placed though no event of them arrives.
+// Sessions of another manager are placed even if no event of them arrives.
 func TestLostEventsAreRepaired(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)
@@ -171,8 +170,8 @@ func TestLostEventsAreRepaired(t *testing.T) {
 	wait.Until(t, "what nobody told of is placed", func() bool { return b.count(t, "scheduled") == 5 })
 }
 
-// A leader that does not notice that it was replaced places nothing any more, and
-// nothing is placed twice.
+// A leader that does not notice its replacement places nothing more, and no session is placed
+// twice.
 func TestReplacedLeaderPlacesNothing(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)
@@ -193,7 +192,7 @@ func TestReplacedLeaderPlacesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20 {
-		if _, err := b.create(b.As(t, b.A.Member), core); err != nil { // only the first leader hears of it
+		if _, err := b.create(b.As(t, b.A.Member), core); err != nil { // only the first leader gets the event
 			t.Fatal(err)
 		}
 	}
@@ -217,7 +216,7 @@ func TestReplacedLeaderPlacesNothing(t *testing.T) {
 	}
 }
 
-// other is another manager, of whose events the bed's never hears.
+// other is another manager, whose events do not reach the harness.
 func (b *harness) other(client *ent.Client) *harness {
 	o := *b
 	o.bus = event.New(nil, nil)

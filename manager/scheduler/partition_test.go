@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// TestRowsOfPartitions has an agent whose rows say that two of its devices are cut
-// from a third, and overlap: of three sessions for any of it one starts.
+// TestRowsOfPartitions has an agent with two overlapping partitions of a third device: of three
+// sessions for any of them, one starts.
 func TestRowsOfPartitions(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)
@@ -55,7 +55,8 @@ func TestRowsOfPartitions(t *testing.T) {
 	}
 }
 
-// TestGroupThatSplitsNothing refuses at once what it would never give.
+// TestGroupThatSplitsNothing checks that a request that the group would never serve is refused at
+// once.
 func TestGroupThatSplitsNothing(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)

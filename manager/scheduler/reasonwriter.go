@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// reasonBatch bounds the sessions that one transaction keeps from being placed.
+	// reasonBatch limits the sessions of one transaction, because their placement waits for it.
 	reasonBatch = 200
 	// renewShare is the pause after a batch that only updates numbers, in multiples of
 	// the duration of the batch.

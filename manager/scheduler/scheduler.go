@@ -1,8 +1,7 @@
-// Package scheduler decides which waiting session starts where. The leader keeps
-// a model of the cluster in memory, brought up to date by events and by its own
-// commits and compared with the rows now and then; the pure planner decides, and
-// what it decided is committed in one fenced transaction. A waiting session gets
-// its pending reason.
+// Package scheduler decides which waiting session starts where. The leader keeps a model of the
+// cluster in memory, updates it by events and by its own commits, and compares it with the rows at
+// intervals. The planner decides, without I/O, and the decisions are committed in one fenced
+// transaction. A waiting session gets its pending reason.
 package scheduler
 
 import (
@@ -56,8 +55,8 @@ type Scheduler struct {
 	bus      *event.Bus
 	policies *policy.Service
 	log      *slog.Logger
-	usage    *cached[[]plan.Usage]  // what holders took
-	demand   *cached[[]plan.Demand] // what the latest sessions asked for
+	usage    *cached[[]plan.Usage]  // past usage of holders
+	demand   *cached[[]plan.Demand] // shapes of the latest sessions
 	cache    agentCache
 	orphans  Orphans
 	images   Images

@@ -102,7 +102,7 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 		pa.Closed, pa.Because = closed(a)
 		pa.Schedulable = pa.Closed == ""
 		if a.Overlay.Endpoint == "" {
-			pa.Alone = cmp.Or(a.Overlay.Off, "nothing is known of it")
+			pa.Alone = cmp.Or(a.Overlay.Off, "it has not reported yet")
 		}
 		if s.images != nil {
 			pa.Images = s.images.Images(a.Name)
@@ -137,7 +137,7 @@ func closed(a *ent.Agent) (how plan.Closed, because string) {
 func (s *Scheduler) readSlotTypes(ctx context.Context, snap *plan.Snapshot) error {
 	types, err := s.client.SlotType.Query().Order(slottype.ByName()).All(ctx)
 	for _, t := range types {
-		quantum, _ := resource.Parse(t.Name, t.Quantum) // 0, for the smallest, where it says none
+		quantum, _ := resource.Parse(t.Name, t.Quantum) // 0 if the plugin sets none
 		snap.SlotTypes = append(snap.SlotTypes, plan.SlotType{Name: t.Name, Kind: t.Kind, ExclusiveWith: t.ExclusiveWith, Quantum: quantum, Unified: t.Unified})
 	}
 	return err

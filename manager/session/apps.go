@@ -84,7 +84,7 @@ func checkApp(field string, a appstate.App) error {
 	return nil
 }
 
-// environments are the environments of the apps that have one, by the names of the apps.
+// environments returns the environments of the apps that have one, by the names of the apps.
 func environments(apps []appstate.App) map[string]map[string]string {
 	m := map[string]map[string]string{}
 	for _, a := range apps {
@@ -113,8 +113,8 @@ func withoutValues(apps []appstate.App) []appstate.App {
 	return out
 }
 
-// Apps returns the apps that a session was created with, with their environments. The caller has
-// made sure that the viewer can enter the session.
+// Apps returns the apps of a session's request, with their environments. The caller has made sure
+// that the viewer can enter the session.
 func Apps(keys *seal.Ring, row *ent.Session) ([]appstate.App, error) {
 	apps := slices.Clone(row.Apps)
 	if len(environments(apps)) == 0 {

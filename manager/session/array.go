@@ -43,12 +43,12 @@ type SessionArrayPayload struct {
 	Sessions int // that were created or ended
 }
 
-// member is the place of a spec in its array.
+// member is the position of a spec in its array.
 type member struct {
 	array uuid.UUID
 	index int
-	first bool      // of the members that are stored together: it is counted for all of them
-	of    int       // how many are stored together
+	first bool      // of the members that are stored together; the limits count all of them with this one
+	of    int       // number of members that are stored together
 	made  *newArray // with the first member: the array that is created with it
 }
 
@@ -58,10 +58,10 @@ type newArray struct {
 	*indexes
 }
 
-// counted reports whether another member is counted for this one.
+// counted reports whether the limits count this member together with the first one.
 func (m *member) counted() bool { return m != nil && !m.first }
 
-// count returns for how many sessions a spec is counted.
+// count returns the number of sessions that the limits count for a spec.
 func (m *member) count() int {
 	if m == nil {
 		return 1
@@ -91,7 +91,7 @@ func (s *Service) CreateSessionArray(ctx context.Context, in CreateSessionArrayI
 	}
 	stored, err := s.storer.store(ctx, specs)
 	if sqlgraph.IsUniqueConstraintError(err) {
-		return nil, problem.Exists("session.name", "a live session of yours is already named like a member of array %q", specs[0].member.made.name)
+		return nil, problem.Exists("session.name", "a live session of yours already has the name of a member of array %q", specs[0].member.made.name)
 	}
 	if err != nil {
 		return nil, problem.Within(err, "session")
@@ -174,11 +174,11 @@ func (s *Service) findArray(ctx context.Context, one uuid.UUID, op access.Operat
 	return a, err
 }
 
-// endAtOnce bounds the members that are ended in one transaction.
+// endAtOnce limits the members that are ended in one transaction.
 const endAtOnce = 500
 
-// CancelSessionArray asks for the end of all members that have not ended: those that wait
-// first, so that none of them starts meanwhile.
+// CancelSessionArray requests the end of all members that have not ended: first of those that wait,
+// so that none of them starts in the meantime.
 func (s *Service) CancelSessionArray(ctx context.Context, in CancelSessionArrayInput) (*SessionArrayPayload, error) {
 	a, err := s.findArray(ctx, in.ID, access.Delete)
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Service) CancelSessionArray(ctx context.Context, in CancelSessionArrayI
 	return out, nil
 }
 
-// endMembers ends those that still wait of some members, or ends each of the others.
+// endMembers ends the waiting ones of some members together, or each of the others by itself.
 func (s *Service) endMembers(ctx context.Context, ids []uuid.UUID, pending bool, in CancelSessionArrayInput) (n int, err error) {
 	if !pending {
 		for _, one := range ids {
@@ -270,7 +270,7 @@ func (s *Service) RetrySessionArray(ctx context.Context, in RetrySessionArrayInp
 	return &SessionArrayPayload{Array: a, Sessions: len(stored)}, nil
 }
 
-// retries makes the specs of members to start again. Their requests are equal, unless some of
+// retries returns the specs of members to start again. Their requests are equal, unless some of
 // them were changed while they waited.
 func (s *Service) retries(ctx context.Context, v *viewer.Viewer, rows []*ent.Session) (specs []*sessionSpec, err error) {
 	alike := map[string][]*ent.Session{}

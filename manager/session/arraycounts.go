@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// ArrayCounts is how many members of an array are in which state.
+// ArrayCounts is the number of members of an array by state.
 type ArrayCounts struct {
 	Pending, Starting, Running, Ending int
 	Succeeded, Failed, Cancelled       int
@@ -21,8 +21,8 @@ type ArrayCounts struct {
 // live counts the members that have not ended.
 func (c ArrayCounts) live() int { return c.Pending + c.Starting + c.Running + c.Ending }
 
-// ArrayCounts counts the members of arrays, of each index the latest session. The caller has
-// made sure that the viewer can see the arrays.
+// ArrayCounts counts the members of arrays; of each index, the latest session. The caller has
+// checked that the viewer can see the arrays.
 func (s *Service) ArrayCounts(ctx context.Context, arrays []uuid.UUID) (map[uuid.UUID]ArrayCounts, error) {
 	var rows []struct {
 		ArrayID uuid.UUID                  `json:"array_id"`
@@ -46,7 +46,7 @@ func (s *Service) ArrayCounts(ctx context.Context, arrays []uuid.UUID) (map[uuid
 	return out, nil
 }
 
-// of returns the number to which a member in a state belongs.
+// of returns the counter for members in a state.
 func (c *ArrayCounts) of(status lifecycle.Status, result session.Result, reason *session.TerminationReason) *int {
 	switch status {
 	case lifecycle.Pending:

@@ -18,7 +18,7 @@ import (
 // whose lookup began before the request came, so the result is as new as without it.
 type coalescer struct {
 	next   resolver
-	gather func(ctx context.Context) // waits for more requests while nothing is lost by that
+	gather func(ctx context.Context) // waits for more requests while a batch is stored anyway
 
 	mu    sync.Mutex
 	calls map[string]*call // the running one for each key
@@ -33,8 +33,8 @@ type call struct {
 	next  *call
 }
 
-// errPanicked is the error of a call for several requests unless it returns. Each of them
-// then makes a call of its own.
+// errPanicked is the error of a call for several requests that panicked. Each of the requests then
+// makes a call of its own.
 var errPanicked = errors.New("panic in a call for several requests")
 
 func newCoalescer(next resolver, gather func(ctx context.Context)) *coalescer {
@@ -110,36 +110,36 @@ func (c *coalescer) wait(ctx context.Context, other *call, v *viewer.Viewer, in 
 }
 
 const (
-	// maxBatch bounds the sessions that are stored in one transaction.
+	// maxBatch limits the sessions that are stored in one transaction.
 	maxBatch = 64
-	// maxBatches bounds the transactions at the same time: while one waits for the disk,
-	// the other has the processor.
+	// maxBatches limits the concurrent transactions: while one waits for the disk, the other uses
+	// the processor.
 	maxBatches = 2
-	// gatherFor bounds how long a request waits for the end of such transactions before
-	// it is resolved. It would wait for them with its own transaction, and requests with
-	// equal references are resolved together. A batch of 30 takes some 5 ms.
+	// gatherFor limits how long a request waits for the end of these transactions before it is
+	// resolved. Its own transaction would wait for them in any case, and requests with equal
+	// references are resolved together. A batch of 30 takes some 5 ms.
 	gatherFor = 5 * time.Millisecond
 )
 
 // batchingStore is a storer that stores concurrent requests in one transaction, as
-// docs/adr/0030-requests-are-stored-together.md explains. If a batch fails, each of its
-// sessions is stored alone, so that no request is refused for another.
+// docs/adr/0030-requests-are-stored-together.md explains. If a batch fails, each of its sessions is
+// stored alone, so that no request fails because of another.
 type batchingStore struct {
 	next storer
 
 	mu      sync.Mutex
 	running int
-	open    *batch        // that takes more
-	waiting []*batch      // for the end of a running one
+	open    *batch        // that still accepts specs
+	waiting []*batch      // for the end of a running batch
 	idle    chan struct{} // closed when none runs; nil: nothing waits for that
 }
 
-// batch is some specs and, once done is closed, their sessions.
+// batch is a list of specs and, after done is closed, their sessions.
 type batch struct {
 	specs    []*sessionSpec
 	sessions []*ent.Session
 	err      error
-	turn     chan struct{} // closed when the first request is to store the batch
+	turn     chan struct{} // closed when it is the first request's turn to store the batch
 	done     chan struct{}
 }
 
@@ -168,7 +168,7 @@ func (spec *sessionSpec) plain() bool {
 	return len(spec.mounts)+len(spec.needed)+len(spec.agents) == 0 && spec.together == nil && spec.restarts == nil && spec.member == nil && len(spec.locks()) == 0 && !spec.refused()
 }
 
-// join adds a spec to a batch, as the i-th.
+// join adds a spec to a batch and returns its index.
 func (q *batchingStore) join(spec *sessionSpec) (b *batch, i int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -192,16 +192,16 @@ func (q *batchingStore) lead(ctx context.Context, b *batch) {
 	defer close(b.done)
 	<-b.turn
 	defer q.leave()
-	runtime.Gosched() // requests that are about to join do so: one alone costs as much as ten together
+	runtime.Gosched() // lets requests join that are about to: a batch of one costs as much as a batch of ten
 	q.seal(b)
 	if len(b.specs) > 1 {
-		ctx = context.WithoutCancel(ctx) // the others do not end with the first request
+		ctx = context.WithoutCancel(ctx) // the batch continues if the first request is cancelled
 	}
 	b.err = errPanicked
 	b.sessions, b.err = q.next.store(ctx, b.specs)
 }
 
-// seal keeps a batch from taking more.
+// seal makes a batch accept no more specs.
 func (q *batchingStore) seal(b *batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -210,7 +210,7 @@ func (q *batchingStore) seal(b *batch) {
 	}
 }
 
-// leave lets the next batch run.
+// leave allows the next batch to run.
 func (q *batchingStore) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -226,8 +226,8 @@ func (q *batchingStore) leave() {
 	q.waiting = q.waiting[1:]
 }
 
-// gather waits until no batch runs, at most gatherFor, and lets requests that are about
-// to come do so.
+// gather waits, at most gatherFor, until no batch runs, and gives requests that are about to join
+// the time to do so.
 func (q *batchingStore) gather(ctx context.Context) {
 	q.mu.Lock()
 	if q.running > 0 {

@@ -16,7 +16,7 @@ import (
 // session are derived.
 const peerSecretSize = 32
 
-// newPeerSecret returns the secret of a new session, nil if it has one kernel.
+// newPeerSecret returns the secret of a new session; nil for a session with one kernel.
 func newPeerSecret(kernels int) []byte {
 	if kernels < 2 {
 		return nil
@@ -26,7 +26,8 @@ func newPeerSecret(kernels int) []byte {
 	return secret
 }
 
-// cluster describes all kernels of a session to each of them. It returns nil if there is one.
+// cluster describes all kernels of a session to each of them. It returns nil for a session with one
+// kernel.
 func cluster(sess *ent.Session, secret []byte) *agentpb.KernelCluster {
 	if len(sess.Edges.Kernels) < 2 {
 		return nil
@@ -57,18 +58,17 @@ func automaticVariables(sess *ent.Session, k *ent.Kernel) map[string]string {
 	return env
 }
 
-// Variables returns the variables that a kernel has beside those that were asked for. The
-// session's kernels and array are loaded, and the kernel's allocations with their devices.
+// Variables returns the variables that a kernel has in addition to the requested ones. The session
+// must be loaded with its kernels and array, and the kernel with its allocations and their devices.
 func Variables(sess *ent.Session, k *ent.Kernel) map[string]string {
 	env := automaticVariables(sess, k)
-	for name := range sess.Environment { // values may be sealed, names are not
+	for name := range sess.Environment { // values can be encrypted, names are not
 		delete(env, name)
 	}
 	return env
 }
 
-// Collective describes a kernel for package collective. The same must be loaded as for
-// Variables.
+// Collective describes a kernel for package collective. It needs the same edges as Variables.
 func Collective(sess *ent.Session, k *ent.Kernel) collective.Kernel {
 	c := collective.Kernel{Hosts: make([]string, len(sess.Edges.Kernels)), Index: k.Index}
 	for _, o := range sess.Edges.Kernels {

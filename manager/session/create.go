@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// MountInput names a folder and where a session sees it.
+// MountInput names a folder and its path in a session.
 type MountInput struct {
 	Vfolder  string // id or name
 	Target   *string
@@ -27,10 +27,10 @@ type MountInput struct {
 	ReadOnly *bool
 }
 
-// CreateSessionInput is what a user asks for.
+// CreateSessionInput is the request of a user.
 type CreateSessionInput struct {
-	From            *uuid.UUID // a session whose request fills in what is not given
-	Template        *uuid.UUID // a template that does
+	From            *uuid.UUID // a session whose request provides the fields that are not set
+	Template        *uuid.UUID // a template that provides them
 	Name            *string
 	Image           string
 	Type            *session.Type
@@ -41,7 +41,7 @@ type CreateSessionInput struct {
 	Environment     map[string]string
 	Apps            []AppInput
 	Mounts          []MountInput
-	AutoMount       *bool // false: without the folders that are mounted without being asked
+	AutoMount       *bool // false: without the folders that are mounted automatically
 	Project         *uuid.UUID
 	ResourceGroup   *uuid.UUID
 	Priority        *int
@@ -64,14 +64,13 @@ type TerminateSessionInput struct {
 	Force *bool
 }
 
-// RenameSessionInput gives a session another name.
+// RenameSessionInput is the new name of a session.
 type RenameSessionInput struct {
 	ID   uuid.UUID
 	Name string
 }
 
-// UpdatePendingSessionInput changes what a session asks for that waits; what is
-// nil stays.
+// UpdatePendingSessionInput changes the request of a pending session; nil fields stay unchanged.
 type UpdatePendingSessionInput struct {
 	ID            uuid.UUID
 	Slots         resource.Slots
@@ -79,7 +78,7 @@ type UpdatePendingSessionInput struct {
 	StrictAgents  *bool
 }
 
-// SessionPayload answers the mutations of a session.
+// SessionPayload is the result of mutations of a session.
 type SessionPayload struct {
 	Session *ent.Session
 }
@@ -135,7 +134,7 @@ func (s *Service) byKey(ctx context.Context, v *viewer.Viewer, key string) (*ent
 	return prior, err
 }
 
-// RenameSession gives a session another name.
+// RenameSession changes the name of a session.
 func (s *Service) RenameSession(ctx context.Context, in RenameSessionInput) (*SessionPayload, error) {
 	sess, err := s.find(ctx, in.ID, access.Update)
 	if err != nil {
@@ -175,10 +174,10 @@ const (
 	maxShm           = 1 << 40
 	maxMounts        = 64
 	maxKey           = 128
-	maxKernels       = 29 // as many as a session's network has addresses
+	maxKernels       = 29 // the number of addresses in the network of a session
 )
 
-// CheckName checks the name of a session, or of something that is named likewise.
+// CheckName checks the name of a session, or of an object with the same rules for names.
 func CheckName(name string) error {
 	if len(name) < minName || len(name) > maxName {
 		return problem.Invalid("name", "must have %d to %d characters", minName, maxName).

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	maxNeeded  = 32  // sessions that one depends on
+	maxNeeded  = 32  // dependencies of a session
 	maxAgents  = 32  // that a request can name
-	openAtOnce = 500 // dependencies read at once
+	openAtOnce = 500 // dependencies that are read together
 )
 
 // checkNeeded finds the sessions that must succeed before the new one starts.
@@ -100,8 +100,8 @@ func (n needed) row(tx *ent.Tx) *ent.SessionDependencyCreate {
 func succeeded(s *ent.Session) bool { return s.Status.Final() && s.Result == session.ResultSuccess }
 func failed(s *ent.Session) bool    { return s.Status.Final() && s.Result != session.ResultSuccess }
 
-// followUp resolves dependencies until ctx ends, so that neither a lost event nor the end
-// of a manager keeps a session waiting.
+// followUp resolves dependencies until ctx ends, so that no session waits forever because of a lost
+// event or the end of a manager.
 func (s *Service) followUp(ctx context.Context, epoch int64) {
 	tick := clock.NewTicker("dependencies", passEvery)
 	defer tick.Stop()
@@ -157,7 +157,7 @@ func (s *Service) satisfy(ctx context.Context, epoch int64, on ...uuid.UUID) err
 // final are the states in which a session has ended.
 var final = slices.DeleteFunc(slices.Clone(lifecycle.All), func(s lifecycle.Status) bool { return !s.Final() })
 
-// cancelAfter cancels a session that depends on one that will never succeed.
+// cancelAfter cancels a session that depends on a session that will never succeed.
 func (s *Service) cancelAfter(ctx context.Context, epoch int64, d *ent.SessionDependency) error {
 	how := "is gone"
 	if n := d.Edges.Needed; n != nil {
@@ -166,7 +166,7 @@ func (s *Service) cancelAfter(ctx context.Context, epoch int64, d *ent.SessionDe
 			how = "was ended before it succeeded"
 		}
 	}
-	return s.cancelFor(ctx, epoch, d, fmt.Sprintf("session %s, after which it was to start, %s", d.Name, how))
+	return s.cancelFor(ctx, epoch, d, fmt.Sprintf("it depends on session %s, which %s", d.Name, how))
 }
 
 func (s *Service) cancelFor(ctx context.Context, epoch int64, d *ent.SessionDependency, why string) error {
@@ -209,7 +209,7 @@ func (s *Service) satisfyArrays(ctx context.Context, epoch int64, on ...uuid.UUI
 			s.changed(ctx, d.SessionID)
 			continue
 		}
-		why := fmt.Sprintf("%d of %d members of array %s, after which it was to start, did not succeed", size-c.Succeeded, size, d.Name)
+		why := fmt.Sprintf("it depends on array %s, of which %d of %d members did not succeed", d.Name, size-c.Succeeded, size)
 		if err := s.cancelFor(ctx, epoch, d, why); err != nil && !isAborted(err) {
 			return err
 		}
@@ -217,13 +217,13 @@ func (s *Service) satisfyArrays(ctx context.Context, epoch int64, on ...uuid.UUI
 	return nil
 }
 
-// freed wakes what waits for the end of a session: what depends on it or on its array, and the
-// session that replaces it.
+// freed wakes the sessions that wait for the end of a session: those that depend on it or on its
+// array, and the session that replaces it.
 func (s *Service) freed(ctx context.Context, epoch int64, sess *ent.Session) error {
 	if sess.Replaced {
 		next, err := s.Client.Session.Query().Where(session.RestartOfID(sess.ID), session.StatusEQ(lifecycle.Pending)).IDs(ctx)
 		if err != nil {
-			return fmt.Errorf("find what replaces session %s: %w", sess.ID, err)
+			return fmt.Errorf("find the session that replaces %s: %w", sess.ID, err)
 		}
 		for _, id := range next {
 			s.changed(ctx, id)

@@ -22,18 +22,18 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// drainEvery is how often agents that are drained are looked at: owners learn of
-// it that soon.
+// drainEvery is the interval at which drained agents are checked, and so the time after which
+// owners are notified.
 const drainEvery = 2 * time.Second
 
-// Codes of the entries that tell an owner of a drain.
+// Codes of the entries about a drain in the history of a session.
 const (
 	codeDraining = "draining"
 	codeKept     = "drain_ended"
 )
 
-// followDrains tells the owners of what runs on agents that are drained, until
-// ctx ends. What is due is displaced by the sessions' own steps.
+// followDrains notifies the owners of sessions on agents that are drained, until ctx ends. The
+// reconciler evicts the sessions when the deadline has passed.
 func (s *Service) followDrains(ctx context.Context, epoch int64) {
 	tick := clock.NewTicker("drains", drainEvery)
 	defer tick.Stop()
@@ -51,8 +51,8 @@ func (s *Service) followDrains(ctx context.Context, epoch int64) {
 	}
 }
 
-// drains looks once. Known are the agents that were drained at the last look, and
-// empty those of them that nothing was left on.
+// drains checks once. known are the agents that were drained at the previous check, and empty those
+// of them that had no sessions left.
 func (s *Service) drains(ctx context.Context, epoch int64, known map[uuid.UUID]*ent.Agent, empty map[uuid.UUID]bool) error {
 	all, err := s.Client.Agent.Query().Where(agent.DrainActionNotNil()).All(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) drains(ctx context.Context, epoch int64, known map[uuid.UUID]*
 		if slices.ContainsFunc(all, func(now *ent.Agent) bool { return now.ID == id }) {
 			continue
 		}
-		if err := s.tellDrain(ctx, epoch, a, codeKept, "agent "+a.Name+" is no longer drained"); err != nil {
+		if err := s.notifyOfDrain(ctx, epoch, a, codeKept, "agent "+a.Name+" is no longer drained"); err != nil {
 			return err
 		}
 		delete(known, id)
@@ -70,12 +70,12 @@ func (s *Service) drains(ctx context.Context, epoch int64, known map[uuid.UUID]*
 	}
 	for _, a := range all {
 		known[a.ID] = a
-		if err := s.tellDrain(ctx, epoch, a, codeDraining, drainingText(a)); err != nil {
+		if err := s.notifyOfDrain(ctx, epoch, a, codeDraining, drainingText(a)); err != nil {
 			return err
 		}
 		left, err := s.Client.Kernel.Query().Where(kernel.AgentID(a.ID), kernel.TerminatedAtIsNil()).Exist(ctx)
 		if err != nil {
-			return fmt.Errorf("look what is left on agent %s: %w", a.Name, err)
+			return fmt.Errorf("count the sessions left on agent %s: %w", a.Name, err)
 		}
 		if !left && !empty[a.ID] {
 			s.Logger.Info("agent drained", "agent", a.Name)
@@ -93,14 +93,14 @@ func drainingText(a *ent.Agent) string {
 	}
 	at := a.DrainDeadline.UTC().Format("2006-01-02 15:04:05 UTC")
 	if *a.DrainAction == agent.DrainActionReschedule {
-		return text + ": what still runs at " + at + " is ended and starts anew elsewhere"
+		return text + ": what still runs at " + at + " is ended and starts again elsewhere"
 	}
 	return text + ": what still runs at " + at + " is ended"
 }
 
-// tellDrain makes text the last that the sessions on an agent were told of its
-// drain, in their histories and as their message.
-func (s *Service) tellDrain(ctx context.Context, epoch int64, a *ent.Agent, code, text string) error {
+// notifyOfDrain makes text the latest message about the drain of an agent for the sessions on it,
+// in their histories and as their status message.
+func (s *Service) notifyOfDrain(ctx context.Context, epoch int64, a *ent.Agent, code, text string) error {
 	on, err := s.Client.Session.Query().Where(
 		session.TerminatedAtIsNil(), session.StatusIn(lifecycle.Occupying...), session.StatusNEQ(lifecycle.Terminating),
 		session.HasKernelsWith(kernel.AgentID(a.ID)),
@@ -120,48 +120,48 @@ func (s *Service) tellDrain(ctx context.Context, epoch int64, a *ent.Agent, code
 		if last == text || last == "" && code == codeKept {
 			continue
 		}
-		if err := s.tell(ctx, epoch, sess, code, text); err != nil && !isAborted(err) {
+		if err := s.notify(ctx, epoch, sess, code, text); err != nil && !isAborted(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// tell gives the owner of a session a message that changes no state.
-func (s *Service) tell(ctx context.Context, epoch int64, sess *ent.Session, code, text string) error {
+// notify gives the owner of a session a message without a change of state.
+func (s *Service) notify(ctx context.Context, epoch int64, sess *ent.Session, code, text string) error {
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		if err := leader.Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
 		n, err := tx.Session.Update().Where(session.ID(sess.ID), session.StatusEQ(sess.Status)).
 			SetStatusMessage(text).AddVersion(1).Save(ctx)
-		if err != nil || n == 0 { // it moved on, and is told at the next look
+		if err != nil || n == 0 { // its state has changed; the next check notifies it
 			return err
 		}
 		return record(ctx, tx, entry{session: sess.ID, phase: phaseOf(sess.Status), from: &sess.Status, to: sess.Status,
 			result: sessionevent.ResultInfo, attempt: sess.Attempt, code: code, message: text})
 	})
 	if err != nil {
-		return fmt.Errorf("tell the owner of session %s: %w", sess.ID, err)
+		return fmt.Errorf("notify the owner of session %s: %w", sess.ID, err)
 	}
 	s.changed(ctx, sess.ID)
 	return nil
 }
 
-// displacing is the move with which the platform ends what runs. When it is to
-// start again, it goes back to pending once its containers have ended, and that is
-// no failure of its own.
-func displacing(reason session.TerminationReason, anew bool, text string) move {
+// displacing is the move with which the platform ends a session. If the session is to start again,
+// it returns to pending after its containers have ended, and this does not count as a failure of
+// the session.
+func displacing(reason session.TerminationReason, restarts bool, text string) move {
 	m := move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo, code: string(reason), message: text, reason: &reason}
-	if anew {
+	if restarts {
 		now := clock.Now()
 		m.retryAt = &now
 	}
 	return m
 }
 
-// displace takes a session off agents where it cannot stay: those that are lost,
-// as its group says, and those that have been drained for long enough.
+// displace takes a session off agents where it cannot stay: lost agents, as the resource group
+// says, and agents whose drain has reached its deadline.
 func (s step) displace(ctx context.Context) (bool, error) {
 	if s.sess.Status != lifecycle.Running && !s.starting() {
 		return false, nil
@@ -179,9 +179,9 @@ func (s step) displace(ctx context.Context) (bool, error) {
 	if len(due) == 0 {
 		return false, nil
 	}
-	anew := *due[0].Edges.Agent.DrainAction == agent.DrainActionReschedule
-	m := displacing(session.TerminationReasonDrained, anew, drainedText(due[0].Edges.Agent, anew))
-	if s.starting() && anew {
+	restarts := *due[0].Edges.Agent.DrainAction == agent.DrainActionReschedule
+	m := displacing(session.TerminationReasonDrained, restarts, drainedText(due[0].Edges.Agent, restarts))
+	if s.starting() && restarts {
 		s.stopKernels(ctx, time.Millisecond)
 		m = move{to: lifecycle.Pending, result: sessionevent.ResultInfo, code: m.code, message: m.message, avoid: agentsOf(due)}
 	}
@@ -189,19 +189,19 @@ func (s step) displace(ctx context.Context) (bool, error) {
 	return true, s.move(ctx, m)
 }
 
-func drainedText(a *ent.Agent, anew bool) string {
+func drainedText(a *ent.Agent, restarts bool) string {
 	text := "agent " + a.Name + " was drained"
 	if a.CordonReason != "" {
 		text += " (" + a.CordonReason + ")"
 	}
-	if anew {
-		text += "; the session starts anew elsewhere"
+	if restarts {
+		text += "; the session starts again elsewhere"
 	}
 	return text
 }
 
-// lose treats a running session whose agent has been lost for as long as its
-// group waits, or was declared gone. All of its kernels go the same way.
+// lose handles a running session whose agent has been lost for longer than the resource group
+// allows, or was declared gone. All of its kernels end together.
 func (s step) lose(ctx context.Context) (bool, error) {
 	g := s.sess.Edges.ResourceGroup
 	lostAfter := time.Duration(g.LostAfter) * time.Second
@@ -216,15 +216,15 @@ func (s step) lose(ctx context.Context) (bool, error) {
 	if len(gone) == 0 {
 		return false, nil
 	}
-	anew := g.LostPolicy == resourcegroup.LostPolicyReschedule
-	if anew {
-		text += "; the session starts anew elsewhere"
+	restarts := g.LostPolicy == resourcegroup.LostPolicyReschedule
+	if restarts {
+		text += "; the session starts again elsewhere"
 	}
-	return true, s.move(ctx, displacing(session.TerminationReasonAgentLost, anew, text))
+	return true, s.move(ctx, displacing(session.TerminationReasonAgentLost, restarts, text))
 }
 
-// startAnew ends the present run and lets the session wait for another place.
-func (s step) startAnew(ctx context.Context) error {
+// startAgain ends the present run, and lets the session wait for another place.
+func (s step) startAgain(ctx context.Context) error {
 	reason := *s.sess.TerminationReason
 	left := s.on(func(a *ent.Agent) bool {
 		return a.Status != agent.StatusAlive || reason == session.TerminationReasonDrained && a.DrainAction != nil
@@ -238,7 +238,7 @@ func (s step) starting() bool {
 	return slices.Contains([]lifecycle.Status{lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating}, s.sess.Status)
 }
 
-// on lists the kernels on agents for which is holds.
+// on returns the kernels on agents that satisfy a condition.
 func (s step) on(is func(*ent.Agent) bool) []*ent.Kernel {
 	var out []*ent.Kernel
 	for _, k := range s.sess.Edges.Kernels {
@@ -249,7 +249,7 @@ func (s step) on(is func(*ent.Agent) bool) []*ent.Kernel {
 	return out
 }
 
-// names tells the agents of kernels to people.
+// names returns the names of the kernels' agents as text.
 func names(kernels []*ent.Kernel) string {
 	var all []string
 	for _, k := range kernels {
@@ -260,22 +260,22 @@ func names(kernels []*ent.Kernel) string {
 	return "agent " + strings.Join(all, ", ")
 }
 
-// Preempt ends sessions, in the caller's transaction, to make room for one that
-// waits. When they are to start again they wait for their turn again, and have not
-// failed. What they are told names the other one only if it is their owner's.
-func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent.Session, anew bool) error {
+// Preempt ends sessions, in the caller's transaction, to make room for a waiting session. If they
+// are to start again, they return to the queue, and this does not count as a failure. Their message
+// names the other session only if it has the same owner.
+func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent.Session, restarts bool) error {
 	if err := lockRows(ctx, tx, victims...); err != nil {
 		return err
 	}
 	for _, v := range victims {
-		text := fmt.Sprintf("it made room for a session of priority %d, its own being %d", other.Priority, v.Priority)
+		text := fmt.Sprintf("it was preempted by a session of priority %d; its own priority is %d", other.Priority, v.Priority)
 		if v.OwnerID == other.OwnerID {
-			text = fmt.Sprintf("it made room for your session %s of priority %d, its own being %d", other.Name, other.Priority, v.Priority)
+			text = fmt.Sprintf("it was preempted by your session %s of priority %d; its own priority is %d", other.Name, other.Priority, v.Priority)
 		}
-		if anew {
-			text += "; it starts anew when its turn comes"
+		if restarts {
+			text += "; it starts again when its turn comes"
 		}
-		if err := Move(ctx, tx, displacing(session.TerminationReasonPreempted, anew, text), v); err != nil {
+		if err := Move(ctx, tx, displacing(session.TerminationReasonPreempted, restarts, text), v); err != nil {
 			return err
 		}
 	}

@@ -21,27 +21,27 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// grace is what a container gets between SIGTERM and SIGKILL.
+// grace is the time between SIGTERM and SIGKILL of a container.
 const grace = 10 * time.Second
 
-// killTime is kept of a terminating session's time for SIGKILL and clean-up.
+// killTime is the part of a terminating session's time that is reserved for SIGKILL and clean-up.
 const killTime = 20 * time.Second
 
-// completed is the reason of a kernel that ended without being asked to.
+// completed is the reason of a kernel that ended by itself.
 const completed = "completed"
 
-// notFound is the reason of a kernel that its agent has no record of.
+// notFound is the reason of a kernel that its agent does not know.
 const notFound = "not-found"
 
-// exited reports whether a kernel's container has ended, as far as is known.
+// exited reports whether a kernel's container has ended, according to the latest report.
 func (s step) exited(k *ent.Kernel) bool {
 	ob, ok := s.observed.current(k)
 	return ok && ob.Phase == agentpb.KernelState_EXITED
 }
 
-// awaitEnd looks whether the containers of a running session have ended. The
-// end of one is the end of the session, unless it is another than the main one
-// of a batch session and has done its work.
+// awaitEnd checks whether the containers of a running session have ended. The end of one container
+// ends the session, except for the successful end of a container of a batch session other than the
+// main one.
 func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 	ended, decisive := 0, false
 	for _, k := range s.sess.Edges.Kernels {
@@ -63,13 +63,13 @@ func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 		code: string(why.reason), message: why.text, result: sessionevent.ResultInfo})
 }
 
-// failed reports whether a kernel's container ended otherwise than by doing its work.
+// failed reports whether a kernel's container ended without completing its work.
 func (s step) failed(k *ent.Kernel) bool {
 	ob, ok := s.observed.current(k)
 	return ok && ob.Phase == agentpb.KernelState_EXITED && (ob.ExitCode != 0 || ob.Reason != completed)
 }
 
-// terminate asks the agents to end the containers and waits for the last.
+// terminate asks the agents to end the containers, and waits for the last one.
 func (s step) terminate(ctx context.Context) (bool, time.Duration, error) {
 	if !s.allEnded() {
 		s.stopKernels(ctx, s.graceLeft())
@@ -80,8 +80,8 @@ func (s step) terminate(ctx context.Context) (bool, time.Duration, error) {
 	return true, 0, s.finish(ctx, "")
 }
 
-// allEnded reports whether nothing more has to be waited for. A session that is
-// given up because its agent is lost does not wait for that one.
+// allEnded reports whether all containers that the session waits for have ended. A session that is
+// given up because its agent is lost does not wait for the containers there.
 func (s step) allEnded() bool {
 	given := s.sess.TerminationReason != nil && *s.sess.TerminationReason == session.TerminationReasonAgentLost
 	for _, k := range s.sess.Edges.Kernels {
@@ -92,8 +92,7 @@ func (s step) allEnded() bool {
 	return true
 }
 
-// graceLeft is what containers get before SIGKILL, so that there is time left
-// before the deadline for that.
+// graceLeft returns the time before SIGKILL, which leaves killTime before the deadline.
 func (s step) graceLeft() time.Duration {
 	left := grace
 	if d := s.sess.DeadlineAt; d != nil {
@@ -102,8 +101,8 @@ func (s step) graceLeft() time.Duration {
 	return max(left, time.Millisecond)
 }
 
-// stopKernels asks for the end of every container; an agent that cannot be
-// reached is asked again by the next pass.
+// stopKernels requests the end of every container. The next pass asks an agent that could not be
+// reached again.
 func (s step) stopKernels(ctx context.Context, grace time.Duration) {
 	for _, k := range s.sess.Edges.Kernels {
 		if k.Edges.Agent == nil || s.exited(k) {
@@ -116,10 +115,10 @@ func (s step) stopKernels(ctx context.Context, grace time.Duration) {
 			}
 			continue
 		}
-		if state.Reason == notFound { // of a kernel without a record it knows no launch
+		if state.Reason == notFound { // the agent knows no launch of a kernel without a record
 			state.LaunchEpoch = k.LaunchEpoch
 		}
-		s.heard(ctx, *k.AgentID, k.ID, state)
+		s.report(ctx, *k.AgentID, k.ID, state)
 	}
 }
 
@@ -136,7 +135,7 @@ func (s step) terminateKernel(ctx context.Context, agent string, id uuid.UUID, g
 	return state, errgrpc.ToNative(err)
 }
 
-// verdict says why and how a session ended, from what its main container did.
+// verdict returns the status and the reason of a session's end, based on its main container.
 type verdict struct {
 	reason  session.TerminationReason
 	outcome session.Result
@@ -159,7 +158,7 @@ func (s step) verdict() verdict {
 	if k := s.decider(); k != nil {
 		v = s.end(k)
 	}
-	if r := s.sess.TerminationReason; r != nil { // asked for before
+	if r := s.sess.TerminationReason; r != nil { // requested before
 		v.reason, v.text = *r, s.sess.StatusMessage
 		v.outcome = session.ResultFailure
 		switch {
@@ -172,15 +171,15 @@ func (s step) verdict() verdict {
 	return v
 }
 
-// made are the ends that the platform makes of sessions that work. An interactive
-// one has not failed by that.
+// made are the reasons with which the platform ends sessions that work. An interactive session with
+// one of them has not failed.
 var made = map[session.TerminationReason]bool{
 	session.TerminationReasonIdle: true, session.TerminationReasonLifetime: true,
 	session.TerminationReasonPreempted: true, session.TerminationReasonDrained: true,
 }
 
-// decider is the kernel whose end says how the session ended: the main one, or
-// while that runs the first that failed.
+// decider returns the kernel whose end determines the result of the session: the main one or, while
+// it runs, the first one that failed.
 func (s step) decider() (first *ent.Kernel) {
 	for _, k := range s.sess.Edges.Kernels {
 		switch {
@@ -194,7 +193,7 @@ func (s step) decider() (first *ent.Kernel) {
 	return first
 }
 
-// end says how a kernel ended.
+// end describes the end of a kernel.
 func (s step) end(k *ent.Kernel) verdict {
 	ob, _ := s.observed.current(k)
 	code := int(ob.ExitCode)
@@ -210,8 +209,7 @@ func (s step) end(k *ent.Kernel) verdict {
 	return v
 }
 
-// endedItself reports whether the main container came to its end before it was
-// asked to.
+// endedItself reports whether the main container ended before its end was requested.
 func (s step) endedItself() bool {
 	for _, k := range s.sess.Edges.Kernels {
 		if ob, ok := s.observed.current(k); k.Role == kernel.RoleMain && ok && ob.Phase == agentpb.KernelState_EXITED {
@@ -221,12 +219,12 @@ func (s step) endedItself() bool {
 	return false
 }
 
-// finish records the end and frees everything, or lets a session that is to
-// start again wait for that.
+// finish records the end and frees all resources, or puts a session that is to start again back
+// into the queue.
 func (s step) finish(ctx context.Context, note string) error {
 	if s.sess.Status == lifecycle.Terminating && s.sess.RetryAt != nil {
 		if !s.endedItself() {
-			return s.startAnew(ctx)
+			return s.startAgain(ctx)
 		}
 		s.sess.TerminationReason = nil
 	}
@@ -259,17 +257,15 @@ func (s step) finish(ctx context.Context, note string) error {
 }
 
 const (
-	// cleanUpTime is for how long after the end of its process a session waits
-	// for its machine to be clean: many sessions that end at once keep a small
-	// machine busy for a minute.
+	// cleanUpTime limits how long a session waits for its machine to be clean after the end of its
+	// processes: many sessions that end at once keep a small machine busy for a minute.
 	cleanUpTime = 3 * time.Minute
-	// cleanUpPause is the time between two looks at a machine that cleans up.
+	// cleanUpPause is the time between two checks of a machine that cleans up.
 	cleanUpPause = 5 * time.Second
 )
 
-// cleaningUp reports whether all that keeps a terminating session from its end is
-// that agents, which have just answered, remove mounts, networks and containers of
-// processes that ended lately.
+// cleaningUp reports whether a terminating session waits only for agents, all of them reachable, to
+// remove mounts, networks and containers of processes that have ended recently.
 func (s step) cleaningUp() bool {
 	waiting := false
 	for _, k := range s.sess.Edges.Kernels {
@@ -288,8 +284,8 @@ func (s step) cleaningUp() bool {
 	return waiting
 }
 
-// extend moves the deadline of a terminating session a little. The message stays:
-// it says why the session ends.
+// extend moves the deadline of a terminating session by a little. The message stays, because it
+// explains why the session ends.
 func (s step) extend(ctx context.Context) error {
 	until := clock.Now().Add(cleanUpPause)
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {

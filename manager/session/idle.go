@@ -21,14 +21,14 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// SetSessionIdleExemptInput reports whether idle checks leave a session alone.
+// SetSessionIdleExemptInput exempts a session from idle checks, or ends the exemption.
 type SetSessionIdleExemptInput struct {
 	ID     uuid.UUID
 	Exempt bool
 }
 
-// SetSessionIdleExempt takes a session out of all idle checks, or back in. It is
-// for who administers its domain, and not for its owner.
+// SetSessionIdleExempt takes a session out of all idle checks, or back in. It requires an
+// administrator of its domain; owners cannot exempt their own sessions.
 func (s *Service) SetSessionIdleExempt(ctx context.Context, in SetSessionIdleExemptInput) (*SessionPayload, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -48,9 +48,9 @@ func (s *Service) SetSessionIdleExempt(ctx context.Context, in SetSessionIdleExe
 	case sess.IdleExempt == in.Exempt:
 		return &SessionPayload{Session: sess}, nil
 	}
-	code, text := "idle_exempt", "idle checks leave it alone from now on"
+	code, text := "idle_exempt", "idle checks do not apply to it from now on"
 	if !in.Exempt {
-		code, text = "idle_checked", "idle checks look at it again"
+		code, text = "idle_checked", "idle checks apply to it again"
 	}
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		up := tx.Session.UpdateOne(sess).SetIdleExempt(in.Exempt).AddVersion(1)
@@ -70,15 +70,15 @@ func (s *Service) SetSessionIdleExempt(ctx context.Context, in SetSessionIdleExe
 	return &SessionPayload{Session: sess}, nil
 }
 
-// IdleNote is what would end a running session next; nil is nothing. A warning
-// becomes an entry of its history.
+// IdleNote describes the idle check that would end a running session next; nil: none. A warning
+// becomes an entry of the session's history.
 type IdleNote struct {
 	Session *ent.Session
 	Idle    *report.Idle
 	Warning string
 }
 
-// NoteIdle stores the notes of those that still run and are not exempt.
+// NoteIdle stores the notes of sessions that still run and are not exempt.
 func (s *Service) NoteIdle(ctx context.Context, epoch int64, notes []IdleNote) error {
 	byID := make(map[uuid.UUID]IdleNote, len(notes))
 	var ids, idles []string
@@ -87,7 +87,7 @@ func (s *Service) NoteIdle(ctx context.Context, epoch int64, notes []IdleNote) e
 		if n.Idle != nil {
 			b, err := json.Marshal(n.Idle)
 			if err != nil {
-				return fmt.Errorf("note what would end session %s: %w", n.Session.ID, err)
+				return fmt.Errorf("store the idle report of session %s: %w", n.Session.ID, err)
 			}
 			text = string(b)
 		}
@@ -103,18 +103,18 @@ func (s *Service) NoteIdle(ctx context.Context, epoch int64, notes []IdleNote) e
 FROM unnest($1::text[]::uuid[], $2::text[]) AS w(id, idle)
 WHERE s.id = w.id AND s.id = ANY ($1::text[]::uuid[]) AND s.status = $3 AND (w.idle = '' OR NOT s.idle_exempt) RETURNING s.id`, ids, idles, string(lifecycle.Running))
 		if err != nil {
-			return fmt.Errorf("note what would end sessions: %w", err)
+			return fmt.Errorf("store idle reports: %w", err)
 		}
 		defer rows.Close()
 		for rows.Next() {
 			var id uuid.UUID
 			if err := rows.Scan(&id); err != nil {
-				return fmt.Errorf("note what would end sessions: %w", err)
+				return fmt.Errorf("store idle reports: %w", err)
 			}
 			changed = append(changed, id)
 		}
 		if err := rows.Err(); err != nil {
-			return fmt.Errorf("note what would end sessions: %w", err)
+			return fmt.Errorf("store idle reports: %w", err)
 		}
 		rows.Close()
 		running := lifecycle.Running
@@ -136,8 +136,8 @@ WHERE s.id = w.id AND s.id = ANY ($1::text[]::uuid[]) AND s.status = $3 AND (w.i
 	return nil
 }
 
-// EndIdle ends a running session that is of no use any more, unless it was used
-// after what the caller knows, or was exempted. Then it fails with Aborted.
+// EndIdle ends an idle session. It returns Aborted if the session was used after the time that the
+// caller knows, or was exempted.
 func (s *Service) EndIdle(ctx context.Context, epoch int64, sess *ent.Session, used time.Time, message string) error {
 	reason := session.TerminationReasonIdle
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
@@ -147,10 +147,10 @@ func (s *Service) EndIdle(ctx context.Context, epoch int64, sess *ent.Session, u
 		res, err := tx.ExecContext(ctx, `SELECT FROM sessions s
 WHERE s.id = $1 AND NOT s.idle_exempt AND NOT EXISTS (SELECT FROM idle_activities a WHERE a.session_id = s.id AND a.at > $2) FOR NO KEY UPDATE`, sess.ID, used)
 		if err != nil {
-			return fmt.Errorf("look at session %s once more: %w", sess.ID, err)
+			return fmt.Errorf("check session %s again: %w", sess.ID, err)
 		}
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return fmt.Errorf("session %s was used meanwhile: %w", sess.ID, errdefs.ErrAborted)
+			return fmt.Errorf("session %s was used in the meantime: %w", sess.ID, errdefs.ErrAborted)
 		}
 		return Move(ctx, tx, move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo,
 			code: "idle", message: message, reason: &reason}, sess)

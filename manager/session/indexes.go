@@ -15,7 +15,8 @@ const (
 	maxIndex         = 999_999
 )
 
-// indexes are the indexes of an array as text, as a list, and how many members run at once.
+// indexes are the indexes of an array as text and as a list, and the number of members that run at
+// once.
 type indexes struct {
 	text string
 	list []int
@@ -59,7 +60,7 @@ func parseIndexes(text string, most int) (*indexes, error) {
 	return x, nil
 }
 
-// maxIndexText bounds the text of indexes.
+// maxIndexText limits the text of indexes.
 const maxIndexText = 4096
 
 // parseRange reads 3, 1-10 or 1-10:2.
@@ -93,7 +94,7 @@ func parseRange(text string) (from, to, step int, err error) {
 func parseNumber(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > maxIndex {
-		return 0, fmt.Errorf("%q is not an index from 0 to %d, nor a range such as 1-100", text, maxIndex)
+		return 0, fmt.Errorf("%q is not an index from 0 to %d or a range such as 1-100", text, maxIndex)
 	}
 	return int(n), nil
 }

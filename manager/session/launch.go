@@ -20,8 +20,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// prepare starts the containers if every agent has the image. Nothing can happen
-// between the image and the start, so both are one move.
+// prepare starts the containers if every agent has the image. Nothing can happen between the image
+// and the start, so the session passes both states in one move.
 func (s step) prepare(ctx context.Context) (bool, time.Duration, error) {
 	for _, k := range s.sess.Edges.Kernels {
 		if !s.Agents.HasImage(k.Edges.Agent.Name, s.sess.Edges.Image.Reference) {
@@ -41,7 +41,7 @@ var creating = move{to: lifecycle.Creating, phase: "create", message: "starting"
 
 const imagePresent = "image present"
 
-// awaitImage starts the pulls, or joins running ones, and looks at their ends.
+// awaitImage starts the pulls, or joins running ones, and handles their results.
 func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 	ready := true
 	for _, k := range s.sess.Edges.Kernels {
@@ -50,7 +50,7 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 		case errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err), errdefs.IsFailedPrecondition(err):
 			return true, 0, s.giveUp(ctx, session.TerminationReasonImagePullFailed, "image", err.Error())
 		case err != nil && unreachable(err):
-			return false, retryAfter, nil // the deadline bounds this
+			return false, retryAfter, nil // the deadline limits this
 		case errdefs.IsResourceExhausted(err):
 			return true, 0, s.unfit(ctx, err.Error(), k)
 		case err != nil:
@@ -64,7 +64,7 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 	return true, 0, s.move(ctx, move{to: lifecycle.Prepared, phase: "prepare", message: imagePresent})
 }
 
-// pulls are the images being fetched, each once per agent.
+// pulls are the images that are being fetched, each once per agent.
 type pulls struct {
 	s       *Service
 	running sync.WaitGroup
@@ -81,8 +81,8 @@ type pull struct {
 
 func newPulls(s *Service) *pulls { return &pulls{s: s, m: map[string]*pull{}} }
 
-// ensure starts a pull unless one runs, and reports whether the image is there.
-// Every session that waited for one learns its result, once.
+// ensure starts a pull unless one runs, and reports whether the agent has the image. Every session
+// that waited for a pull gets its result once.
 func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bool, error) {
 	img := sess.Edges.Image
 	if p.s.Agents.HasImage(agent, img.Reference) {
@@ -116,7 +116,7 @@ func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bo
 		for _, id := range waiting {
 			p.s.queue.add(id)
 		}
-		// A session that was ended meanwhile does not come for the result.
+		// A session that has ended in the meantime does not read the result.
 		time.AfterFunc(passEvery, func() { p.forget(key, one) })
 	})
 	return false, nil
@@ -154,8 +154,8 @@ func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.I
 	return fmt.Errorf("fetch image %s: %w", img.Name, errgrpc.ToNative(err))
 }
 
-// create asks the agents to start the containers. Asking again is harmless:
-// an agent answers with the state of the launch it knows.
+// create asks the agents to start the containers. It can be repeated: an agent answers with the
+// state of a launch that it knows.
 func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 	var steps []report.Step
 	for _, k := range s.sess.Edges.Kernels {
@@ -187,7 +187,7 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 			if err != nil {
 				return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, "create", err.Error(), k)
 			}
-			s.heard(ctx, *k.AgentID, k.ID, state)
+			s.report(ctx, *k.AgentID, k.ID, state)
 		}
 		steps = append(steps, toSteps(state.Steps)...)
 		switch {
@@ -205,10 +205,10 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 	return true, 0, s.move(ctx, move{to: lifecycle.Running, phase: "create", message: "running", steps: steps})
 }
 
-// refused is why a kernel ended whose agent will not start it, as the contract spells it.
+// refused is the reason of a kernel whose agent refuses to start it, as in the agents' contract.
 const refused = "refused"
 
-// says shows on a session what its agent is waiting for.
+// says shows in a session's message what its agent is waiting for.
 func (s step) says(ctx context.Context, text string) error {
 	if text == "" || text == s.sess.StatusMessage {
 		return nil
@@ -216,7 +216,7 @@ func (s step) says(ctx context.Context, text string) error {
 	n, err := s.Client.Session.Update().Where(session.ID(s.sess.ID), session.StatusEQ(s.sess.Status)).
 		SetStatusMessage(text).AddVersion(1).Save(ctx)
 	if err != nil {
-		return fmt.Errorf("show what session %s waits for: %w", s.sess.ID, err)
+		return fmt.Errorf("store the message of session %s: %w", s.sess.ID, err)
 	}
 	if n > 0 {
 		s.changed(ctx, s.sess.ID)
@@ -253,7 +253,7 @@ func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error)
 	return r, err
 }
 
-// holds lists what the present launch of a kernel holds of its agent's devices.
+// holds returns the allocations of the present launch of a kernel.
 func holds(k *ent.Kernel) (held []*agentpb.Allocation) {
 	for _, a := range k.Edges.Allocations {
 		if a.FreedAt == nil {
@@ -265,8 +265,8 @@ func holds(k *ent.Kernel) (held []*agentpb.Allocation) {
 	return held
 }
 
-// runAs makes the container's user the one that its owner is given. A group
-// that is not given is the one of the same number, as for a user of their own.
+// runAs sets the user that the container runs as to the ids of its owner. A missing group id
+// defaults to the user id.
 func runAs(r *agentpb.CreateKernelRequest, owner *ent.User) {
 	if owner == nil || owner.ContainerUID == nil {
 		return

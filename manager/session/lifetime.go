@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// maxWarning is how long before its end a session is warned; one that lives
-	// less than ten times as long is warned when nine tenths of that are over.
+	// maxWarning is how long before its end a session is warned. A session with less than ten times
+	// this lifetime is warned after nine tenths of it.
 	maxWarning = 5 * time.Minute
 	// warned is the code of that entry in the history.
 	warned = "lifetime_warning"
-	// lived is the code of the entry when a lifetime is over: the session's own, or that
-	// of a policy. The message says which.
+	// lived is the code of the entry at the end of a lifetime: the session's own, or that of a
+	// policy. The message says which.
 	lived = "lifetime"
 )
 
-// EndsAt is when a session's own lifetime is over; nil before it runs, and
-// without one.
+// EndsAt returns the end of a session's own lifetime; nil before it runs, and for a session without
+// a lifetime.
 func EndsAt(sess *ent.Session) *time.Time {
 	if sess.Lifetime == nil || sess.StartedAt == nil {
 		return nil
@@ -41,8 +41,8 @@ func EndsAt(sess *ent.Session) *time.Time {
 	return &at
 }
 
-// Lifetime is how long a session may run at most, by its own lifetime if it has
-// one and by the limits of where it stands; 0 is forever.
+// Lifetime returns how long a session can run, by its own lifetime and by the limits that apply to
+// it; 0 is forever.
 func Lifetime(limits []policy.Limit, at policy.Place, own *int) time.Duration {
 	seconds := 0
 	if own != nil {
@@ -54,14 +54,14 @@ func Lifetime(limits []policy.Limit, at policy.Place, own *int) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// term is how long a session may run, and the limit that says so.
+// term is the time that a session can run, and the limit that determines it.
 type term struct {
 	lifetime time.Duration
 	why      string
 }
 
-// termOf is what ends a session first: its own lifetime, or a limit; nil is
-// nothing.
+// termOf returns the earliest end of a session, by its own lifetime or by a limit; nil: there is
+// none.
 func termOf(limits []policy.Limit, sess *ent.Session) (t *term) {
 	if sess.Lifetime != nil {
 		own := time.Duration(*sess.Lifetime) * time.Second
@@ -70,13 +70,13 @@ func termOf(limits []policy.Limit, sess *ent.Session) (t *term) {
 	if l := shortest(limits, placeOf(sess)); l != nil {
 		most := time.Duration(*l.MaxSessionLifetime) * time.Second
 		if t == nil || most < t.lifetime {
-			t = &term{most, fmt.Sprintf("policy %s of the %s %s lets a session run for %s", l.Policy, l.Scope, l.Holder, most)}
+			t = &term{most, fmt.Sprintf("policy %s of the %s %s allows a session to run for %s", l.Policy, l.Scope, l.Holder, most)}
 		}
 	}
 	return t
 }
 
-// placeOf is where a session stands.
+// placeOf returns the place of a session for the limits.
 func placeOf(sess *ent.Session) policy.Place {
 	at := policy.Place{Domain: sess.DomainID, Project: sess.ProjectID, User: sess.OwnerID, Group: sess.ResourceGroupID}
 	if sess.KeypairID != nil {
@@ -85,7 +85,7 @@ func placeOf(sess *ent.Session) policy.Place {
 	return at
 }
 
-// shortest is the limit that ends a session first.
+// shortest returns the limit with the shortest lifetime.
 func shortest(limits []policy.Limit, at policy.Place) (first *policy.Limit) {
 	for i := range limits {
 		l := &limits[i]
@@ -96,13 +96,13 @@ func shortest(limits []policy.Limit, at policy.Place) (first *policy.Limit) {
 	return first
 }
 
-// endOverdue ends running sessions whose lifetime is over, or that are older than
-// the policies allow, as these are now, until ctx ends. Before that it warns.
+// endOverdue warns and ends running sessions whose own lifetime, or the one that the current
+// policies allow, is over, until ctx ends.
 func (s *Service) endOverdue(ctx context.Context, epoch int64) {
 	for {
 		next, err := s.endOlder(ctx, epoch)
 		if err != nil && ctx.Err() == nil && !isAborted(err) {
-			s.Logger.Error("end sessions at the end of their time", "error", err)
+			s.Logger.Error("end sessions whose lifetime is over", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -112,7 +112,7 @@ func (s *Service) endOverdue(ctx context.Context, epoch int64) {
 	}
 }
 
-// endOlder looks once, and says when to look again.
+// endOlder checks once, and returns the time of the next check.
 func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, error) {
 	limits, err := s.Policies.All(ctx, s.Client)
 	if err != nil {
@@ -151,9 +151,9 @@ func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, err
 	return next, s.warn(ctx, epoch, soon)
 }
 
-// nearEnd selects the sessions that may need a warning by then. A warning comes after
-// nine tenths of a session's time at the earliest, and that time is at least the
-// smaller of its own lifetime and of the shortest limit of any policy.
+// nearEnd selects the sessions that may need a warning before a time. A warning comes after nine
+// tenths of a session's lifetime at the earliest, and the lifetime is at least the smaller of its
+// own and of the shortest limit of any policy.
 func nearEnd(limits []policy.Limit, then time.Time) predicate.Session {
 	var least policy.Limit
 	for i, l := range limits {
@@ -180,7 +180,7 @@ type ending struct {
 	*term
 }
 
-// warn tells those that end soon, once in each run.
+// warn notifies the owners of sessions that end soon, once in each run.
 func (s *Service) warn(ctx context.Context, epoch int64, soon []ending) error {
 	if len(soon) == 0 {
 		return nil
@@ -193,7 +193,7 @@ func (s *Service) warn(ctx context.Context, epoch int64, soon []ending) error {
 	}
 	told, err := s.Client.SessionEvent.Query().Where(sessionevent.SessionIDIn(ids...), sessionevent.Code(warned)).All(ctx)
 	if err != nil {
-		return fmt.Errorf("look who was warned: %w", err)
+		return fmt.Errorf("read earlier warnings: %w", err)
 	}
 	for _, e := range told {
 		if !e.At.Before(*byID[e.SessionID].StartedAt) {
@@ -222,9 +222,9 @@ func (s *Service) warn(ctx context.Context, epoch int64, soon []ending) error {
 	return nil
 }
 
-// waitedOut lists the sessions that wait for longer than their group lets them,
-// from when each could first start: it was made, its time had come, what it needs
-// had succeeded, or it had come back to the queue.
+// waitedOut returns the sessions that wait for longer than their group allows. The time counts from
+// when a session could first start: its creation, its start time, the success of its dependencies,
+// or its return to the queue.
 const waitedOut = `SELECT s.id, g.name, g.pending_timeout FROM sessions s JOIN resource_groups g ON g.id = s.resource_group_id
 WHERE s.terminated_at IS NULL AND s.status = 'pending' AND g.pending_timeout > 0
   AND NOT EXISTS (SELECT FROM session_dependencies d WHERE d.session_id = s.id AND NOT d.satisfied)
@@ -234,7 +234,7 @@ WHERE s.terminated_at IS NULL AND s.status = 'pending' AND g.pending_timeout > 0
   ) + g.pending_timeout * interval '1 second' <= $1
 ORDER BY s.created_at, s.id LIMIT 500`
 
-// cancelWaitedOut ends what has waited for too long, until ctx ends.
+// cancelWaitedOut ends sessions that have waited for too long, until ctx ends.
 func (s *Service) cancelWaitedOut(ctx context.Context, epoch int64) {
 	tick := clock.NewTicker("pending timeout", passEvery)
 	defer tick.Stop()

@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// checkPolicies finds the limits that bind a request. admit compares them with the usage
-// later, under a lock.
+// checkPolicies finds the limits that apply to a request. admit compares them with the usage later,
+// under a lock.
 func (s *Service) checkPolicies(ctx context.Context, v *viewer.Viewer, _ CreateSessionInput, spec *sessionSpec) (err error) {
 	if id.KindOf(v.Credential) == id.Keypair {
 		spec.keypair = &v.Credential
@@ -30,9 +30,8 @@ func (s *Service) checkPolicies(ctx context.Context, v *viewer.Viewer, _ CreateS
 	return err
 }
 
-// checkDisk sets how much each container may write on its machine: the requested amount,
-// or the default if policies allow it. More than the default needs a policy that allows
-// more.
+// checkDisk sets how much each container can write on its machine: the requested amount, or the
+// default if policies allow it. More than the default requires a policy that allows it.
 func (s *Service) checkDisk(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
 	most, named := int64(0), false
 	for _, l := range spec.limits {
@@ -52,7 +51,7 @@ func (s *Service) checkDisk(_ context.Context, _ *viewer.Viewer, in CreateSessio
 		return problem.Invalid("diskBytes", "%s is below the minimum of %s", resource.FormatBytes(spec.diskBytes), resource.FormatBytes(policy.MinDiskBytes)).
 			WithLimit(fmt.Sprint(int64(policy.MinDiskBytes)))
 	}
-	if spec.diskBytes > most && !named { // where one is named, admit says whose it is
+	if spec.diskBytes > most && !named { // admit names the policy if there is one
 		return problem.Exhausted("a session may have at most %s of disk unless a resource policy allows more", resource.FormatBytes(most)).
 			WithField("diskBytes").WithLimit(fmt.Sprint(most))
 	}
@@ -104,7 +103,7 @@ func (spec *sessionSpec) ask() policy.Ask {
 	return policy.Ask{Sessions: spec.member.count(), Slots: spec.total(), Containers: spec.kernels, Priority: spec.priority, Disk: spec.diskBytes}
 }
 
-// locks returns the names of the locks under which the usage is counted.
+// locks returns the names of the locks that counting the usage needs.
 func (spec *sessionSpec) locks() (list []string) {
 	for _, l := range spec.limits {
 		if l.MaxPendingSessions != nil || len(l.PendingSlots) > 0 {
@@ -123,7 +122,7 @@ func (spec *sessionSpec) refused() bool {
 	return slices.ContainsFunc(spec.limits, func(l policy.Limit) bool { return len(l.Refuses(spec.ask(), policy.Used{})) > 0 })
 }
 
-// fieldOf is the field of the request that a limit is about.
+// fieldOf returns the field of the request that a limit is about.
 func fieldOf(what string) string {
 	switch {
 	case what == "priority":

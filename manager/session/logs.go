@@ -23,7 +23,7 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// LogOptions say from where and how long a log is read.
+// LogOptions select the part of a log, and whether to follow it.
 type LogOptions struct {
 	Follow    bool
 	Offset    int64
@@ -34,13 +34,13 @@ type LogOptions struct {
 type Log struct {
 	stream agentpb.Agent_LogsClient
 	cancel context.CancelFunc
-	gone   error  // what it means when the agent does not know the kernel; nil: nothing else
-	rest   []byte // the beginning of a character whose end has not come yet
+	gone   error  // error for a kernel that the agent does not know; nil: the agent's own
+	rest   []byte // the first bytes of a character that is not complete yet
 	next   int64
 }
 
-// Logs opens the log of a kernel in the viewer's sight. One that has not been
-// placed yet has none.
+// Logs opens the log of a kernel that the viewer can see. A kernel that has not been placed yet has
+// none.
 func (s *Service) Logs(ctx context.Context, id uuid.UUID, opt LogOptions) (*Log, error) {
 	if opt.Offset < 0 || opt.TailLines < 0 {
 		return nil, problem.Invalid("offset", "must not be negative")
@@ -73,7 +73,7 @@ func (s *Service) Logs(ctx context.Context, id uuid.UUID, opt LogOptions) (*Log,
 	return &Log{stream: stream, cancel: cancel, gone: gone}, nil
 }
 
-// logsRemoved says what became of the log of an ended session that no agent has.
+// logsRemoved explains the missing log of an ended session.
 func (s *Service) logsRemoved(ctx context.Context) error {
 	if s.LogRetention != nil {
 		before, err := s.LogRetention.LogsBefore(ctx)
@@ -88,7 +88,7 @@ func (s *Service) logsRemoved(ctx context.Context) error {
 	return problem.Precondition("the logs of this session were removed")
 }
 
-// Reach finds a kernel in the viewer's sight and the agent it is on.
+// Reach returns a kernel that the viewer can see, and its agent.
 func (s *Service) Reach(ctx context.Context, id uuid.UUID) (*ent.Kernel, agentpb.AgentClient, error) {
 	k, err := s.kernel(ctx, id)
 	if err != nil {
@@ -110,19 +110,29 @@ func (s *Service) kernel(ctx context.Context, id uuid.UUID) (*ent.Kernel, error)
 }
 
 func (s *Service) rpc(ctx context.Context, k *ent.Kernel) (agentpb.AgentClient, error) {
-	if k.AgentID == nil {
-		return nil, problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
-	}
-	// Who sees the session reaches it, also where they could not start another.
-	a, err := s.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
+	name, err := s.AgentOf(ctx, k)
 	if err != nil {
-		return nil, permit.Missing(err, "agent of the kernel", "kernel")
+		return nil, err
 	}
-	rpc, err := s.Agents.RPC(a.Name)
+	rpc, err := s.Agents.RPC(name)
 	if err != nil {
-		return nil, problem.Unavailable("agent %s is not connected", a.Name)
+		return nil, problem.Unavailable("agent %s is not connected", name)
 	}
 	return rpc, nil
+}
+
+// AgentOf returns the name of the agent that a kernel in the viewer's sight is on.
+func (s *Service) AgentOf(ctx context.Context, k *ent.Kernel) (string, error) {
+	if k.AgentID == nil {
+		return "", problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
+	}
+	// A user who can see the session can read its log, even if they could not start another
+	// session.
+	a, err := s.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
+	if err != nil {
+		return "", permit.Missing(err, "agent of the kernel", "kernel")
+	}
+	return a.Name, nil
 }
 
 // Next returns the next piece as text with its byte offsets. The error is
@@ -156,7 +166,7 @@ func (l *Log) Next() (text string, from, to int64, err error) {
 	return strings.ToValidUTF8(string(data[:whole]), "\uFFFD"), from, from + int64(whole), nil
 }
 
-// partial counts the bytes at the end that begin a character and miss its end.
+// partial returns the number of bytes at the end that are the beginning of an incomplete character.
 func partial(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -169,20 +179,19 @@ func partial(b []byte) int {
 	return 0
 }
 
-// Close ends the reading.
+// Close ends the stream.
 func (l *Log) Close() { l.cancel() }
 
-// EndOfLog tells the regular end from a failure.
+// EndOfLog distinguishes the regular end from a failure.
 func EndOfLog(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) }
 
 const (
 	forgetEvery = time.Minute
-	// forgetBatch bounds the requests of a look: an agent removes some files for each.
+	// forgetBatch limits the requests of one pass: an agent removes some files for each.
 	forgetBatch = 500
 )
 
-// forgetOld has agents drop the records and logs of kernels that ended long ago,
-// until ctx ends.
+// forgetOld makes agents drop the records and logs of kernels that ended long ago, until ctx ends.
 func (s *Service) forgetOld(ctx context.Context, epoch int64) {
 	if s.LogRetention == nil {
 		return
@@ -201,9 +210,9 @@ func (s *Service) forgetOld(ctx context.Context, epoch int64) {
 	}
 }
 
-// ForgetEnded asks the agents that are alive to drop a batch of kernels whose logs
-// are older than they are kept, and returns how many they have dropped. It may be
-// repeated: an agent that does not know a kernel has dropped it.
+// ForgetEnded asks the live agents to drop a batch of kernels whose logs are older than the
+// retention, and returns how many they have dropped. It can be repeated: an agent that does not
+// know a kernel has dropped it.
 func (s *Service) ForgetEnded(ctx context.Context, epoch int64) (int, error) {
 	before, err := s.LogRetention.LogsBefore(ctx)
 	if err != nil || before.IsZero() {
@@ -232,7 +241,7 @@ func (s *Service) ForgetEnded(ctx context.Context, epoch int64) (int, error) {
 		return 0, nil
 	}
 	if err := s.Client.Kernel.Update().Where(kernel.IDIn(done...)).SetForgotten(true).Exec(ctx); err != nil {
-		return 0, fmt.Errorf("note %d kernels as forgotten: %w", len(done), err)
+		return 0, fmt.Errorf("mark %d kernels as forgotten: %w", len(done), err)
 	}
 	return len(done), s.LogRetention.LogsRemoved(ctx, len(done))
 }

@@ -25,7 +25,7 @@ var reasonsOfEnds = []session.TerminationReason{
 	session.TerminationReasonLifetime, session.TerminationReasonPendingTimeout,
 }
 
-// meter measures what becomes of sessions through this manager.
+// meter counts the sessions of this manager by their results.
 type meter struct {
 	created prometheus.Counter
 	start   prometheus.Histogram
@@ -39,7 +39,7 @@ func newMeter(to prometheus.Registerer) meter {
 	m := meter{
 		created: f.NewCounter(prometheus.CounterOpts{Name: "berth_sessions_created_total", Help: "Sessions created through this manager."}),
 		start: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_session_start_seconds", Help: "Time from the creation of a session until it runs for the first time, the wait for capacity included.",
+			Name: "berth_session_start_seconds", Help: "Time from the creation of a session until it runs for the first time, including the wait for capacity.",
 			Buckets: []float64{.5, 1, 2, 5, 15, 60, 300, 1800, 7200, 43200},
 		}),
 		ended:  f.NewCounterVec(prometheus.CounterOpts{Name: "berth_sessions_ended_total", Help: "Sessions that ended, by final status and reason."}, []string{"status", "reason"}),
@@ -77,8 +77,8 @@ func (s *Service) noteMove(ctx context.Context, from *ent.Session, m move) {
 	}
 }
 
-// onBehalf returns a context with the id of the request that changed a session last,
-// where ctx is of none itself: so its lines, and those of the agents, name that request.
+// onBehalf returns a context with the id of the request that last changed a session, unless ctx has
+// one: log lines of this manager and of the agents then name that request.
 func (s *Service) onBehalf(ctx context.Context, id uuid.UUID) context.Context {
 	if requestid.From(ctx) != "" {
 		return ctx

@@ -22,8 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// checkMounts finds the folders that a session mounts, which its owner has to be allowed
-// to mount.
+// checkMounts finds the folders that a session mounts, which its owner must be allowed to mount.
 func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
 	if len(in.Mounts) > maxMounts {
 		return problem.Invalid("mounts", "has %d folders, which is too many", len(in.Mounts)).WithLimit(fmt.Sprint(maxMounts))
@@ -63,7 +62,7 @@ func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSe
 		if m.Subpath != nil && *m.Subpath != "" {
 			out.subpath = path.Clean(*m.Subpath)
 			if path.IsAbs(out.subpath) || strings.ContainsRune(out.subpath, 0) || len(out.subpath) > 4096 || out.subpath == ".." || strings.HasPrefix(out.subpath, "../") {
-				return problem.Invalid(field+".subpath", "must lie below the folder")
+				return problem.Invalid(field+".subpath", "must be below the folder")
 			}
 		}
 		spec.mounts = append(spec.mounts, out)
@@ -124,7 +123,7 @@ func (s *Service) folder(ctx context.Context, v *viewer.Viewer, spec *sessionSpe
 	return all[0], nil
 }
 
-// usedEvery is how exactly it is known when a folder was last used.
+// usedEvery is the precision of the time at which a folder was last used.
 const usedEvery = time.Minute
 
 // checkAutoMounts mounts the folders whose names begin with a dot, the owner's before
@@ -179,7 +178,7 @@ func (s *Service) noteUse(ctx context.Context, spec *sessionSpec) {
 	for _, one := range slices.Compact(ids) {
 		err := s.Client.Vfolder.Update().Where(vfolder.ID(one), stale).SetLastUsedAt(t).Exec(viewer.SystemContext(ctx))
 		if err != nil {
-			s.Logger.WarnContext(ctx, "note the use of a folder", "folder", one, "error", err)
+			s.Logger.WarnContext(ctx, "record the use of a folder", "folder", one, "error", err)
 		}
 	}
 }

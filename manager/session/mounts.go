@@ -24,10 +24,11 @@ import (
 	"github.com/berthhq/berth/manager/vfolder"
 )
 
-// mountsEvery is how soon a right is noticed that was lost without an event.
+// mountsEvery is the interval at which mounts are compared with permissions, for events that were
+// lost.
 const mountsEvery = 30 * time.Second
 
-// Codes of the entries that tell an owner what has become of a folder.
+// Codes of the entries about a folder in the history of a session.
 const (
 	codeFolderReadOnly = "folder_read_only"
 	codeFolderWritable = "folder_writable"
@@ -35,21 +36,20 @@ const (
 	codeFolderReturned = "folder_returned"
 )
 
-// followMounts keeps folders that live sessions have mounted as the sessions'
-// owners may use them, until ctx ends. The rows say what is right, and the agents
-// are asked until they have confirmed it.
+// followMounts adapts the mounts of live sessions to the permissions of their owners, until ctx
+// ends. The rows have the wanted state, and the agents are asked until they have confirmed it.
 func (s *Service) followMounts(ctx context.Context, epoch int64) {
 	news := s.Bus.Gather(ctx, []event.Topic{event.Share, event.Login, event.Vfolder})
 	settling := &settling{s: s, epoch: epoch, busy: map[uuid.UUID]bool{}}
 	defer settling.running.Wait()
-	var looked time.Time
-	look := true
+	var last time.Time
+	due := true
 	for {
-		if look || time.Since(looked) > mountsEvery {
-			looked = time.Now()
-			if err := s.lookAtMounts(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {
-				s.Logger.Error("compare mounts with rights", "error", err)
-				looked = time.Time{}
+		if due || time.Since(last) > mountsEvery {
+			last = time.Now()
+			if err := s.checkMountRows(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {
+				s.Logger.Error("compare mounts with permissions", "error", err)
+				last = time.Time{}
 			}
 		}
 		wait := mountsEvery
@@ -59,23 +59,22 @@ func (s *Service) followMounts(ctx context.Context, epoch int64) {
 				s.Logger.Error("read mounts to change", "error", err)
 			}
 		}
-		if looked.IsZero() {
+		if last.IsZero() {
 			wait = retryAfter
 		}
-		look = false
+		due = false
 		select {
 		case <-ctx.Done():
 			return
 		case <-news.Wake():
 			news.Take() // once for many
-			look = true
+			due = true
 		case <-time.After(wait):
 		}
 	}
 }
 
-// granted are mounts, of sessions that are not over, of folders that are not the
-// session owner's own.
+// granted matches mounts of live sessions whose folder does not belong to the session's owner.
 var granted = predicate.SessionMount(func(s *sql.Selector) {
 	s.Where(sql.P(func(b *sql.Builder) {
 		b.WriteString("EXISTS (SELECT FROM sessions AS its JOIN vfolders AS f ON f.id = " + s.C(sessionmount.FieldVfolderID) +
@@ -83,10 +82,10 @@ var granted = predicate.SessionMount(func(s *sql.Selector) {
 	}))
 })
 
-// lookAtMounts makes the rows of mounts what is right now.
-func (s *Service) lookAtMounts(ctx context.Context, epoch int64, which ...predicate.SessionMount) error {
+// checkMountRows makes the rows of mounts agree with the current permissions.
+func (s *Service) checkMountRows(ctx context.Context, epoch int64, which ...predicate.SessionMount) error {
 	all, err := s.Client.SessionMount.Query().Where(granted).Where(which...).
-		// What was taken from a session is not given back while it runs.
+		// A running session does not get a folder back that it has lost.
 		Where(sessionmount.Or(sessionmount.RevokedAtIsNil(), sessionmount.HasSessionWith(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending)))).
 		WithSession().WithVfolder(func(q *ent.VfolderQuery) { q.WithQuotaScope() }).
 		Order(sessionmount.BySessionID(), sessionmount.ByID()).All(ctx)
@@ -105,7 +104,7 @@ func (s *Service) lookAtMounts(ctx context.Context, epoch int64, which ...predic
 	}
 	lost, err := s.Volumes.Lost(ctx, uses)
 	if err != nil {
-		return fmt.Errorf("look up rights to folders: %w", err)
+		return fmt.Errorf("look up permissions on folders: %w", err)
 	}
 	var changes []mountChange
 	for i, m := range all {
@@ -129,15 +128,15 @@ func (s *Service) lookAtMounts(ctx context.Context, epoch int64, which ...predic
 	return nil
 }
 
-// mountChange is a mount that is not as it should be.
+// mountChange is a mount that differs from what its owner can do.
 type mountChange struct {
 	row               *ent.SessionMount
 	readOnly, revoked bool
-	why               vfolder.Loss // of reading it
+	why               vfolder.Loss // the permission to read was lost or regained
 }
 
-// compare tells what a mount should be to an owner who may not read, or not write,
-// the folder, and whether it is something else.
+// compare sets the mount as the owner's permissions to read and write the folder require, and
+// reports whether it differs from before.
 func compare(m *ent.SessionMount, unreadable, unwritable vfolder.Loss) (mountChange, bool) {
 	c := mountChange{row: m, readOnly: m.ReadOnlyWanted || unwritable != "", revoked: unreadable != "", why: unreadable}
 	if c.revoked {
@@ -146,8 +145,8 @@ func compare(m *ent.SessionMount, unreadable, unwritable vfolder.Loss) (mountCha
 	return c, c.readOnly != m.ReadOnly || c.revoked != (m.RevokedAt != nil)
 }
 
-// promotable leaves out what would become writable on a volume that its owner may
-// not fill.
+// promotable leaves out mounts that would become writable on a volume where their owner cannot
+// write.
 func (s *Service) promotable(ctx context.Context, changes []mountChange) (kept []mountChange, err error) {
 	var volumes []uuid.UUID
 	for _, c := range changes {
@@ -173,7 +172,7 @@ func (s *Service) promotable(ctx context.Context, changes []mountChange) (kept [
 	return kept, nil
 }
 
-// changeMounts stores changes of one session's mounts and tells its owner.
+// changeMounts stores changes of one session's mounts and notifies its owner.
 func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mountChange) error {
 	sess := changes[0].row.Edges.Session
 	changed := false
@@ -181,9 +180,9 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 		if err := leader.Fence(ctx, tx, epoch); err != nil {
 			return err
 		}
-		// Anyone who starts it reads the mounts after it has moved on.
+		// The start of the session reads the mounts after its state has changed.
 		n, err := tx.Session.Update().Where(session.ID(sess.ID), session.StatusEQ(sess.Status)).AddVersion(1).Save(ctx)
-		if err != nil || n == 0 { // it moved on, and is looked at again
+		if err != nil || n == 0 { // its state has changed; the next pass checks it again
 			return err
 		}
 		changed = true
@@ -199,7 +198,7 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 			if err := u.Exec(ctx); err != nil {
 				return err
 			}
-			code, text := c.tell(sess.Status == lifecycle.Pending)
+			code, text := c.describe(sess.Status == lifecycle.Pending)
 			told = append(told, entry{session: sess.ID, phase: phaseOf(sess.Status), from: &sess.Status, to: sess.Status,
 				result: sessionevent.ResultInfo, attempt: sess.Attempt, code: code, message: text})
 		}
@@ -217,8 +216,8 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 
 const sessionOwner = "the session's owner"
 
-// tell is what the owner of the session reads.
-func (c mountChange) tell(waits bool) (code, text string) {
+// describe returns the message about a change for the owner of the session.
+func (c mountChange) describe(waits bool) (code, text string) {
 	folder := "folder " + c.row.Edges.Vfolder.Name
 	switch {
 	case c.revoked && waits:
@@ -226,20 +225,20 @@ func (c mountChange) tell(waits bool) (code, text string) {
 	case c.revoked:
 		return codeFolderRevoked, folder + " " + c.why.Of(sessionOwner) + ": " + c.row.Target + " is empty"
 	case c.row.RevokedAt != nil:
-		return codeFolderReturned, folder + " is open to the session's owner again: the session starts with " + c.row.Target
+		return codeFolderReturned, folder + " is available to the session's owner again: the session starts with " + c.row.Target
 	case c.readOnly:
-		return codeFolderReadOnly, folder + " is for the session's owner to read only: " + c.row.Target + " is read-only"
+		return codeFolderReadOnly, folder + " can only be read by the session's owner: " + c.row.Target + " is read-only"
 	}
-	return codeFolderWritable, folder + " is for the session's owner to write: " + c.row.Target + " is writable"
+	return codeFolderWritable, folder + " can be written by the session's owner: " + c.row.Target + " is writable"
 }
 
-// refreshMounts makes the mounts of a session that is about to start what is right
-// now.
+// refreshMounts makes the mounts of a session that is about to start agree with the current
+// permissions.
 func (s step) refreshMounts(ctx context.Context) error {
 	if len(s.sess.Edges.Mounts) == 0 {
 		return nil
 	}
-	if err := s.lookAtMounts(ctx, s.epoch, sessionmount.SessionID(s.sess.ID)); err != nil {
+	if err := s.checkMountRows(ctx, s.epoch, sessionmount.SessionID(s.sess.ID)); err != nil {
 		return err
 	}
 	mounts, err := s.sess.QueryMounts().WithVfolder(atVolume).All(ctx)

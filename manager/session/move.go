@@ -29,7 +29,7 @@ type move struct {
 	result  sessionevent.Result
 	phase   string
 	code    string
-	message string // kept on the session and in the history
+	message string // stored on the session and in the history
 	steps   []report.Step
 	after   *move // a state that the session passes in the same moment, for the history
 
@@ -37,7 +37,7 @@ type move struct {
 	outcome  session.Result // with a final state
 	exitCode *int
 	retryAt  *time.Time    // with Pending: not before; with Terminating: the session starts again then
-	avoid    []uuid.UUID   // with Pending: agents to prefer least from now on
+	avoid    []uuid.UUID   // with Pending: agents to use last from now on
 	within   time.Duration // instead of the state's own deadline
 
 	epoch  int64   // of the leader that makes the move; 0: any manager can make it
@@ -99,7 +99,7 @@ func (m move) entries(s *ent.Session) (list []entry) {
 		attempt: s.Attempt, code: m.code, message: m.message, steps: m.steps})
 }
 
-// advances reports whether a move only brings a session nearer to its run.
+// advances reports whether a move only brings a session closer to its run.
 func (m move) advances() bool {
 	switch m.to {
 	case lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating, lifecycle.Running:
@@ -241,7 +241,7 @@ func (m move) args(now time.Time, history string, sessions []*ent.Session) ([]an
 		text := string(list)
 		avoid = &text
 	}
-	var retrying *bool // its user may have ended what was to start again
+	var retrying *bool // its user may have ended a session that was to start again
 	if one.Status == lifecycle.Terminating {
 		yes := one.RetryAt != nil
 		retrying = &yes

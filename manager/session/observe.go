@@ -19,9 +19,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// ObserveAll takes the full list of an agent's kernels. A kernel that runs
-// according to us and that its agent does not know is gone, unless the request to
-// start it may still be on its way.
+// ObserveAll takes the full list of an agent's kernels. A kernel that should run and is not on the
+// list is gone, unless the request to start it may still be in transit.
 func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) {
 	known := map[uuid.UUID]bool{}
 	over := s.over(ctx, kernels)
@@ -47,18 +46,17 @@ func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*ag
 		if _, asked := s.requests.Load(k.ID); known[k.ID] || asked || !s.unknown(ctx, k) {
 			continue
 		}
-		s.heard(ctx, agent, k.ID, &agentpb.KernelState{
+		s.report(ctx, agent, k.ID, &agentpb.KernelState{
 			KernelId: k.ID.String(), SessionId: k.SessionID.String(), LaunchEpoch: k.LaunchEpoch,
 			Phase: agentpb.KernelState_EXITED, Reason: notFound, ExitCode: 255,
-			Message: "its agent does not know the container any more",
+			Message: "its agent no longer knows the container",
 		})
 		s.queue.add(k.SessionID)
 	}
 }
 
-// over returns those of an agent's kernels that have exited and whose sessions know
-// it: an agent lists them until it is asked to forget them, and there is nothing to
-// do about them.
+// over handles an agent's kernels that have exited and whose sessions have recorded this: an agent
+// lists them until it is asked to forget them.
 func (s *Service) over(ctx context.Context, kernels []*agentpb.KernelState) map[uuid.UUID]bool {
 	over := map[uuid.UUID]bool{}
 	var ids []uuid.UUID
@@ -83,12 +81,12 @@ func (s *Service) over(ctx context.Context, kernels []*agentpb.KernelState) map[
 	return over
 }
 
-// unknown asks the agent itself: a kernel that was made while the agent wrote
-// its list is on the agent and not on the list.
+// unknown asks the agent itself: a kernel that was created while the agent wrote its list is on the
+// agent, but not on the list.
 func (s *Service) unknown(ctx context.Context, k *ent.Kernel) bool {
 	rpc, err := s.Agents.RPC(k.Edges.Agent.Name)
 	if err != nil {
-		return false // it comes back with a list
+		return false // its next list decides
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -106,9 +104,9 @@ func (s *Service) Observe(ctx context.Context, agent uuid.UUID, k *agentpb.Kerne
 	if err != nil {
 		return
 	}
-	s.heard(ctx, agent, id, k)
+	s.report(ctx, agent, id, k)
 	if _, asked := s.requests.Load(id); asked && k.Phase == agentpb.KernelState_CREATING {
-		return // the worker that asks for the kernel gets this as the answer
+		return // the worker that starts the kernel gets this as the answer
 	}
 	s.queue.add(sess)
 }
@@ -145,7 +143,7 @@ func progress(p *agentpb.PullProgress) string {
 	return fmt.Sprintf("image: downloading %d %%", p.DoneBytes*100/p.TotalBytes)
 }
 
-// saveStats keeps a kernel's last samples on its row.
+// saveStats stores a kernel's last samples on its row.
 func (s *Service) saveStats(ctx context.Context, ids []uuid.UUID) {
 	latest, err := s.Samples.Latest(ctx, ids)
 	if err != nil {

@@ -46,9 +46,9 @@ type orphan struct {
 	holds   []*agentpb.Allocation
 }
 
-// unheard bounds how much older than the request for a launch an agent's list can be. No
-// call takes that long.
-const unheard = 2 * callTimeout
+// reportDelay limits how much older than the request for a launch an agent's list can be. No call takes
+// that long.
+const reportDelay = 2 * callTimeout
 
 // set replaces the orphans of an agent. It keeps those that were given up so recently that
 // the agent's list may not contain them yet.
@@ -61,7 +61,7 @@ func (s *Orphans) set(agent uuid.UUID, now map[launch]orphan) {
 		case listed:
 			one.givenUp = old.givenUp
 			now[l] = one
-		case clock.Now().Sub(old.givenUp) < unheard:
+		case clock.Now().Sub(old.givenUp) < reportDelay:
 			now[l] = old
 		}
 	}
@@ -150,9 +150,9 @@ func (s *Orphans) On(agent uuid.UUID) map[string]resource.Slots {
 	return sum
 }
 
-// Hear takes the list of an agent's kernels before the scheduler can use the agent: kernels
-// that should not exist are orphans and keep their devices.
-func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error {
+// Adopt takes the list of an agent's kernels before the scheduler can use the agent. Kernels that
+// should not exist become orphans and keep their devices.
+func (s *Service) Adopt(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error {
 	found := map[launch]orphan{}
 	epochs := map[uuid.UUID]int64{}
 	var lives []uuid.UUID
@@ -168,7 +168,7 @@ func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.
 		if err != nil {
 			return fmt.Errorf("compare kernels with an agent: %w", err)
 		}
-		if err := s.hearUnknown(ctx, agent, epochs, known); err != nil {
+		if err := s.adoptUnknown(ctx, agent, epochs, known); err != nil {
 			return err
 		}
 		for _, k := range known {
@@ -181,8 +181,8 @@ func (s *Service) Hear(ctx context.Context, agent uuid.UUID, kernels []*agentpb.
 	return nil
 }
 
-// hearUnknown reports the launches of an agent that the database does not know.
-func (s *Service) hearUnknown(ctx context.Context, agent uuid.UUID, epochs map[uuid.UUID]int64, known []*ent.Kernel) error {
+// adoptUnknown reports the launches of an agent that the database does not know.
+func (s *Service) adoptUnknown(ctx context.Context, agent uuid.UUID, epochs map[uuid.UUID]int64, known []*ent.Kernel) error {
 	if s.Unknown == nil {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (s *Service) hearUnknown(ctx context.Context, agent uuid.UUID, epochs map[u
 // are not freed after all, endOrphans removes the orphans again.
 func (s step) abandon(ctx context.Context) {
 	if slices.Contains([]lifecycle.Status{lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared}, s.sess.Status) {
-		return // its agents have not been asked for anything
+		return // its agents have not received a request yet
 	}
 	for _, k := range s.sess.Edges.Kernels {
 		if k.AgentID != nil && !s.exited(k) {
@@ -236,9 +236,8 @@ func (s *Service) gone(ctx context.Context, agent uuid.UUID, last launch) {
 // anyLaunch is every launch of a kernel, for gone.
 func anyLaunch(kernel uuid.UUID) launch { return launch{kernel, math.MaxInt64} }
 
-// heard stores an agent's report of a kernel. A launch that exists has replaced those
-// before it.
-func (s *Service) heard(ctx context.Context, agent, kernel uuid.UUID, state *agentpb.KernelState) {
+// report stores an agent's report of a kernel. A launch that exists has replaced those before it.
+func (s *Service) report(ctx context.Context, agent, kernel uuid.UUID, state *agentpb.KernelState) {
 	s.observed.put(kernel, observation{agent, state})
 	last := launch{kernel, state.LaunchEpoch}
 	if state.Phase != agentpb.KernelState_EXITED {

@@ -32,13 +32,13 @@ func TestGivenUpUnseen(t *testing.T) {
 			}
 		}
 		says := func(epoch int64, phase agentpb.KernelState_Phase) {
-			s.heard(t.Context(), agent, k.ID, &agentpb.KernelState{
+			s.report(t.Context(), agent, k.ID, &agentpb.KernelState{
 				KernelId: k.ID.String(), SessionId: sess.ID.String(), LaunchEpoch: epoch, Phase: phase, Allocations: holds(k),
 			})
 		}
 		list := func() {
 			t.Helper()
-			if err := s.Hear(t.Context(), agent, nil); err != nil {
+			if err := s.Adopt(t.Context(), agent, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -56,7 +56,7 @@ func TestGivenUpUnseen(t *testing.T) {
 
 		s.observed.drop(k.ID, agent)
 		on.abandon(t.Context())
-		time.Sleep(unheard)
+		time.Sleep(reportDelay)
 		list()
 		spared(0, "by a list that would have it")
 

@@ -42,10 +42,9 @@ type Preview struct {
 // errOver ends the transaction of a preview, which changes nothing.
 var errOver = errors.New("only looked")
 
-// Preview makes the checks of CreateSession and stores nothing. It returns all
-// that CreateSession would refuse the request for, as far as one reason does not
-// hide another; without any, the preview. What the viewer may not even ask is an
-// error.
+// Preview makes the checks of CreateSession and stores nothing. It returns all errors for which
+// CreateSession would refuse the request, except those that another error hides; without any, it
+// returns the preview. A request that the viewer is not allowed to make is an error.
 func (s *Service) Preview(ctx context.Context, in CreateSessionInput) (*Preview, []error, error) {
 	v, err := permit.Writer(ctx)
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *Service) Preview(ctx context.Context, in CreateSessionInput) (*Preview,
 	return p, nil, err
 }
 
-// ofInput tells what a changed input could mend from what went wrong.
+// ofInput returns the errors that a changed input can correct.
 func ofInput(err error) bool {
 	var p *problem.Error
 	return errors.As(err, &p) && !errdefs.IsUnauthorized(err) && !errdefs.IsUnavailable(err)

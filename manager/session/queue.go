@@ -19,9 +19,8 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 )
 
-// queue hands out session ids, each to one worker at a time. An id that is
-// added while its worker is busy comes again afterwards; one that is added
-// twice before comes once.
+// queue hands out session ids, each to one worker at a time. An id that is added while a worker
+// handles it is handed out again afterwards; an id that is added twice before is handed out once.
 type queue struct {
 	mu    sync.Mutex
 	order []uuid.UUID
@@ -42,9 +41,8 @@ func newQueue() *queue {
 	return &queue{state: map[uuid.UUID]itemState{}, later: map[uuid.UUID]*time.Timer{}, wake: make(chan struct{}, 1)}
 }
 
-// addAfter adds an id in a while. It takes the place of an earlier wish for
-// the same id, so that an id which is looked at often does not come ever more
-// often.
+// addAfter adds an id after a delay. It replaces an earlier delayed addition of the same id, so
+// that the additions of a frequently checked id do not pile up.
 func (q *queue) addAfter(id uuid.UUID, d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,9 +83,9 @@ func (q *queue) signal() {
 	}
 }
 
-// next returns an id that no one works on, or false when ctx has ended.
+// next returns an id that no worker handles, or false after ctx has ended.
 func (q *queue) next(ctx context.Context) (uuid.UUID, bool) {
-	for ctx.Err() == nil { // what is left is for the next term
+	for ctx.Err() == nil { // the next leader handles the rest
 		q.mu.Lock()
 		if len(q.order) > 0 {
 			id := q.order[0]
@@ -120,15 +118,15 @@ func (q *queue) done(id uuid.UUID) {
 	delete(q.state, id)
 }
 
-// observation is what one agent said of one kernel.
+// observation is the state of a kernel as reported by one agent.
 type observation struct {
 	agent uuid.UUID
 	*agentpb.KernelState
 }
 
-// observations are the latest states of kernels as agents told them. What one
-// agent says of a kernel does not hide what another says of it: after a
-// partition two may have a container of the same kernel.
+// observations are the latest states of kernels as agents reported them. The reports of one agent
+// do not hide those of another one: after a partition, two agents can have a container of the same
+// kernel.
 type observations struct {
 	mu sync.Mutex
 	m  map[uuid.UUID]map[uuid.UUID]observation // kernel, agent
@@ -138,7 +136,7 @@ func newObservations() *observations {
 	return &observations{m: map[uuid.UUID]map[uuid.UUID]observation{}}
 }
 
-// put keeps a state unless a later one of the same or a later launch is known.
+// put stores a state unless a later state of the same or of a later launch is stored.
 func (o *observations) put(kernel uuid.UUID, next observation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -164,7 +162,7 @@ func (o *observations) current(k *ent.Kernel) (observation, bool) {
 	return ob, ok && ob.LaunchEpoch == k.LaunchEpoch
 }
 
-// all returns what every agent says of a kernel.
+// all returns the reports of all agents about a kernel.
 func (o *observations) all(kernel uuid.UUID) []observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -180,7 +178,7 @@ func (o *observations) drop(kernel, agent uuid.UUID) {
 	}
 }
 
-// seen holds the versions of live sessions that the reconciler has looked at last.
+// seen has the versions of live sessions at the reconciler's last check.
 type seen struct {
 	mu sync.Mutex
 	m  map[uuid.UUID]int
@@ -201,9 +199,9 @@ func (s *seen) put(id uuid.UUID, version int) {
 	s.m[id] = max(s.m[id], version)
 }
 
-// news returns those of the live sessions, in their order, whose version is not the one
-// that was looked at, and drops all that do not live.
-func (s *seen) news(live []*ent.Session) (news []uuid.UUID) {
+// unseen returns the live sessions, in their order, whose version differs from the one at the last
+// check, and drops sessions that are not live.
+func (s *seen) unseen(live []*ent.Session) (news []uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.m
@@ -220,7 +218,7 @@ func (s *seen) news(live []*ent.Session) (news []uuid.UUID) {
 	return news
 }
 
-// kept are sessions whose agents start their containers, as they were read before.
+// kept are sessions whose containers are being started, as they were read before.
 type kept struct {
 	mu sync.Mutex
 	m  map[uuid.UUID]keptSession
@@ -231,8 +229,8 @@ type keptSession struct {
 	read time.Time
 }
 
-// keepFor bounds how old a kept session is: a change of its agents' rows, which are
-// kept with it, gives the session no other version. The pass looks as often.
+// keepFor limits the age of a kept session: a change of its agents' rows, which are kept with it,
+// does not change the version of the session. A pass has the same interval.
 const keepFor = passEvery
 
 func (k *kept) put(sess *ent.Session, read time.Time) {
@@ -244,8 +242,7 @@ func (k *kept) put(sess *ent.Session, read time.Time) {
 	k.m[sess.ID] = keptSession{sess, read}
 }
 
-// take returns a session that is kept and when it was read, nil if there is none, and
-// keeps it no longer.
+// take removes and returns a kept session and the time at which it was read; nil if there is none.
 func (k *kept) take(id uuid.UUID) (*ent.Session, time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -257,14 +254,14 @@ func (k *kept) take(id uuid.UUID) (*ent.Session, time.Time) {
 	return one.sess, one.read
 }
 
-// troubled are sessions with a kernel on an agent that they may have to leave: one
-// that is drained or away. That changes no session's version.
+// troubled returns sessions with a kernel on an agent that they may have to leave: a drained or
+// lost one. Such a change of an agent does not change the version of the session.
 var troubled = session.HasKernelsWith(kernel.HasAgentWith(agent.Or(
 	agent.StatusNEQ(agent.StatusAlive), agent.DrainActionNotNil())))
 
-// pass queues what is on its way from one state to another, what has changed since
-// it was looked at, and what left something behind; all of it is every session that
-// is not over. A session that just runs costs a part of one statement.
+// pass queues the sessions that are between two states, that have changed since the last check, or
+// that left something behind; with all, every live session. A session that only runs costs a
+// fraction of one statement.
 func (s *Service) pass(ctx context.Context, all bool) {
 	live := []predicate.Session{session.TerminatedAtIsNil(), session.StatusNEQ(lifecycle.Pending)}
 	if err := s.queueLive(ctx, live, all); err != nil && ctx.Err() == nil {
@@ -286,7 +283,7 @@ func (s *Service) queueLive(ctx context.Context, live []predicate.Session, all b
 			s.queue.add(row.ID)
 		}
 	}
-	for _, id := range s.seen.news(rows) {
+	for _, id := range s.seen.unseen(rows) {
 		s.queue.add(id)
 	}
 	if all {

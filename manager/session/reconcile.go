@@ -23,23 +23,22 @@ import (
 
 const (
 	workers = 16 // each mostly waits for an agent
-	// passEvery is the period of a look at what has changed, for events that were
-	// lost.
+	// passEvery is the interval at which changed sessions are checked, for events that were lost.
 	passEvery = 5 * time.Second
-	// wholeEvery is the period of the unconditional pass over every live session.
+	// wholeEvery is the interval of the pass over all live sessions.
 	wholeEvery = time.Minute
-	// retryAfter paces a step that could not be taken now.
+	// retryAfter is the pause before a failed step is tried again.
 	retryAfter = time.Second
-	// startingAgain paces the question whether an agent still starts a kernel, for a
-	// report of that agent that was lost.
+	// startingAgain is the interval at which an agent is asked whether it still starts a kernel,
+	// for a report of the agent that was lost.
 	startingAgain = 5 * time.Second
-	// callTimeout bounds a call of an agent; the longest waits 20 s there for
-	// the end of an earlier launch. One that hangs must not hold a worker.
+	// callTimeout limits a call to an agent; the longest waits 20 s for the end of an earlier
+	// launch. A call that hangs must not block a worker.
 	callTimeout = 30 * time.Second
 )
 
-// Marks of the events that the reconciler passes over. It knows of its own moves; of
-// a session that waits, the scheduler does the next one.
+// Marks of events that the reconciler ignores. It knows its own moves, and the next move of a
+// waiting session is made by the scheduler.
 const (
 	byMoves    = "reconciler"
 	byCreation = "creation"
@@ -60,13 +59,12 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	s.drive(ctx, epoch, false)
 }
 
-// Recover is Lead in recovery mode: it carries out the ends that someone has asked for,
-// and nothing else.
+// Recover is Lead in recovery mode: it only ends sessions whose end was requested.
 func (s *Service) Recover(ctx context.Context, epoch int64) {
 	s.drive(viewer.SystemContext(ctx), epoch, true)
 }
 
-// drive reconciles sessions until ctx ends, in recovery mode those alone that are ending.
+// drive reconciles sessions until ctx ends; in recovery mode, only sessions that are ending.
 func (s *Service) drive(ctx context.Context, epoch int64, recovering bool) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -127,7 +125,7 @@ func (s *Service) work(ctx context.Context, epoch int64, pulls *pulls, recoverin
 
 func isAborted(err error) bool { return errors.Is(err, errdefs.ErrAborted) }
 
-// step is what reconcile knows of one session.
+// step is the state of one session during reconcile.
 type step struct {
 	*Service
 	epoch  int64
@@ -136,12 +134,12 @@ type step struct {
 	readAt time.Time // or some moments before
 }
 
-// reconcile takes every step that can be taken now, and returns when to look
-// again when it waits for something that sends no event.
+// reconcile takes every step that is possible now. It returns the time of the next check if it
+// waits for a change without an event.
 func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id uuid.UUID, recovering bool) (time.Duration, error) {
 	sess, readAt, err := s.current(ctx, id)
 	if recovering && (ent.IsNotFound(err) || err == nil && (sess.Status != lifecycle.Terminating || s.outrun(sess))) {
-		return 0, nil // the pass over everything at the end of the mode takes it up
+		return 0, nil // the full pass at the end of the mode handles it
 	}
 	if ent.IsNotFound(err) { // it was purged
 		step{s, epoch, pulls, &ent.Session{ID: id, Status: lifecycle.Terminated}, readAt}.endOrphans(ctx)
@@ -155,7 +153,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 	if !recovering {
 		st.endOrphans(ctx)
 	}
-	for range 8 { // as many moves as a life has
+	for range 8 { // the largest number of moves of a session
 		moved, again, err := st.take(ctx)
 		if err != nil || !moved {
 			return again, err
@@ -177,8 +175,8 @@ func (s *Service) outrun(sess *ent.Session) bool {
 	return false
 }
 
-// current returns a session as read does, and a time before it was read. A session
-// whose containers have started since is not read again if it has not changed.
+// current returns a session as read does, and a time before it was read. A session whose containers
+// have started since is not read again if its version is the same.
 func (s *Service) current(ctx context.Context, id uuid.UUID) (*ent.Session, time.Time, error) {
 	if known, at := s.kept.take(id); known != nil && s.answered(known) {
 		same, err := s.Client.Session.Query().Where(session.ID(id), session.StatusEQ(known.Status), session.Version(known.Version)).Exist(ctx)
@@ -191,7 +189,7 @@ func (s *Service) current(ctx context.Context, id uuid.UUID) (*ent.Session, time
 	return sess, now, err
 }
 
-// answered reports whether no kernel of a session starts any more: each runs or has ended.
+// answered reports whether no kernel of a session is still starting: each one runs or has ended.
 func (s *Service) answered(sess *ent.Session) bool {
 	for _, k := range sess.Edges.Kernels {
 		ob, seen := s.observed.current(k)
@@ -202,8 +200,8 @@ func (s *Service) answered(sess *ent.Session) bool {
 	return true
 }
 
-// read returns a session with all that its steps need. Between its moves none
-// of that changes, but for what move notes on the entity.
+// read returns a session with all edges that its steps need. Between the session's moves, none of
+// them changes, except for the changes that move makes on the entity.
 func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) {
 	return s.Client.Session.Query().Where(session.ID(id)).
 		WithOwner().WithArray().WithResourceGroup().WithNetworks(present).WithImage(func(q *ent.ImageQuery) { q.WithRegistry() }).
@@ -213,7 +211,7 @@ func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) 
 		WithMounts(func(q *ent.SessionMountQuery) { q.WithVfolder(atVolume) }).Only(ctx)
 }
 
-// atVolume reads folders with what says where they are.
+// atVolume loads folders with their volume and place.
 func atVolume(q *ent.VfolderQuery) {
 	q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
 }
@@ -248,7 +246,7 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 	return false, 0, nil
 }
 
-// move applies m as a success unless it says otherwise.
+// move applies m; the default result is success.
 func (s step) move(ctx context.Context, m move) error {
 	if m.result == "" {
 		m.result = sessionevent.ResultSuccess
@@ -257,7 +255,7 @@ func (s step) move(ctx context.Context, m move) error {
 		s.abandon(ctx)
 	}
 	if err := s.commit(ctx, s.epoch, s.sess, m); err != nil {
-		return err // it may have been stored all the same
+		return err // it may have been stored nevertheless
 	}
 	s.changedBy(ctx, s.sess.ID, byMoves)
 	s.sess.Version++
@@ -297,7 +295,7 @@ func phaseOf(s lifecycle.Status) string {
 	return "terminate"
 }
 
-// unreachable tells that an agent did not answer, so that it is asked again.
+// unreachable logs that an agent did not answer, and retries the call later.
 func unreachable(err error) bool {
 	return errdefs.IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// settling has the agents make mounts as their rows are. Each session is seen to on
-// its own: an agent that does not answer holds up no one else.
+// settling makes the agents change mounts as the rows say. Each session is handled on its own: an
+// agent that does not answer delays only its own sessions.
 type settling struct {
 	s       *Service
 	epoch   int64
@@ -31,8 +31,7 @@ type settling struct {
 	busy map[uuid.UUID]bool
 }
 
-// begin sees to all sessions that have something to settle, and reports whether any
-// has.
+// begin handles all sessions with unconfirmed mounts, and reports whether there were any.
 func (p *settling) begin(ctx context.Context) (open bool, err error) {
 	all, err := p.s.Client.Session.Query().
 		Where(session.TerminatedAtIsNil(), session.StatusNEQ(lifecycle.Pending), session.HasMountsWith(sessionmount.Settled(false))).
@@ -42,7 +41,7 @@ func (p *settling) begin(ctx context.Context) (open bool, err error) {
 		return false, err
 	}
 	for _, sess := range all {
-		// Before these states agents have not been asked for anything.
+		// Before these states, agents have not received a request.
 		if !slices.Contains([]lifecycle.Status{lifecycle.Creating, lifecycle.Running, lifecycle.Terminating}, sess.Status) || !p.take(sess.ID) {
 			continue
 		}
@@ -50,11 +49,11 @@ func (p *settling) begin(ctx context.Context) (open bool, err error) {
 			defer p.leave(sess.ID)
 			if err := p.settle(ctx, sess); err != nil && ctx.Err() == nil && !isAborted(err) {
 				if unreachable(err) {
-					p.s.Logger.Debug("mounts are not changed yet", "session", sess.ID, "error", err)
+					p.s.Logger.Debug("mounts have not been changed yet", "session", sess.ID, "error", err)
 					return
 				}
 				p.s.Logger.Warn("change mounts", "session", sess.ID, "error", err)
-				select { // what is no matter of time is not asked for every second
+				select { // an error that time does not solve is not retried every second
 				case <-ctx.Done():
 				case <-time.After(passEvery):
 				}
@@ -80,8 +79,8 @@ func (p *settling) leave(id uuid.UUID) {
 	delete(p.busy, id)
 }
 
-// settle asks the agents of a session's kernels. Confirmed it is once they run: one
-// that is being made may be made of what was read before.
+// settle asks the agents of a session's kernels. Mounts are confirmed only while the kernels run: a
+// kernel that is being created may use the rows from before.
 func (p *settling) settle(ctx context.Context, sess *ent.Session) error {
 	var updates []*agentpb.MountUpdate
 	for _, m := range sess.Edges.Mounts {
@@ -118,7 +117,7 @@ func (p *settling) ask(ctx context.Context, k *ent.Kernel, updates []*agentpb.Mo
 		Epoch: p.epoch, KernelId: k.ID.String(), LaunchEpoch: k.LaunchEpoch, Mounts: updates,
 	})
 	if err = errgrpc.ToNative(err); errdefs.IsNotFound(err) {
-		return nil // what is not there has nothing mounted
+		return nil // a container that does not exist has no mounts
 	}
 	if err != nil {
 		return fmt.Errorf("agent %s: %w", k.Edges.Agent.Name, err)
@@ -126,8 +125,8 @@ func (p *settling) ask(ctx context.Context, k *ent.Kernel, updates []*agentpb.Mo
 	return nil
 }
 
-// confirmed notes that the agents have mounts as these rows are, unless the rows have
-// changed meanwhile.
+// confirmed records that the agents have the mounts of these rows, unless the rows have changed in
+// the meantime.
 func (p *settling) confirmed(ctx context.Context, mounts []*ent.SessionMount) error {
 	return store.InTx(ctx, p.s.Client, func(tx *ent.Tx) error {
 		if err := leader.Fence(ctx, tx, p.epoch); err != nil {
@@ -139,7 +138,7 @@ func (p *settling) confirmed(ctx context.Context, mounts []*ent.SessionMount) er
 				u.Where(sessionmount.RevokedAtIsNil())
 			}
 			if err := u.Exec(ctx); err != nil {
-				return fmt.Errorf("note mount %s as settled: %w", m.Target, err)
+				return fmt.Errorf("mark mount %s as confirmed: %w", m.Target, err)
 			}
 		}
 		return nil

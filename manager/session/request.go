@@ -28,9 +28,9 @@ type Templates interface {
 	Launch(ctx context.Context, id uuid.UUID) (CreateSessionInput, error)
 }
 
-// Requests returns what sessions were asked to be, in the form in which createSession takes it
-// again, for those of the ids that the viewer can see and enter, because a user who can enter a session
-// can read its environment there.
+// Requests returns the requests of sessions in the form that createSession accepts, for those of
+// the ids that the viewer can see and enter, because a user who can enter a session can read its
+// environment there.
 func (s *Service) Requests(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*CreateSessionInput, error) {
 	seen, err := s.Client.Session.Query().Where(session.IDIn(ids...)).
 		Select(session.FieldID, session.FieldOwnerID, session.FieldProjectID, session.FieldDomainID).All(ctx)
@@ -119,8 +119,8 @@ func (s *Service) requestOf(row *ent.Session) (*CreateSessionInput, error) {
 	return in, nil
 }
 
-// automatic reports whether a session that mounts folders automatically would get a mount
-// without being asked for it.
+// automatic reports whether a session that mounts folders automatically would get a mount without a
+// request for it.
 func automatic(m *ent.SessionMount) bool {
 	f := m.Edges.Vfolder
 	return f != nil && strings.HasPrefix(f.Name, ".") && m.Target == "/home/work/"+f.Name && m.Subpath == "" && !m.ReadOnlyWanted
@@ -141,7 +141,7 @@ func some(text string) *string {
 	return &text
 }
 
-// complete fills in what an input takes over from another session or from a template.
+// complete adds the fields that an input takes from another session or from a template.
 func (s *Service) complete(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (CreateSessionInput, error) {
 	var base CreateSessionInput
 	switch {
@@ -171,8 +171,8 @@ func (s *Service) complete(ctx context.Context, v *viewer.Viewer, in CreateSessi
 	return Over(base, in), nil
 }
 
-// cloned returns the request of a session that the viewer can enter, without what belongs to
-// that session alone.
+// cloned returns the request of a session that the viewer can enter, without the fields that only
+// that session can have.
 func (s *Service) cloned(ctx context.Context, v *viewer.Viewer, id uuid.UUID) (*CreateSessionInput, error) {
 	row, err := s.Client.Session.Get(ctx, id)
 	if err != nil {

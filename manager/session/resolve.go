@@ -23,7 +23,7 @@ import (
 	"github.com/berthhq/berth/manager/slot"
 )
 
-// resolver finds the rows that a request refers to. in is what references returns.
+// resolver finds the rows that a request refers to. in is the result of references.
 type resolver interface {
 	resolve(ctx context.Context, v *viewer.Viewer, in CreateSessionInput) (*resolved, error)
 }
@@ -61,8 +61,7 @@ func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSes
 	return err
 }
 
-// checkProject finds the project, in which the viewer has to be allowed to start
-// sessions.
+// checkProject finds the project, in which the viewer must be allowed to start sessions.
 func (s *Service) checkProject(ctx context.Context, v *viewer.Viewer, named *uuid.UUID, spec *sessionSpec) error {
 	q := s.Client.Project.Query().Where(project.Active(true))
 	switch {
@@ -134,8 +133,8 @@ func (s *Service) checkImage(ctx context.Context, _ *viewer.Viewer, in CreateSes
 	return err
 }
 
-// checkSlots refuses slots with which the image or the agents could never run the session,
-// and chooses its resource group.
+// checkSlots returns an error for slots with which neither the image nor the agents could ever run
+// the session, and chooses its resource group.
 func (s *Service) checkSlots(ctx context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) (err error) {
 	if err := slot.Check(ctx, s.Client, in.Slots); err != nil {
 		return err

@@ -22,9 +22,9 @@ import (
 // RestartSessionInput names the session to start again.
 type RestartSessionInput struct{ ID uuid.UUID }
 
-// RestartSession starts a session again, as a new session with the same request and name. One
-// that has not ended is ended in the same transaction, and the new one waits for its end. If
-// it was already started again and that session lives, RestartSession returns that one.
+// RestartSession starts a session again, as a new session with the same request and name. A session
+// that has not ended is ended in the same transaction, and the new one waits for its end. If the
+// session was already started again and the new one is live, RestartSession returns that one.
 func (s *Service) RestartSession(ctx context.Context, in RestartSessionInput) (*SessionPayload, error) {
 	sess, err := s.find(ctx, in.ID, access.Delete)
 	if err != nil {
@@ -60,11 +60,11 @@ func (s *Service) RestartSession(ctx context.Context, in RestartSessionInput) (*
 	return &SessionPayload{Session: stored[0]}, nil
 }
 
-// replacement returns the session that has replaced another one, if it lives.
+// replacement returns the session that replaced another one, if it is live.
 func (s *Service) replacement(ctx context.Context, sess *ent.Session) (*ent.Session, error) {
 	next, err := s.Client.Session.Query().Where(session.RestartOfID(sess.ID)).Order(session.ByID(sql.OrderDesc())).First(ctx)
 	if err != nil && !ent.IsNotFound(err) {
-		return nil, fmt.Errorf("read what replaced session %s: %w", sess.ID, err)
+		return nil, fmt.Errorf("read the replacement of session %s: %w", sess.ID, err)
 	}
 	if next == nil || next.Status.Final() {
 		return nil, problem.Precondition("session %s was already started again; restart the session that replaced it, or clone this one", sess.Name).WithField("id")
@@ -72,7 +72,7 @@ func (s *Service) replacement(ctx context.Context, sess *ent.Session) (*ent.Sess
 	return next, nil
 }
 
-// again makes specs that start sessions with equal requests again.
+// again returns specs that start sessions with equal requests again.
 func (s *Service) again(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, rows ...*ent.Session) ([]*sessionSpec, error) {
 	if in.StartsAt != nil && !in.StartsAt.After(clock.Now()) {
 		in.StartsAt = nil
@@ -93,7 +93,7 @@ func (s *Service) again(ctx context.Context, v *viewer.Viewer, in CreateSessionI
 	return specs, nil
 }
 
-// created notes that sessions were stored, and wakes the scheduler.
+// created counts the stored sessions and wakes the scheduler.
 func (s *Service) created(ctx context.Context, sessions ...*ent.Session) {
 	for _, c := range sessions {
 		s.meter.created.Inc()
@@ -116,8 +116,8 @@ type endedMove struct {
 	move move
 }
 
-// replaced takes the names of the sessions that specs restart from them, and asks for the end
-// of those that live.
+// replaced frees the names of the sessions that specs restart, and requests the end of those that
+// are live.
 func replaced(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) (ended []endedMove, err error) {
 	var ids []uuid.UUID
 	for _, spec := range specs {
@@ -158,7 +158,7 @@ func replaced(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) (ended []e
 // codeRestarted is the code of entries about a restart.
 const codeRestarted = "restarted"
 
-// endReplaced asks for the end of a session that is started again; nil: it ends already.
+// endReplaced requests the end of a session that is started again; nil: it is ending already.
 func endReplaced(ctx context.Context, tx *ent.Tx, row *ent.Session) (*endedMove, error) {
 	reason := session.TerminationReasonUserRequested
 	if row.Status == lifecycle.Terminating && row.RetryAt != nil {

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// backoff is waited after the first failed attempt, twice that after the second.
+	// backoff is the pause after the first failed attempt; it doubles with each further one.
 	backoff = 5 * time.Second
-	// maxAvoided bounds the agents that a session remembers for having failed it.
+	// maxAvoided limits the agents that a session remembers because it failed there.
 	maxAvoided = 8
-	// codeUnfit marks a start that failed for a condition of the machine.
+	// codeUnfit marks a start that failed because of a condition of the machine.
 	codeUnfit = "agent_unfit"
 	// agentUnfit is the reason that an agent gives for that.
 	agentUnfit = "agent-unfit"
 )
 
-// expire gives up the present state.
+// expire handles a state whose deadline has passed.
 func (s step) expire(ctx context.Context) error {
 	if s.sess.Status == lifecycle.Terminating {
 		s.stopKernels(ctx, time.Millisecond)
@@ -36,15 +36,15 @@ func (s step) expire(ctx context.Context) error {
 		case s.cleaningUp():
 			return s.extend(ctx)
 		}
-		return s.finish(ctx, "not every container confirmed its end in time")
+		return s.finish(ctx, "not every container ended in time")
 	}
 	text := fmt.Sprintf("%s took longer than %s", s.sess.Status, lifecycle.Deadline(s.sess.Status))
 	return s.tryAgain(ctx, session.TerminationReasonDeadlineExceeded, "deadline", text, s.sess.Edges.Kernels...)
 }
 
-// tryAgain ends the present attempt: another one is made later, on other agents
-// than those of the kernels that failed if it can be, or after the last attempt
-// that its group allows the session ends with the reason.
+// tryAgain ends the present attempt. The next one is made later, if possible on other agents than
+// those of the failed kernels. After the last attempt that the group allows, the session ends with
+// the reason.
 func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, code, text string, failed ...*ent.Kernel) error {
 	before, err := s.failures(ctx)
 	if err != nil {
@@ -60,9 +60,9 @@ func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, co
 		code: code, message: text, retryAt: &later, avoid: agentsOf(failed)})
 }
 
-// unfit takes the session off agents whose machines could not start it, for want of
-// space or of another condition: it waits for a better place for as long as it takes,
-// because that is not a failure of its own.
+// unfit takes the session off agents whose machines could not start it, because of missing disk
+// space or another condition. The session waits for a better place for as long as necessary,
+// because this is not a failure of the session.
 func (s step) unfit(ctx context.Context, text string, failed ...*ent.Kernel) error {
 	s.stopKernels(ctx, time.Millisecond)
 	later := clock.Now().Add(backoff)
@@ -70,8 +70,8 @@ func (s step) unfit(ctx context.Context, text string, failed ...*ent.Kernel) err
 		code: codeUnfit, message: names(failed) + " could not start it: " + text, retryAt: &later, avoid: agentsOf(failed)})
 }
 
-// failures counts the attempts that failed since the session last ran. That it
-// was sent elsewhere by the platform is none.
+// failures counts the attempts that failed since the session last ran, without those after which
+// the platform moved it.
 func (s step) failures(ctx context.Context) (int, error) {
 	events, err := s.Client.SessionEvent.Query().Where(sessionevent.SessionID(s.sess.ID), sessionevent.Or(
 		sessionevent.ToStatusEQ(lifecycle.Running),
@@ -90,14 +90,14 @@ func (s step) failures(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// giveUp ends the session with the reason: another attempt would go the same way.
+// giveUp ends the session with the reason, because another attempt would fail in the same way.
 func (s step) giveUp(ctx context.Context, reason session.TerminationReason, code, text string) error {
 	s.stopKernels(ctx, time.Millisecond)
 	return s.move(ctx, move{to: lifecycle.Error, phase: phaseOf(s.sess.Status), result: sessionevent.ResultFailure,
 		code: code, message: text, reason: &reason, outcome: session.ResultFailure})
 }
 
-// agentsOf lists where kernels are placed.
+// agentsOf returns the agents of kernels.
 func agentsOf(kernels []*ent.Kernel) []uuid.UUID {
 	var out []uuid.UUID
 	for _, k := range kernels {
@@ -108,7 +108,7 @@ func agentsOf(kernels []*ent.Kernel) []uuid.UUID {
 	return out
 }
 
-// avoiding adds agents to those that failed a session; the latest are kept.
+// avoiding adds agents to the list of those where a session failed; the latest ones are kept.
 func avoiding(old, more []uuid.UUID) []uuid.UUID {
 	list := slices.DeleteFunc(slices.Clone(old), func(id uuid.UUID) bool { return slices.Contains(more, id) })
 	list = append(list, more...)

@@ -13,13 +13,13 @@ import (
 	"github.com/berthhq/berth/internal/seal"
 )
 
-// secrets are what the row of a session keeps sealed.
+// secrets are the encrypted values in the row of a session.
 type secrets struct {
 	Environment     map[string]string `json:"environment,omitempty"`
 	BootstrapScript string            `json:"bootstrapScript,omitempty"`
 	// Apps are the environments of the apps, by name.
 	Apps map[string]map[string]string `json:"apps,omitempty"`
-	// Peers is what the SSH keys between the kernels of a session are derived from.
+	// Peers is the secret from which the SSH keys between the kernels of a session are derived.
 	Peers []byte `json:"peers,omitempty"`
 }
 
@@ -27,8 +27,7 @@ func (x secrets) empty() bool {
 	return len(x.Environment) == 0 && x.BootstrapScript == "" && len(x.Apps) == 0 && len(x.Peers) == 0
 }
 
-// seal returns the sealed form, nil of nothing, and the names of the variables with
-// empty values.
+// seal returns the encrypted form, nil without secrets, and the variables with empty values.
 func (s *Service) seal(x secrets) (sealed []byte, names map[string]string, err error) {
 	names = make(map[string]string, len(x.Environment))
 	for name := range x.Environment {
@@ -44,7 +43,7 @@ func (s *Service) seal(x secrets) (sealed []byte, names map[string]string, err e
 	return s.Keys.Seal(seal.SessionSecrets, text), names, nil
 }
 
-// open returns what a row keeps sealed, or what a row of before has in the clear.
+// open returns the decrypted values of a row, or the plaintext in a row of an older version.
 func (s *Service) open(row *ent.Session) (secrets, error) { return open(s.Keys, row) }
 
 func open(keys *seal.Ring, row *ent.Session) (x secrets, err error) {
@@ -61,8 +60,8 @@ func open(keys *seal.Ring, row *ent.Session) (x secrets, err error) {
 	return x, nil
 }
 
-// Environment returns the variables that were asked for, with their values. The caller
-// has made sure that the viewer may enter the session.
+// Environment returns the requested variables with their values. The caller has checked that the
+// viewer can enter the session.
 func (s *Service) Environment(row *ent.Session) (map[string]string, error) {
 	x, err := s.open(row)
 	if x.Environment == nil {
@@ -72,11 +71,11 @@ func (s *Service) Environment(row *ent.Session) (map[string]string, error) {
 }
 
 const (
-	sealEvery = 10 * time.Minute // managers of before may still make rows in the clear
+	sealEvery = 10 * time.Minute // older managers may still write plaintext
 	sealBatch = 200
 )
 
-// sealOld seals what rows of before have in the clear, until ctx ends.
+// sealOld encrypts the plaintext in rows of older versions, until ctx ends.
 func (s *Service) sealOld(ctx context.Context) {
 	if s.Keys == nil {
 		return
@@ -87,10 +86,10 @@ func (s *Service) sealOld(ctx context.Context) {
 		for {
 			n, err := s.sealSome(ctx)
 			if err != nil && ctx.Err() == nil {
-				s.Logger.WarnContext(ctx, "seal environments of sessions", "error", err)
+				s.Logger.WarnContext(ctx, "encrypt environments of sessions", "error", err)
 			}
 			if n > 0 {
-				s.Logger.InfoContext(ctx, "environments of sessions sealed", "sessions", n)
+				s.Logger.InfoContext(ctx, "environments of sessions encrypted", "sessions", n)
 			}
 			if n < sealBatch || err != nil {
 				break
@@ -104,7 +103,7 @@ func (s *Service) sealOld(ctx context.Context) {
 	}
 }
 
-// sealSome seals a batch. Two leaders who do so at once seal the same.
+// sealSome encrypts a batch. If two leaders do so at once, both write the same values.
 func (s *Service) sealSome(ctx context.Context) (int, error) {
 	rows, err := s.Client.Session.Query().
 		Where(session.SecretsSealedIsNil(), unsealed).
@@ -120,13 +119,13 @@ func (s *Service) sealSome(ctx context.Context) (int, error) {
 		err = s.Client.Session.Update().Where(session.ID(row.ID), session.SecretsSealedIsNil()).
 			SetSecretsSealed(sealed).SetEnvironment(names).SetBootstrapScript("").Exec(ctx)
 		if err != nil {
-			return i, fmt.Errorf("seal session %s: %w", row.ID, err)
+			return i, fmt.Errorf("encrypt session %s: %w", row.ID, err)
 		}
 	}
 	return len(rows), nil
 }
 
-// unsealed selects rows with anything to seal.
+// unsealed selects rows with plaintext.
 func unsealed(s *sql.Selector) {
 	s.Where(sql.Or(
 		sql.NEQ(s.C(session.FieldBootstrapScript), ""),

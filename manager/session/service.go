@@ -1,7 +1,7 @@
-// Package session owns sessions and kernels. It checks and stores requests, moves
-// sessions through their states and, on the leader, asks the agents until the containers
-// are in the stored state. API calls only store the wanted state and the reconciler acts,
-// as often as needed, so a lost or repeated event has no effect.
+// Package session manages sessions and kernels. It checks and stores requests, moves sessions
+// through their states and, on the leader, asks the agents until the containers are in the stored
+// state. API calls only store the wanted state and the reconciler acts, as often as needed, so a
+// lost or repeated event has no effect.
 package session
 
 import (
@@ -30,8 +30,8 @@ import (
 type Agents interface {
 	RPC(agent string) (agentpb.AgentClient, error)
 	HasImage(agent, reference string) bool
-	// Disrupted reports whether so many agents of a group are out of reach at once that
-	// nothing there must be ended or started elsewhere for that.
+	// Disrupted reports whether so many agents of a group are unreachable at once that sessions
+	// there must not be ended or moved because of that.
 	Disrupted(group uuid.UUID) bool
 }
 
@@ -45,7 +45,7 @@ type Fitter interface {
 	Choose(ctx context.Context, groups []uuid.UUID, n Need) (uuid.UUID, error)
 }
 
-// Need is what a session asks of agents.
+// Need is what a session requires of agents.
 type Need struct {
 	Architecture string
 	Slots        resource.Slots // of each kernel
@@ -53,21 +53,21 @@ type Need struct {
 	Only         []uuid.UUID // the agents that it may run on, if not all
 }
 
-// Images finds registered images and what opens their registries.
+// Images finds registered images and the credentials of their registries.
 type Images interface {
 	Password(registry *ent.Registry) (string, error)
 	Resolve(ctx context.Context, reference string) (*ent.Image, error)
 }
 
-// Policies looks up the limits that bind sessions, and what they use.
+// Policies returns the limits that apply to sessions, and their usage.
 type Policies interface {
 	All(ctx context.Context, q policy.Querier) ([]policy.Limit, error)
 	Binding(ctx context.Context, at policy.Place) ([]policy.Limit, error)
 	Usage(ctx context.Context, q policy.Querier, limits []policy.Limit) (*policy.Usage, error)
 }
 
-// Volumes tells what the volume of a folder does not let the viewer do, and what
-// users may not do with folders.
+// Volumes returns what the volume of a folder does not allow the viewer, and what users are not
+// allowed to do with folders.
 type Volumes interface {
 	Allow(ctx context.Context, f *ent.Vfolder, need ...access.VolumePermission) error
 	GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.UUID][]*ent.VolumeGrant, error)
@@ -79,14 +79,14 @@ type Samples interface {
 	Latest(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]report.Stats, error)
 }
 
-// LogRetention says for how long the logs of ended sessions are kept.
+// LogRetention returns for how long the logs of ended sessions are kept.
 type LogRetention interface {
 	// LogsBefore is zero when they are kept forever.
 	LogsBefore(ctx context.Context) (time.Time, error)
 	LogsRemoved(ctx context.Context, n int) error
 }
 
-// Config are the parts a Service works with.
+// Config has the dependencies of a Service.
 type Config struct {
 	Client    *ent.Client
 	Bus       *event.Bus
@@ -96,14 +96,14 @@ type Config struct {
 	Policies  Policies
 	Volumes   Volumes
 	Templates Templates // nil: there are none
-	// MaxArraySize bounds the members of an array; 0: DefaultArraySize.
+	// MaxArraySize limits the members of an array; 0: DefaultArraySize.
 	MaxArraySize int
 	Samples      Samples
 	LogRetention LogRetention // nil: logs of ended sessions stay until their agents remove them
 	Orphans      *Orphans     // shared with the scheduler; nil: a set of its own
-	Keys         *seal.Ring   // seals environments and scripts; nil: they stay as they are
-	// Unknown, if set, hears of containers of an agent that the database does not know:
-	// missing ones have no kernel, later ones are a later start of one.
+	Keys         *seal.Ring   // encrypts environments and scripts; nil: they are stored in plaintext
+	// Unknown, if set, is called for containers of an agent that the database does not know:
+	// missing ones have no kernel, later ones are a later start of a known kernel.
 	Unknown  func(ctx context.Context, agent string, missing, later []uuid.UUID) error
 	Registry prometheus.Registerer // nil: no metrics
 	Logger   *slog.Logger
@@ -116,7 +116,7 @@ type Service struct {
 	observed *observations
 	seen     *seen
 	kept     kept
-	requests sync.Map // ids of kernels whose agents are being asked to start them
+	requests sync.Map // ids of kernels whose agents are processing a request to start them
 	resolver resolver
 	storer   storer
 	meter    meter
@@ -131,11 +131,11 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// changed tells listeners, this manager's reconciler and scheduler among them,
-// that a session has a new version. Call it after the transaction has committed.
+// changed notifies listeners, such as this manager's reconciler and scheduler, that a session has a
+// new version. Call it after the transaction has committed.
 func (s *Service) changed(ctx context.Context, id uuid.UUID) { s.changedBy(ctx, id, "") }
 
-// changedBy is changed for what a loop did, or what a loop need not look at.
+// changedBy is changed with a mark by which loops ignore their own events.
 func (s *Service) changedBy(ctx context.Context, id uuid.UUID, by string) {
 	s.Bus.Publish(ctx, event.Event{Topic: event.Session, ID: id, By: by})
 }

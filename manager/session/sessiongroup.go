@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// maxSessionGroups bounds those of one user.
+// maxSessionGroups limits the session groups of one user.
 const maxSessionGroups = 1000
 
 // CreateSessionGroupInput describes a session group: its sessions are placed together.
@@ -30,7 +30,7 @@ type CreateSessionGroupInput struct {
 // DeleteSessionGroupInput names the session group to delete.
 type DeleteSessionGroupInput struct{ ID uuid.UUID }
 
-// SessionGroupPayload answers the creation of a session group.
+// SessionGroupPayload is a new session group.
 type SessionGroupPayload struct{ SessionGroup *ent.SessionGroup }
 
 // DeleteSessionGroupPayload is the deleted session group.

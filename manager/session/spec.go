@@ -44,7 +44,7 @@ type sessionSpec struct {
 	member      *member      // of an array
 }
 
-// resolved are the rows that a request refers to, and what follows from them.
+// resolved are the rows that a request refers to, and values derived from them.
 type resolved struct {
 	project, domain uuid.UUID
 	belongs         bool        // the owner belongs to the project; without it, a role lets them start sessions
@@ -59,7 +59,7 @@ type resolved struct {
 	strict          bool           // on these agents or nowhere
 	together        *uuid.UUID     // the session group
 	keypair         *uuid.UUID     // of the request
-	limits          []policy.Limit // that bind the session
+	limits          []policy.Limit // that apply to the session
 }
 
 type mount struct {

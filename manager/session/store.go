@@ -36,8 +36,8 @@ type storer interface {
 	store(ctx context.Context, specs []*sessionSpec) ([]*ent.Session, error)
 }
 
-// store is the storer that writes the rows, in one transaction. check has already asked
-// what the viewers may do.
+// store is the storer that writes the rows, in one transaction. check has already checked the
+// permissions of the viewers.
 func (s database) store(ctx context.Context, specs []*sessionSpec) (sessions []*ent.Session, err error) {
 	var ended []endedMove
 	ctx = viewer.SystemContext(ctx)
@@ -86,11 +86,11 @@ func (s database) store(ctx context.Context, specs []*sessionSpec) (sessions []*
 	return sessions, nil
 }
 
-// insertAtOnce bounds the sessions of one statement, which has all of their fields.
+// insertAtOnce limits the sessions of one statement, which has all of their fields.
 const insertAtOnce = 1000
 
-// lock keeps the rows that specs refer to as they are until the sessions are stored: they
-// may have changed since they were read.
+// lock locks the rows that specs refer to until the sessions are stored, and checks them again,
+// because they may have changed since they were read.
 func lock(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) error {
 	for _, do := range []func(context.Context, *ent.Tx, ...*sessionSpec) error{lockMemberships, lockFolders, lockSessionGroups} {
 		if err := do(ctx, tx, specs...); err != nil {
@@ -100,7 +100,7 @@ func lock(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) error {
 	return nil
 }
 
-// lockMemberships keeps the owners in their projects.
+// lockMemberships locks the memberships of the owners in their projects.
 func lockMemberships(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) error {
 	type member struct{ owner, project uuid.UUID }
 	want := map[member]bool{}
@@ -126,7 +126,7 @@ func lockMemberships(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) err
 	return nil
 }
 
-// lockFolders keeps the folders from being deleted. Afterwards, their mounts do so.
+// lockFolders prevents the deletion of the folders. Later, their mounts prevent it.
 func lockFolders(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) error {
 	want := map[uuid.UUID]bool{}
 	for _, spec := range specs {
@@ -149,7 +149,7 @@ func lockFolders(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) error {
 	return nil
 }
 
-// lockSessionGroups keeps the session groups from being deleted.
+// lockSessionGroups prevents the deletion of the session groups.
 func lockSessionGroups(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) error {
 	want := map[uuid.UUID]bool{}
 	for _, spec := range specs {
@@ -188,7 +188,7 @@ func (s database) insert(ctx context.Context, tx *ent.Tx, specs []*sessionSpec) 
 	return inOrder(stored, ids)
 }
 
-// insertReferences inserts what sessions mount, depend on and prefer.
+// insertReferences inserts the mounts, the dependencies and the preferred agents of sessions.
 func insertReferences(ctx context.Context, tx *ent.Tx, ids []uuid.UUID, specs []*sessionSpec) error {
 	var mounts []*ent.SessionMountCreate
 	var needed []*ent.SessionDependencyCreate

@@ -19,9 +19,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// TerminateSession asks for the end of a session. One that waits is cancelled
-// at once; for the others the wish is stored and the leader carries it out.
-// Asking again changes nothing.
+// TerminateSession requests the end of a session. A waiting session is cancelled at once; for
+// others, the request is stored and the leader carries it out. A repeated request changes nothing.
 func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput) (*SessionPayload, error) {
 	for range 5 { // the session may move on between our read and our write
 		sess, err := s.find(ctx, in.ID, access.Delete)
@@ -46,8 +45,8 @@ func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput
 
 func force(in TerminateSessionInput) bool { return in.Force != nil && *in.Force }
 
-// requestEnd stores the user's wish. Force leaves just the time that SIGKILL
-// needs, so that no grace is left.
+// requestEnd stores the user's request. With force, only the time for SIGKILL remains, and no grace
+// period.
 func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool) error {
 	reason := session.TerminationReasonUserRequested
 	if sess.Status == lifecycle.Terminating && sess.RetryAt != nil {
@@ -75,7 +74,7 @@ func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool)
 	return s.end(ctx, sess, m)
 }
 
-// stay ends for good what was to start again.
+// stay ends a session for good that was to start again.
 func (s *Service) stay(ctx context.Context, sess *ent.Session, reason session.TerminationReason) error {
 	return store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		const text = "ended by its user"
@@ -85,14 +84,14 @@ func (s *Service) stay(ctx context.Context, sess *ent.Session, reason session.Te
 			return fmt.Errorf("end session %s for good: %w", sess.ID, err)
 		}
 		if n == 0 {
-			return fmt.Errorf("session %s is no longer to start anew: %w", sess.ID, errdefs.ErrAborted)
+			return fmt.Errorf("session %s was no longer going to start again: %w", sess.ID, errdefs.ErrAborted)
 		}
 		return record(ctx, tx, entry{session: sess.ID, phase: "terminate", from: &sess.Status, to: sess.Status,
 			result: sessionevent.ResultInfo, attempt: sess.Attempt, code: string(reason), message: text})
 	})
 }
 
-// end makes a move that no leader has to make.
+// end makes a move that any manager can make.
 func (s *Service) end(ctx context.Context, sess *ent.Session, m move) error {
 	if err := s.moveAlone(ctx, m, sess); err != nil {
 		return err
@@ -101,8 +100,8 @@ func (s *Service) end(ctx context.Context, sess *ent.Session, m move) error {
 	return nil
 }
 
-// EndOwned asks for the end of all live sessions of a user, those that wait
-// included, and tells how many have not ended yet. Asking again changes nothing.
+// EndOwned requests the end of all live sessions of a user, including waiting ones, and returns how
+// many have not ended yet. A repeated request changes nothing.
 func (s *Service) EndOwned(ctx context.Context, owner uuid.UUID, why string) (left int, err error) {
 	ctx = viewer.SystemContext(ctx)
 	live := s.Client.Session.Query().Where(session.OwnerID(owner), session.TerminatedAtIsNil())
@@ -129,8 +128,8 @@ func (s *Service) EndOwned(ctx context.Context, owner uuid.UUID, why string) (le
 	return live.Count(ctx)
 }
 
-// StopAll asks for the end of every session that runs or starts, and waits
-// until they have ended or ctx has. Waiting ones keep their place.
+// StopAll requests the end of every session that runs or starts, and waits until they have ended or
+// ctx has. Waiting sessions keep their place.
 func (s *Service) StopAll(ctx context.Context) error {
 	ctx = viewer.SystemContext(ctx)
 	live := s.Client.Session.Query().Where(session.TerminatedAtIsNil(), session.StatusIn(lifecycle.Occupying...))

@@ -24,8 +24,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// UpdatePendingSession changes what a session asks for as long as it waits. It
-// keeps its place in the queue.
+// UpdatePendingSession changes the request of a pending session, which keeps its place in the
+// queue.
 func (s *Service) UpdatePendingSession(ctx context.Context, in UpdatePendingSessionInput) (*SessionPayload, error) {
 	sess, err := s.find(ctx, in.ID, access.Update)
 	if err != nil {
@@ -53,11 +53,11 @@ func (s *Service) UpdatePendingSession(ctx context.Context, in UpdatePendingSess
 // change is a checked change of a session.
 type change struct {
 	sessionSpec
-	said  []string // what is different, for the history
-	grows bool     // the session counts for more, or elsewhere
+	said  []string // changes in words, for the history
+	grows bool     // the session counts towards more or other limits
 }
 
-// change checks an input against the session as it is.
+// change checks an input against the current session.
 func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendingSessionInput) (*change, error) {
 	v := viewer.From(ctx)
 	c := &change{sessionSpec: sessionSpec{
@@ -103,7 +103,7 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 	}
 	if c.strict {
 		if c.agents, err = sess.QueryAgents().IDs(viewer.SystemContext(ctx)); err != nil {
-			return nil, fmt.Errorf("read agents asked for: %w", err)
+			return nil, fmt.Errorf("read requested agents: %w", err)
 		}
 	}
 	if c.kernels, err = sess.QueryKernels().Count(viewer.SystemContext(ctx)); err != nil {
@@ -120,7 +120,7 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 	return c, err
 }
 
-// waits is nil for a session that can still be changed.
+// waits returns an error for a session that can no longer be changed.
 func waits(sess *ent.Session) error {
 	if sess.Status != lifecycle.Pending {
 		return problem.Precondition("the session is no longer pending: it is %s", sess.Status).WithField("id")
@@ -128,7 +128,7 @@ func waits(sess *ent.Session) error {
 	return nil
 }
 
-// resize checks other amounts and notes them.
+// resize checks new amounts and describes the change.
 func (s *Service) resize(ctx context.Context, c *change, asked resource.Slots) error {
 	slots := slot.Complete(asked)
 	slot.Fill(slots, asked, slot.Minimum(c.image))
@@ -145,7 +145,7 @@ func (s *Service) resize(ctx context.Context, c *change, asked resource.Slots) e
 	return nil
 }
 
-// resize notes other amounts.
+// resized describes the change of amounts.
 func (c *change) resize(slots resource.Slots) {
 	both := slots.Clone()
 	maps.Copy(both, c.slots)
@@ -158,7 +158,7 @@ func (c *change) resize(slots resource.Slots) {
 	c.slots = slots
 }
 
-// carryOut writes a change, unless the session has moved on or was changed.
+// carryOut writes a change, unless the session is no longer pending or has another version.
 func (s *Service) carryOut(ctx context.Context, tx *ent.Tx, sess *ent.Session, c *change) error {
 	now, err := tx.Session.Query().Where(session.ID(sess.ID)).ForUpdate().Only(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Service) carryOut(ctx context.Context, tx *ent.Tx, sess *ent.Session, c
 	}
 	u := tx.Session.UpdateOne(now).AddVersion(1).SetSlots(c.slots).SetStrictAgents(c.strict).SetResourceGroupID(c.group).ClearPending()
 	if c.group != now.ResourceGroupID {
-		u.ClearAgents() // they are of the other group
+		u.ClearAgents() // they belong to the previous group
 	}
 	if err := u.Exec(ctx); err != nil {
 		return fmt.Errorf("change session: %w", err)

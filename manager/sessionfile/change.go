@@ -80,7 +80,7 @@ func moves(in Changes) (containerfile.Request, error) {
 
 // change makes changes, and records them: before, and with the outcome after.
 func change(of kind) action {
-	return func(v *visit) error {
+	return func(v *fileRequest) error {
 		q, err := changesOf(v, of)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func change(of kind) action {
 	}
 }
 
-func changesOf(v *visit, of kind) (containerfile.Request, error) {
+func changesOf(v *fileRequest, of kind) (containerfile.Request, error) {
 	d := json.NewDecoder(http.MaxBytesReader(v.w, v.r.Body, maxBody))
 	d.DisallowUnknownFields()
 	var in Changes
@@ -132,7 +132,7 @@ func changesOf(v *visit, of kind) (containerfile.Request, error) {
 	return of(in)
 }
 
-// summary returns what a change is about, for the audit log.
+// summary describes a change for the audit log.
 func summary(q containerfile.Request) string {
 	n, text := len(q.Paths), ""
 	if q.Op == containerfile.Move {
@@ -153,8 +153,8 @@ type outcome struct {
 	err error
 }
 
-func (v *visit) results(q containerfile.Request) ([]outcome, error) {
-	c, a, err := v.ask(q)
+func (v *fileRequest) results(q containerfile.Request) ([]outcome, error) {
+	c, a, err := v.send(q)
 	if err != nil {
 		return nil, err
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// maxUnsized limits files that have no size but a content, such as those of /proc.
+// maxUnsized limits files that report no size and have a content, such as those of /proc.
 const maxUnsized = 64 << 20
 
 // tagOf is what a tag of a file can have. Everything else would be a header of the container's.
 var tagOf = regexp.MustCompile(`^[0-9a-f-]{1,100}$`)
 
-// content sends a file, with ranges, conditions and HEAD as net/http supports them. What is sent is
-// the file as it is read; one that becomes shorter breaks the connection.
-func (v *visit) content() error {
+// content sends a file, with ranges, conditions and HEAD as net/http supports them. A file that
+// changes is sent as it is read; one that becomes shorter breaks the connection.
+func (v *fileRequest) content() error {
 	p, err := pathOf(v.r)
 	if err == nil {
 		err = filehttp.CheckRanges(v.r)
@@ -33,7 +33,7 @@ func (v *visit) content() error {
 			return err
 		}
 	}
-	c, a, err := v.ask(containerfile.Request{Op: containerfile.Open, Path: p})
+	c, a, err := v.send(containerfile.Request{Op: containerfile.Open, Path: p})
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (v *visit) content() error {
 
 // file is the open file of a connection, for http.ServeContent.
 type file struct {
-	v      *visit
+	v      *fileRequest
 	c      *conn
 	size   int64
 	at     int64
@@ -125,7 +125,7 @@ func (f *file) fill() error {
 	if err := f.c.Send(containerfile.Request{Op: containerfile.Read, Offset: f.at, Length: want}); err != nil && !errors.Is(err, io.EOF) {
 		return f.c.explain(err)
 	}
-	if _, err := f.v.hear(f.c); err != nil {
+	if _, err := f.v.readAnswer(f.c); err != nil {
 		return err
 	}
 	b := &buffer{v: f.v, max: int(want)}
@@ -138,7 +138,7 @@ func (f *file) fill() error {
 
 // buffer is data of a container up to a size.
 type buffer struct {
-	v   *visit
+	v   *fileRequest
 	b   []byte
 	max int
 }
@@ -154,7 +154,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 }
 
 // archive sends a directory as zip or tar.
-func (v *visit) archive() error {
+func (v *fileRequest) archive() error {
 	p, err := pathOf(v.r)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (v *visit) archive() error {
 			return err
 		}
 	}
-	c, _, err := v.ask(containerfile.Request{Op: containerfile.Archive, Path: p, Format: format})
+	c, _, err := v.send(containerfile.Request{Op: containerfile.Archive, Path: p, Format: format})
 	if err != nil {
 		return err
 	}
@@ -197,8 +197,8 @@ func (v *visit) archive() error {
 	return nil
 }
 
-// counted is the client.
-type counted struct{ v *visit }
+// counted counts the bytes that are written to the client.
+type counted struct{ v *fileRequest }
 
 // Write implements io.Writer.
 func (c *counted) Write(p []byte) (int, error) {

@@ -80,7 +80,7 @@ func (c *conn) Close() {
 	c.end()
 }
 
-// explain returns the error of a connection as the person gets it.
+// explain returns the error of a connection in words for the user.
 func (c *conn) explain(err error) error {
 	switch {
 	case c.fresh && c.exec.code == 2:

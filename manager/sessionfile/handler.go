@@ -1,7 +1,7 @@
 // Package sessionfile serves the files in the containers of running sessions over HTTP: listings,
 // downloads, uploads and changes. The runner in the container does the work as the container's user
-// (package agent/runner/files); this package decides who may, records it in the audit log, and limits
-// it. The manager registers its routes beside those of package attach.
+// (package agent/runner/files); this package checks permissions, writes the audit log, and limits
+// concurrent requests. The manager registers its routes beside those of package attach.
 package sessionfile
 
 import (
@@ -90,31 +90,31 @@ type Handler struct {
 
 // Register adds the routes to mux.
 func (h *Handler) Register(mux *http.ServeMux) {
-	mux.HandleFunc("GET /sessions/{id}/files", h.call("listSessionFiles", (*visit).list))
+	mux.HandleFunc("GET /sessions/{id}/files", h.call("listSessionFiles", (*fileRequest).list))
 	mux.HandleFunc("POST /sessions/{id}/files/directories", h.call("makeSessionDirectories", change(directories)))
 	mux.HandleFunc("POST /sessions/{id}/files/moves", h.call("moveSessionFiles", change(moves)))
 	mux.HandleFunc("POST /sessions/{id}/files/deletions", h.call("deleteSessionFiles", change(deletions)))
-	mux.HandleFunc("GET /sessions/{id}/files/content", h.transfer("readSessionFile", (*visit).content))
-	mux.HandleFunc("PUT /sessions/{id}/files/content", h.transfer("writeSessionFile", (*visit).receive))
-	mux.HandleFunc("GET /sessions/{id}/files/archive", h.transfer("readSessionFile", (*visit).archive))
-	mux.HandleFunc("GET /sessions/{id}/files/upload", h.call("writeSessionFile", (*visit).partial))
-	mux.HandleFunc("DELETE /sessions/{id}/files/upload", h.call("writeSessionFile", (*visit).discard))
+	mux.HandleFunc("GET /sessions/{id}/files/content", h.transfer("readSessionFile", (*fileRequest).content))
+	mux.HandleFunc("PUT /sessions/{id}/files/content", h.transfer("writeSessionFile", (*fileRequest).receive))
+	mux.HandleFunc("GET /sessions/{id}/files/archive", h.transfer("readSessionFile", (*fileRequest).archive))
+	mux.HandleFunc("GET /sessions/{id}/files/upload", h.call("writeSessionFile", (*fileRequest).partial))
+	mux.HandleFunc("DELETE /sessions/{id}/files/upload", h.call("writeSessionFile", (*fileRequest).discard))
 }
 
-// visit is one request of a person to a kernel.
-type visit struct {
+// fileRequest is one request of a person to a kernel.
+type fileRequest struct {
 	h      *Handler
 	w      http.ResponseWriter
 	r      *http.Request // with a context that ends when the right ends
 	kernel *ent.Kernel
 	rpc    agentpb.AgentClient
 	entry  audit.Entry
-	used   *idle.Visit
+	used   *idle.Connection
 	stall  *time.Timer
 	begun  bool // the answer has begun, so an error can only break the connection
 }
 
-type action func(v *visit) error
+type action func(v *fileRequest) error
 
 // call serves short requests. Those beyond the limit of a person wait.
 func (h *Handler) call(name string, do action) http.HandlerFunc {
@@ -140,7 +140,7 @@ func (h *Handler) transfer(name string, do action) http.HandlerFunc {
 	}, do)
 }
 
-// serve runs an action for a person who can enter the session.
+// serve runs an action for a user who can enter the session.
 func (h *Handler) serve(name string, timeout time.Duration, place func(context.Context, uuid.UUID) (func(), error), do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())
@@ -148,7 +148,7 @@ func (h *Handler) serve(name string, timeout time.Duration, place func(context.C
 			ctx, cancel = context.WithTimeout(ctx, timeout)
 		}
 		defer cancel()
-		v := &visit{h: h, w: w, r: r.WithContext(ctx), entry: audit.Entry{Action: name, Entity: access.Session}}
+		v := &fileRequest{h: h, w: w, r: r.WithContext(ctx), entry: audit.Entry{Action: name, Entity: access.Session}}
 		v.entry.ID, _ = uuid.Parse(r.PathValue("id"))
 		err := v.enter()
 		if err != nil {
@@ -173,13 +173,13 @@ func (h *Handler) serve(name string, timeout time.Duration, place func(context.C
 }
 
 // enter finds the kernel.
-func (v *visit) enter() (err error) {
+func (v *fileRequest) enter() (err error) {
 	v.kernel, v.rpc, err = v.h.Find(v.r)
 	return err
 }
 
 // watch ends the request when the right ends, or when nothing moves.
-func (v *visit) watch(end context.CancelFunc) (stop func()) {
+func (v *fileRequest) watch(end context.CancelFunc) (stop func()) {
 	ctx := v.r.Context()
 	cut := func() {
 		// A client that neither sends nor reads must not hold the request.
@@ -201,7 +201,7 @@ func (v *visit) watch(end context.CancelFunc) (stop func()) {
 }
 
 // moved records that data has moved.
-func (v *visit) moved(direction string, n int) {
+func (v *fileRequest) moved(direction string, n int) {
 	v.used.Moved()
 	v.stall.Reset(stallTime)
 	v.h.Metrics.bytes.WithLabelValues(direction).Add(float64(n))
@@ -209,7 +209,7 @@ func (v *visit) moved(direction string, n int) {
 
 // finish answers with an error. An answer that has begun is broken off, so that a part of a file never
 // looks complete.
-func (v *visit) finish(err error) {
+func (v *fileRequest) finish(err error) {
 	switch {
 	case err == nil:
 	case v.begun:
@@ -225,7 +225,7 @@ func (v *visit) finish(err error) {
 }
 
 // answer writes JSON.
-func (v *visit) answer(body any) error {
+func (v *fileRequest) answer(body any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (v *visit) answer(body any) error {
 }
 
 // record writes a row of the audit log, without which nothing is read.
-func (v *visit) record(message string) error {
+func (v *fileRequest) record(message string) error {
 	e := v.entry
 	e.Message = message
 	if err := v.h.Audit.Require(v.r.Context(), e); err != nil {

@@ -17,8 +17,8 @@ type File struct {
 	Size       int64     `json:"size"`
 	Mode       string    `json:"mode"`
 	ModifiedAt time.Time `json:"modifiedAt"`
-	Target     string    `json:"target,omitempty"`     // of a link
-	TargetType string    `json:"targetType,omitempty"` // of a link; empty if it leads nowhere
+	Target     string    `json:"target,omitempty"`     // target of a link
+	TargetType string    `json:"targetType,omitempty"` // type of the target; empty if the target does not exist
 }
 
 // Page is a page of a directory.
@@ -30,7 +30,7 @@ type Page struct {
 }
 
 // list answers with a page of a directory. Only the first page is in the audit log.
-func (v *visit) list() error {
+func (v *fileRequest) list() error {
 	path, err := pathOf(v.r)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (v *visit) list() error {
 			return err
 		}
 	}
-	c, a, err := v.ask(containerfile.Request{Op: containerfile.List, Path: path, First: first, After: after})
+	c, a, err := v.send(containerfile.Request{Op: containerfile.List, Path: path, First: first, After: after})
 	if err != nil {
 		return err
 	}

@@ -20,13 +20,13 @@ type Written struct {
 }
 
 // receive stores a file, or a part of one that another request continues.
-func (v *visit) receive() error {
+func (v *fileRequest) receive() error {
 	q, err := writeOf(v.r)
 	if err != nil {
 		return err
 	}
 	last := q.Upload == "" || v.r.ContentLength >= 0 && q.Offset+v.r.ContentLength >= q.Size
-	if !last { // nobody sees the file before its end
+	if !last { // the file is not visible before it is complete
 		return v.store(q)
 	}
 	begun, started := time.Now(), v.entry
@@ -45,7 +45,7 @@ func (v *visit) receive() error {
 	return err
 }
 
-// writeOf returns what an upload asks for.
+// writeOf returns the request of an upload.
 func writeOf(r *http.Request) (q containerfile.Request, err error) {
 	in := r.URL.Query()
 	q = containerfile.Request{Op: containerfile.Write, Path: in.Get("path"), Upload: in.Get("upload")}
@@ -101,8 +101,8 @@ func badUpload() error {
 }
 
 // store sends the body to the runner and answers with the result.
-func (v *visit) store(q containerfile.Request) error {
-	c, _, err := v.ask(q)
+func (v *fileRequest) store(q containerfile.Request) error {
+	c, _, err := v.send(q)
 	if err != nil {
 		v.drain()
 		return err
@@ -140,7 +140,7 @@ func (v *visit) store(q containerfile.Request) error {
 }
 
 // answerTo reads the answer at the end of an upload.
-func (v *visit) answerTo(c *conn) (*containerfile.Answer, error) {
+func (v *fileRequest) answerTo(c *conn) (*containerfile.Answer, error) {
 	var a containerfile.Answer
 	if err := c.Receive(&a); err != nil {
 		if v.r.Context().Err() != nil {
@@ -154,7 +154,7 @@ func (v *visit) answerTo(c *conn) (*containerfile.Answer, error) {
 	return &a, nil
 }
 
-func (v *visit) written(a *containerfile.Answer) error {
+func (v *fileRequest) written(a *containerfile.Answer) error {
 	out := Written{Offset: a.Offset}
 	if a.Info != nil {
 		f := fileOf(*a.Info)
@@ -167,8 +167,8 @@ func (v *visit) written(a *containerfile.Answer) error {
 	return v.answer(out)
 }
 
-// body is what the client sends.
-type body struct{ v *visit }
+// body is the body of an upload.
+type body struct{ v *fileRequest }
 
 // lostClient is an error of the client's side.
 type lostClient struct{ error }
@@ -185,16 +185,16 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads a part of what the client still sends, so that it sees the answer.
-func (v *visit) drain() {
+// drain reads a part of the rest of the body, so that the client sees the answer.
+func (v *fileRequest) drain() {
 	if v.r.Context().Err() != nil {
 		return
 	}
 	_, _ = io.CopyN(io.Discard, v.r.Body, drainBytes)
 }
 
-// partial answers with how much of an interrupted upload is there.
-func (v *visit) partial() error {
+// partial answers with the number of bytes that are stored of an interrupted upload.
+func (v *fileRequest) partial() error {
 	c, a, err := v.unfinished(containerfile.Partial)
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (v *visit) partial() error {
 }
 
 // discard removes an interrupted upload.
-func (v *visit) discard() error {
+func (v *fileRequest) discard() error {
 	c, _, err := v.unfinished(containerfile.Discard)
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func (v *visit) discard() error {
 	return nil
 }
 
-func (v *visit) unfinished(op string) (*conn, *containerfile.Answer, error) {
+func (v *fileRequest) unfinished(op string) (*conn, *containerfile.Answer, error) {
 	q := containerfile.Request{Op: op, Path: v.r.URL.Query().Get("path"), Upload: v.r.URL.Query().Get("upload")}
 	if err := checkNew("path", q.Path); err != nil {
 		return nil, nil, err
@@ -222,5 +222,5 @@ func (v *visit) unfinished(op string) (*conn, *containerfile.Answer, error) {
 	if !containerfile.GoodUpload(q.Upload) {
 		return nil, nil, badUpload()
 	}
-	return v.ask(q)
+	return v.send(q)
 }

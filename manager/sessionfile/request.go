@@ -19,9 +19,9 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// ask sends a request to the runner and returns its first answer. The caller gives the connection back
+// send sends a request to the runner and returns its first answer. The caller gives the connection back
 // with pool.put, or ends it with Close. The connection also ends with the context of the visit.
-func (v *visit) ask(q containerfile.Request) (*conn, *containerfile.Answer, error) {
+func (v *fileRequest) send(q containerfile.Request) (*conn, *containerfile.Answer, error) {
 	for {
 		c := v.h.pool.get(v.kernel.ID)
 		kept := c != nil
@@ -31,7 +31,7 @@ func (v *visit) ask(q containerfile.Request) (*conn, *containerfile.Answer, erro
 				return nil, nil, err
 			}
 		}
-		a, err := v.askOn(c, q)
+		a, err := v.sendOn(c, q)
 		if err == nil {
 			return c, a, nil
 		}
@@ -50,8 +50,8 @@ func (v *visit) ask(q containerfile.Request) (*conn, *containerfile.Answer, erro
 	}
 }
 
-// askOn sends a request on a connection.
-func (v *visit) askOn(c *conn, q containerfile.Request) (*containerfile.Answer, error) {
+// sendOn sends a request on a connection.
+func (v *fileRequest) sendOn(c *conn, q containerfile.Request) (*containerfile.Answer, error) {
 	stop := v.until(c)
 	var late atomic.Bool
 	timer := time.AfterFunc(callTime, func() { c.Close(); late.Store(true) })
@@ -66,15 +66,15 @@ func (v *visit) askOn(c *conn, q containerfile.Request) (*containerfile.Answer, 
 	return a, err
 }
 
-func (v *visit) exchange(c *conn, q containerfile.Request) (*containerfile.Answer, error) {
+func (v *fileRequest) exchange(c *conn, q containerfile.Request) (*containerfile.Answer, error) {
 	if err := c.Send(q); err != nil && !errors.Is(err, io.EOF) { // the answer has the reason for EOF
 		return nil, err
 	}
-	return v.hear(c)
+	return v.readAnswer(c)
 }
 
-// hear reads an answer.
-func (v *visit) hear(c *conn) (*containerfile.Answer, error) {
+// readAnswer reads an answer.
+func (v *fileRequest) readAnswer(c *conn) (*containerfile.Answer, error) {
 	var a containerfile.Answer
 	if err := c.Receive(&a); err != nil {
 		return nil, err
@@ -88,20 +88,20 @@ func (v *visit) hear(c *conn) (*containerfile.Answer, error) {
 
 // until ends the connection when the request ends before stop is called, which reports whether it was
 // called in time.
-func (v *visit) until(c *conn) (stop func() bool) {
+func (v *fileRequest) until(c *conn) (stop func() bool) {
 	return context.AfterFunc(v.r.Context(), c.Close)
 }
 
 // keep gives a connection back after stop, so that the end of this request is not the end of the next
 // one.
-func (v *visit) keep(c *conn, stop func() bool) {
+func (v *fileRequest) keep(c *conn, stop func() bool) {
 	if stop() {
 		v.h.pool.put(c)
 	}
 }
 
 // over is the error of a request whose context has ended.
-func (v *visit) over() error {
+func (v *fileRequest) over() error {
 	if errors.Is(v.r.Context().Err(), context.DeadlineExceeded) {
 		return noAnswer()
 	}

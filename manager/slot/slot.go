@@ -50,7 +50,7 @@ func Check(ctx context.Context, client *ent.Client, slots resource.Slots) error 
 		}
 		if counts := (report.Counts{name: t.AllowedCounts}); len(t.AllowedCounts) > 0 && !counts.Allow(name, slots[name]) {
 			list := report.ListCounts(t.AllowedCounts)
-			return problem.Invalid("slots."+name, "%s is offered in %s, not %s", name, list, resource.Format(name, slots[name])).WithLimit(list)
+			return problem.Invalid("slots."+name, "%s is available in amounts of %s, not %s", name, list, resource.Format(name, slots[name])).WithLimit(list)
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ import (
 // Topic is the topic of events about new samples, one per kernel.
 const Topic event.Topic = "stats"
 
-// keep is how long samples outlive their source: 720 intervals of 5 s, enough to tell a
+// keep is how long samples outlive their source: 720 intervals of 5 s, enough to distinguish a
 // delayed source from one that is gone.
 const keep = time.Hour
 

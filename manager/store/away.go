@@ -14,13 +14,13 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// retryAfter is when a request that met an absent database should come again: a
-// restart of PostgreSQL takes about that long.
+// retryAfter is when a request should be repeated that found the database unreachable: a restart of
+// PostgreSQL takes about that long.
 const retryAfter = 3 * time.Second
 
-// explain gives errors of a database that cannot be reached, or that does not
-// answer within a statement's bound, the class UNAVAILABLE. An error that comes of
-// the caller's own context stays as it is.
+// explain gives errors of a database that cannot be reached, or that does not answer within a
+// statement's time limit, the class UNAVAILABLE. An error because of the caller's own context stays
+// unchanged.
 func explain(ctx context.Context, err error) error {
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -33,8 +33,8 @@ func explain(ctx context.Context, err error) error {
 	return err
 }
 
-// away reports whether err comes of the connection and not of the statement.
-// PostgreSQL's own reports have their class in internal/problem.
+// away reports whether err is about the connection and not about the statement. PostgreSQL's own
+// errors have their class in internal/problem.
 func away(err error) bool {
 	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) {
 		return false

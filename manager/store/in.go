@@ -8,8 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// In is sql.In with one argument however many ids there are: PostgreSQL takes
-// 65,535 arguments, and a statement of another length is another statement.
+// In is sql.In with one array argument for any number of ids. PostgreSQL accepts at most 65,535
+// arguments, and each number of arguments would be another statement to prepare. The list is
+// compared directly, so PostgreSQL uses an index or a hash table. A join with unnest is only as
+// fast if the estimates are right: where PostgreSQL expects that the other conditions leave one
+// row, it unnests the list again for each of the thousands of actual rows.
 //
 // It compares with the list itself, which PostgreSQL looks up in an index or in a hash
 // table. A join with unnest is as quick only while the estimates are right: where
@@ -25,12 +28,11 @@ func In(column string, ids []uuid.UUID) *sql.Predicate {
 	})
 }
 
-// planEach has PostgreSQL plan a statement each time that has a list. A plan that
-// PostgreSQL keeps knows neither the list nor how many rows there are by now: made while
-// there were few, it compares each element with every row, for seconds, until the rows
-// are counted again.
+// planEach makes PostgreSQL plan a statement with a list at each execution. A cached plan knows
+// neither the list nor the current number of rows: a plan that was made for few rows compares each
+// element with every row, for seconds, until the statistics are updated.
 func planEach(query string, args []any) []any {
-	if !strings.Contains(query, "::text[]") || strings.HasPrefix(query, "INSERT") { // new rows are joined to nothing
+	if !strings.Contains(query, "::text[]") || strings.HasPrefix(query, "INSERT") { // a new row has no other rows to join
 		return args
 	}
 	return append([]any{pgx.QueryExecModeCacheDescribe}, args...)

@@ -15,15 +15,15 @@ import (
 // one kind cannot take those of another.
 type Lane int
 
-// The lanes. A context that names none is on Requests.
+// The lanes. The default is Requests.
 const (
 	Requests Lane = iota
 	// Streams is for the reads of subscriptions.
 	Streams
-	// Trail is for rows of the audit log, which must be written however busy the
-	// others are.
-	Trail
-	// Leader is for the loops that one manager runs for all.
+	// Audit is for rows of the audit log, which must be written no matter how busy the other lanes
+	// are.
+	Audit
+	// Leader is for the loops that only the leader runs.
 	Leader
 
 	lanes
@@ -32,26 +32,26 @@ const (
 // limits of a lane.
 type limits struct {
 	conns int
-	// statement bounds one statement, its wait for a connection included. PostgreSQL
-	// has the same bound, so that it stops a statement whose client has died.
+	// statement limits one statement, including the wait for a connection. PostgreSQL has the same
+	// limit, so that it stops a statement whose client has died.
 	statement time.Duration
 }
 
-// limitsOf has 27 connections for a manager: two managers and psql stay below the
-// 60 that the private PostgreSQL allows.
+// limitsOf returns limits with 27 connections for a manager: two managers and psql stay below the
+// 60 connections of the private PostgreSQL.
 var limitsOf = [lanes]limits{
 	Requests: {14, 30 * time.Second},
 	Streams:  {3, 15 * time.Second},
-	Trail:    {2, 15 * time.Second},
+	Audit:    {2, 15 * time.Second},
 	Leader:   {8, 2 * time.Minute},
 }
 
-// idleConnection is how long an unused connection stays open: each is a process of
-// PostgreSQL with some 5 MiB. It is longer than the intervals of most loops, so that
-// these do not open one each time.
+// idleConnection is how long an unused connection stays open: each is a process of PostgreSQL with
+// some 5 MiB. It is longer than the intervals of most loops, so that they do not open a new one
+// each time.
 const idleConnection = 20 * time.Second
 
-// minRequests is the least number of connections with which pages load well.
+// minRequests is the smallest number of connections with which pages load well.
 const minRequests = 4
 
 type laneKey struct{}
@@ -68,8 +68,8 @@ func laneOf(ctx context.Context) Lane {
 
 type timeoutKey struct{}
 
-// StatementTimeout returns a context in which no statement takes longer than d. The
-// context itself does not end, so a stream may keep it.
+// StatementTimeout returns a context in which no statement takes longer than d. The context itself
+// has no deadline, so a stream can use it.
 func StatementTimeout(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, timeoutKey{}, d)
 }
@@ -86,8 +86,8 @@ func statementTimeout(ctx context.Context) time.Duration {
 // Pools are the connections of one manager, by lane.
 type Pools [lanes]*stdsql.DB
 
-// Connect opens the pools; they connect when they are used. requests bounds the
-// connections of the lane Requests; 0 is the default.
+// Connect opens the pools; they connect on first use. requests limits the connections of the lane
+// Requests; 0 is the default.
 func Connect(dsn string, requests int) (Pools, error) {
 	var p Pools
 	if requests == 0 {
@@ -113,14 +113,14 @@ func Connect(dsn string, requests int) (Pools, error) {
 	return p, nil
 }
 
-// connector bounds how long a connection takes to open, and each of its statements.
+// connector limits the time to open a connection, and the time of each of its statements.
 type connector struct {
 	driver.Connector
 	statement time.Duration
 }
 
-// connectTimeout bounds the opening of a connection: database/sql opens some of
-// them without a deadline.
+// connectTimeout limits the time to open a connection: database/sql opens some of them without a
+// deadline.
 const connectTimeout = 10 * time.Second
 
 // Connect implements driver.Connector.

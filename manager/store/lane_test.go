@@ -37,7 +37,7 @@ func TestLanesDoNotTakeEachOthersConnections(t *testing.T) {
 		}
 		defer tx.Rollback()
 	}
-	trail := store.On(ctx, store.Trail)
+	trail := store.On(ctx, store.Audit)
 	if _, err := client.ExecContext(trail, "SELECT 1"); err != nil {
 		t.Errorf("the audit log has no connection: %v", err)
 	}
@@ -84,7 +84,7 @@ func TestStatementsAreStopped(t *testing.T) {
 	_ = tx.Rollback()
 	wait.Until(t, "no statement runs in PostgreSQL", func() bool {
 		var running int
-		row := p[store.Trail].QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(600)' AND state = 'active'")
+		row := p[store.Audit].QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(600)' AND state = 'active'")
 		if err := row.Scan(&running); err != nil {
 			t.Fatal(err)
 		}

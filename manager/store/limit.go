@@ -7,23 +7,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// Limit bounds what each person has at once of something that all share: operations that
-// run, subscriptions, terminals, connections to the database. The zero value is ready. A
-// person who has nothing takes no memory.
+// Limit limits how many of a shared resource each person uses at once: running operations,
+// subscriptions, terminals, connections to the database. The zero value is ready to use. A person
+// who uses none takes no memory.
 type Limit struct {
 	mu sync.Mutex
 	m  map[uuid.UUID]*places
 }
 
-// places are those of one person.
+// places are the places of one person.
 type places struct {
-	users int // who have one or wait for one
+	users int // number of callers that have a place or wait for one
 	taken chan struct{}
 }
 
-// Take waits for one of the most places of the person until ctx ends, and then returns its
-// error. leave gives the place back; further calls of it do nothing. All calls name the
-// same number.
+// Take waits for one of the person's `most` places until ctx ends, and then returns the error of
+// ctx. leave frees the place; further calls of it do nothing. All calls must pass the same number.
 func (l *Limit) Take(ctx context.Context, who uuid.UUID, most int) (leave func(), err error) {
 	p := l.of(who, most)
 	select {
@@ -35,7 +34,7 @@ func (l *Limit) Take(ctx context.Context, who uuid.UUID, most int) (leave func()
 	}
 }
 
-// Try is Take without waiting; ok is false while the person has all places.
+// Try is Take without waiting; ok is false while all places of the person are taken.
 func (l *Limit) Try(who uuid.UUID, most int) (leave func(), ok bool) {
 	p := l.of(who, most)
 	select {
@@ -69,7 +68,7 @@ func (l *Limit) leave(who uuid.UUID, p *places) func() {
 	})
 }
 
-// forget counts one user less, and drops a person who has nothing.
+// forget removes a caller, and drops a person without any.
 func (l *Limit) forget(who uuid.UUID, p *places) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

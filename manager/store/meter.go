@@ -11,7 +11,7 @@ import (
 )
 
 // names of the lanes in metrics.
-var names = [lanes]string{Requests: "requests", Streams: "streams", Trail: "trail", Leader: "leader"}
+var names = [lanes]string{Requests: "requests", Streams: "streams", Audit: "trail", Leader: "leader"}
 
 // meter measures the statements of one manager.
 type meter struct {
@@ -22,11 +22,11 @@ type meter struct {
 func newMeter(to prometheus.Registerer) *meter {
 	f := promauto.With(to)
 	seconds := f.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "berth_postgres_statement_seconds", Help: "Time until PostgreSQL answered a statement, the wait for a connection included.",
+		Name: "berth_postgres_statement_seconds", Help: "Time until PostgreSQL answered a statement, including the wait for a connection.",
 		Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60},
 	}, []string{"pool"})
 	failed := f.NewCounterVec(prometheus.CounterOpts{
-		Name: "berth_postgres_errors_total", Help: "Statements that had no answer: PostgreSQL was away or too slow, or no connection was free.",
+		Name: "berth_postgres_errors_total", Help: "Statements without an answer: PostgreSQL was unreachable or too slow, or no connection was free.",
 	}, []string{"pool"})
 	m := &meter{}
 	for l, name := range names {
@@ -44,10 +44,10 @@ func (m *meter) done(ctx context.Context, begun time.Time, err error) {
 	}
 }
 
-// pool figures of database/sql, by lane.
+// pool statistics of database/sql, by lane.
 var (
 	poolConnections = prometheus.NewDesc("berth_postgres_connections", "Open connections to PostgreSQL.", []string{"pool", "state"}, nil)
-	poolMost        = prometheus.NewDesc("berth_postgres_connections_max", "Most connections of the pool.", []string{"pool"}, nil)
+	poolMost        = prometheus.NewDesc("berth_postgres_connections_max", "Largest number of connections in the pool.", []string{"pool"}, nil)
 	poolWaits       = prometheus.NewDesc("berth_postgres_connection_waits_total", "Statements that waited for a free connection.", []string{"pool"}, nil)
 	poolWaited      = prometheus.NewDesc("berth_postgres_connection_wait_seconds_total", "Time that statements waited for a free connection.", []string{"pool"}, nil)
 )

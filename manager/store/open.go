@@ -12,9 +12,9 @@ import (
 	"github.com/berthhq/berth/ent"
 )
 
-// Open returns a client of the database whose lanes share one pool. When a caller
-// goes away, statements of their transaction fail as usual, but a commit on its way
-// is not cut off: it may have happened, and no one would know.
+// Open returns a client of the database whose lanes share one pool. If a caller leaves, the
+// statements of its transaction fail as usual, but a commit that was sent is not interrupted: its
+// outcome would be unknown.
 func Open(db *stdsql.DB) *ent.Client {
 	var p Pools
 	for l := range p {
@@ -23,7 +23,7 @@ func Open(db *stdsql.DB) *ent.Client {
 	return p.Client()
 }
 
-// Client returns a client that takes the connections of the context's lane.
+// Client returns a client that uses the connections of the context's lane.
 func (p Pools) Client() *ent.Client { return p.MeasuredClient(nil) }
 
 // MeasuredClient returns a client whose statements are measured for a registry.
@@ -38,8 +38,8 @@ func (p Pools) MeasuredClient(to prometheus.Registerer) *ent.Client {
 	return ent.NewClient(ent.Driver(d))
 }
 
-// pooled is a driver that chooses a pool by the context. It bounds every statement,
-// and gives the errors of a database that is away their class.
+// pooled is a driver that chooses a pool by the context. It limits every statement, and sets the
+// class of errors of an unreachable database.
 type pooled struct {
 	pools Pools
 	meter *meter
@@ -71,7 +71,7 @@ func (d *pooled) Query(ctx context.Context, query string, args, v any) error {
 	return d.meter.query(ctx, d.lane(ctx), query, args, v, giveBack)
 }
 
-// ExecContext serves the statements that are written by hand.
+// ExecContext runs handwritten statements.
 func (d *pooled) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
@@ -81,15 +81,15 @@ func (d *pooled) ExecContext(ctx context.Context, query string, args ...any) (st
 	return res, explain(ctx, err)
 }
 
-// QueryContext serves the queries that are written by hand.
+// QueryContext runs handwritten queries.
 func (d *pooled) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
 	return d.meter.queryByHand(ctx, d.lane(ctx), query, args)
 }
 
 func (d *pooled) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(ctx, nil) }
 
-// BeginTx begins a transaction that outlives the context of its caller. The caller
-// leaving ends the wait for a connection only.
+// BeginTx begins a transaction that outlives the context of its caller. The end of that context
+// only ends the wait for a connection.
 func (d *pooled) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, error) {
 	waiting, stopWaiting := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer stopWaiting()
@@ -118,7 +118,7 @@ func (d *pooled) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, 
 	return &tx{Tx: begun.(*sql.Tx), meter: d.meter, end: end}, nil
 }
 
-// tx is a transaction whose statements are bounded.
+// tx is a transaction whose statements have a time limit.
 type tx struct {
 	*sql.Tx
 	meter *meter
@@ -133,7 +133,7 @@ func (t *tx) Query(ctx context.Context, query string, args, v any) error {
 	return t.meter.query(ctx, t.Tx, query, args, v, func() {})
 }
 
-// ExecContext serves the statements that are written by hand.
+// ExecContext runs handwritten statements.
 func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
 	bounded, cancel := context.WithTimeout(ctx, statementTimeout(ctx))
 	defer cancel()
@@ -143,13 +143,13 @@ func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (stdsql
 	return res, explain(ctx, err)
 }
 
-// QueryContext serves the queries that are written by hand.
+// QueryContext runs handwritten queries.
 func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
 	return t.meter.queryByHand(ctx, t.Tx, query, args)
 }
 
-// queryByHand bounds a query whose rows are database/sql's own: nothing tells when they
-// are closed, so the bound ends by itself.
+// queryByHand limits a query whose rows are database/sql's own: their end is not reported, so the
+// limit ends by itself.
 func (m *meter) queryByHand(ctx context.Context, on sql.ExecQuerier, query string, args []any) (*stdsql.Rows, error) {
 	bounded, end := context.WithTimeout(ctx, statementTimeout(ctx))
 	begun := time.Now()
@@ -163,7 +163,7 @@ func (m *meter) queryByHand(ctx context.Context, on sql.ExecQuerier, query strin
 	return rows, nil
 }
 
-// commitTimeout bounds a commit. One that is cut off may have happened.
+// commitTimeout limits a commit. An interrupted commit may have succeeded.
 const commitTimeout = 30 * time.Second
 
 func (t *tx) Commit() error {
@@ -199,7 +199,7 @@ func (m *meter) exec(ctx context.Context, on dialect.ExecQuerier, query string, 
 	return explain(ctx, err)
 }
 
-// query calls done when the rows are closed, or at once without any.
+// query calls done when the rows are closed, or at once if there are none.
 func (m *meter) query(ctx context.Context, on dialect.ExecQuerier, query string, args, v any, done func()) error {
 	bounded, stop := context.WithTimeout(ctx, statementTimeout(ctx))
 	cancel := func() { stop(); done() }
@@ -219,7 +219,7 @@ func (m *meter) query(ctx context.Context, on dialect.ExecQuerier, query string,
 	return nil
 }
 
-// rows end the bound of their statement when they are closed.
+// rows end the time limit of their statement when they are closed.
 type rows struct {
 	sql.ColumnScanner
 	ctx    context.Context

@@ -11,19 +11,18 @@ import (
 
 type personKey struct{}
 
-// For returns a context whose statements are those of a person: together they use at
-// most a share of the connections for requests, so that one person's requests leave
-// some to everyone else.
+// For returns a context whose statements count for a person. Together, they use at most a share of
+// the connections for requests, so that the requests of others are not blocked.
 func For(ctx context.Context, person uuid.UUID) context.Context {
 	return context.WithValue(ctx, personKey{}, person)
 }
 
-// shareOf returns how many of a lane's connections one person may use for reads, and as
-// many again for transactions: three each of fourteen.
+// shareOf returns how many of a lane's connections one person can use for reads, and the same
+// number again for transactions: three each of fourteen.
 func shareOf(conns int) int { return max(2, conns/4) }
 
-// kind of use of a connection. They are counted apart, since a transaction that holds a
-// connection may need another one to read.
+// kind of use of a connection. The kinds are counted separately, because a transaction, which has a
+// connection, may need another one for a read.
 type use int
 
 const (
@@ -33,14 +32,14 @@ const (
 	uses
 )
 
-// shares bound the connections that each person uses.
+// shares limit the connections that each person uses.
 type shares struct {
-	most int // of one person and use; 0 is not a limit
+	most int // per person and kind; 0: no limit
 	of   [uses]Limit
 }
 
-// take waits for a place among the connections of the context's person, and returns how
-// to give it back.
+// take waits for a place among the connections of the context's person, and returns the function
+// that frees it.
 func (s *shares) take(ctx context.Context, u use) (giveBack func(), err error) {
 	who, ok := ctx.Value(personKey{}).(uuid.UUID)
 	if !ok || s.most == 0 || laneOf(ctx) != Requests {

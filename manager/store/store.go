@@ -1,5 +1,5 @@
-// Package store is how the manager's services write: in a transaction, and under
-// a lock where the rows alone do not keep two from passing each other.
+// Package store is the manager's access to PostgreSQL: connection pools, transactions, and locks
+// for rules that constraints on rows cannot enforce.
 package store
 
 import (
@@ -26,9 +26,8 @@ func InTx(ctx context.Context, client *ent.Client, f func(tx *ent.Tx) error) err
 	return nil
 }
 
-// Lock waits until no one else holds a lock of these names, and holds them until
-// the transaction ends. They are taken in one order, so that two who want the
-// same never wait for each other.
+// Lock waits for locks with these names and holds them until the transaction ends. Locks are taken
+// in one order, so that two callers never deadlock.
 func Lock(ctx context.Context, tx *ent.Tx, names ...string) error {
 	names = slices.Sorted(slices.Values(names))
 	for _, name := range slices.Compact(names) {

@@ -11,10 +11,10 @@ import (
 // leastList is the shortest list of ids that joinIDs replaces.
 const leastList = 4
 
-// joinIDs replaces lists of ids, `IN ($2, $3, $4, $5)`, by one argument, `= ANY ($2)`.
-// ent writes such a list for each edge that it loads. With one argument the text is
-// the same for every length, so PostgreSQL prepares it once per connection and not
-// once per length, and it is cheaper to send.
+// joinIDs replaces lists of ids, `IN ($2, $3, $4, $5)`, by one argument, `= ANY ($2)`. ent writes
+// such a list for each edge that it loads. With one argument, the text is the same for every
+// length, so PostgreSQL prepares it once per connection and not once per length, and it is cheaper
+// to send.
 func joinIDs(query string, args []any) (string, []any) {
 	const in, notIn = " IN (", " NOT IN ("
 	if len(args) < leastList || !strings.Contains(query, in+"$") || strings.Contains(query, "'") { // a quoted $ is not a placeholder
@@ -54,8 +54,8 @@ func joinIDs(query string, args []any) (string, []any) {
 	return text.String(), out
 }
 
-// cutIDs returns the ids of a list that begins with its first placeholder, and the
-// text behind the list; nil where it is short or not of ids alone.
+// cutIDs returns the ids of a list that begins with its first placeholder, and the text behind the
+// list; nil for a short list, and for one that has other values than ids.
 func cutIDs(list string, args []any) (ids []uuid.UUID, after string) {
 	for {
 		n, rest := placeholder(list)
@@ -100,7 +100,7 @@ func wrapUUID(value any) (pgtype.WrappedEncodePlanNextSetter, any, bool) {
 	return &uuidPlan{}, pgID(id), ok
 }
 
-// pgID is an id that pgx knows.
+// pgID is an id with an encoder for pgx.
 type pgID uuid.UUID
 
 // UUIDValue implements pgtype.UUIDValuer.

@@ -22,7 +22,7 @@ type contents struct {
 	sealed  []byte
 }
 
-// secrets are what the row of a template keeps encrypted.
+// secrets are the encrypted values in the row of a template.
 type secrets struct {
 	Environment     map[string]string            `json:"environment,omitempty"`
 	BootstrapScript *string                      `json:"bootstrapScript,omitempty"`

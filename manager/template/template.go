@@ -1,4 +1,4 @@
-// Package template owns saved requests for sessions. A template belongs to a user or to a
+// Package template manages saved requests for sessions. A template belongs to a user or to a
 // project, whose members can use it.
 package template
 
@@ -36,7 +36,7 @@ type CreateSessionTemplateInput struct {
 	Request     session.CreateSessionInput
 }
 
-// UpdateSessionTemplateInput changes a template; what is nil stays.
+// UpdateSessionTemplateInput changes the fields that are not nil.
 type UpdateSessionTemplateInput struct {
 	ID          uuid.UUID
 	Name        *string
@@ -49,7 +49,7 @@ type UpdateSessionTemplateInput struct {
 // DeleteSessionTemplateInput names the template to delete.
 type DeleteSessionTemplateInput struct{ ID uuid.UUID }
 
-// SessionTemplatePayload answers the creation and the change of a template.
+// SessionTemplatePayload is a template after a change.
 type SessionTemplatePayload struct{ Template *ent.SessionTemplate }
 
 // DeleteSessionTemplatePayload is the deleted template.
@@ -100,7 +100,7 @@ func (s *Service) CreateSessionTemplate(ctx context.Context, in CreateSessionTem
 
 func (s *Service) insert(ctx context.Context, in CreateSessionTemplateInput, c *contents, on access.Object) (row *ent.SessionTemplate, err error) {
 	err = store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
-		if err := room(ctx, tx, on); err != nil {
+		if err := checkCount(ctx, tx, on); err != nil {
 			return err
 		}
 		u := tx.SessionTemplate.Create().SetName(in.Name).SetNillableDescription(in.Description).SetDomainID(on.Domain).
@@ -210,8 +210,8 @@ func (s *Service) within(ctx context.Context, id uuid.UUID) (access.Object, erro
 	return access.Object{Domain: p.DomainID, Project: p.ID}, nil
 }
 
-// room refuses more templates than a user or project can have.
-func room(ctx context.Context, tx *ent.Tx, on access.Object) error {
+// checkCount returns an error if a user or project has the largest number of templates already.
+func checkCount(ctx context.Context, tx *ent.Tx, on access.Object) error {
 	holder, which := on.Owner, sessiontemplate.OwnerID(on.Owner)
 	if on.Project != uuid.Nil {
 		holder, which = on.Project, sessiontemplate.ProjectID(on.Project)

@@ -41,15 +41,15 @@ func (l Loss) Of(who string) string {
 	case lostTrashed:
 		return "is in the trash"
 	case lostInactive:
-		return "is closed to " + who + ", who can no longer log in"
+		return "cannot be used by " + who + ", who can no longer log in"
 	case lostProject:
 		return "belongs to a project that is no longer active"
 	case lostMember:
-		return "is of a project of which " + who + " is no longer a member"
+		return "belongs to a project of which " + who + " is no longer a member"
 	case lostShare:
 		return "is no longer shared with " + who
 	case lostReadWrite:
-		return "is for " + who + " to read only"
+		return "can only be read by " + who
 	}
 	return "is deleted"
 }

@@ -24,7 +24,7 @@ func (s *Service) CreateDirectories(ctx context.Context, in CreateDirectoriesInp
 		return nil, err
 	}
 	r, err := p.rpc.MakeDirectories(ctx, &storagepb.MakeDirectoriesRequest{Folder: folderRef(f), Paths: paths})
-	return s.settledAs(ctx, paths, r.GetResults(), err, f)
+	return s.resultsInOrder(ctx, paths, r.GetResults(), err, f)
 }
 
 // DeleteFiles deletes files and, if recursive, directories, each with its own result.
@@ -36,7 +36,7 @@ func (s *Service) DeleteFiles(ctx context.Context, in DeleteFilesInput) (*FilesP
 	results, err := gathered(p.rpc.DeleteFiles(ctx, &storagepb.DeleteFilesRequest{
 		Folder: folderRef(f), Paths: paths, Recursive: isTrue(in.Recursive),
 	}))
-	return s.settledAs(ctx, paths, results, err, f)
+	return s.resultsInOrder(ctx, paths, results, err, f)
 }
 
 // MoveFiles moves or renames files and directories, within a folder or to another one
@@ -69,7 +69,7 @@ func (s *Service) MoveFiles(ctx context.Context, in MoveFilesInput) (*FilesPaylo
 	for i, pair := range pairs {
 		paths[i] = pair.From
 	}
-	return s.settledAs(ctx, paths, results, err, from, to)
+	return s.resultsInOrder(ctx, paths, results, err, from, to)
 }
 
 // pathsOf checks the paths of a folder that the viewer wants to change, and returns the folder
@@ -142,8 +142,8 @@ func gathered(stream grpc.ServerStreamingClient[storagepb.Progress], err error) 
 	}
 }
 
-// settledAs returns the results of a call in the order of the request.
-func (s *Service) settledAs(ctx context.Context, paths []string, results []*storagepb.FileResult, err error, changed ...*ent.Vfolder) (*FilesPayload, error) {
+// resultsInOrder returns the results of a call in the order of the request.
+func (s *Service) resultsInOrder(ctx context.Context, paths []string, results []*storagepb.FileResult, err error, changed ...*ent.Vfolder) (*FilesPayload, error) {
 	if err != nil {
 		return nil, errgrpc.ToNative(err)
 	}
@@ -160,7 +160,7 @@ func (s *Service) settledAs(ctx context.Context, paths []string, results []*stor
 		of[path] = list[1:]
 		one := FileResult{Path: path}
 		if list[0].Error != "" {
-			text := said(list[0])
+			text := messageOf(list[0])
 			one.Error = &text
 		}
 		out.Results = append(out.Results, one)
@@ -171,9 +171,9 @@ func (s *Service) settledAs(ctx context.Context, paths []string, results []*stor
 	return out, nil
 }
 
-// said returns the error message of a path without the error class, which has a field of its
+// messageOf returns the error message of a path without the error class, which has a field of its
 // own.
-func said(r *storagepb.FileResult) string {
+func messageOf(r *storagepb.FileResult) string {
 	if p, known := problem.From(errgrpc.ToNative(r.Err())); known {
 		return p.Message
 	}

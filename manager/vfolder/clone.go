@@ -55,7 +55,7 @@ func (s *Service) CloneVfolder(ctx context.Context, in CloneVfolderInput) (*Vfol
 	if in.Volume == nil {
 		in.Volume = &vol.ID
 	}
-	w, err := s.wanted(ctx, v, folderWish{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
+	w, err := s.wanted(ctx, v, folderRequest{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (l *leftOut) String() string {
 	if l.all == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("left out what is more than %d levels deep, in %s", folderpath.MaxDepth, strings.Join(l.paths, ", "))
+	text := fmt.Sprintf("left out files more than %d levels deep, in %s", folderpath.MaxDepth, strings.Join(l.paths, ", "))
 	if more := l.all - len(l.paths); more > 0 {
 		text += fmt.Sprintf(" and %d more directories", more)
 	}

@@ -97,7 +97,7 @@ func (c copier) Run(ctx context.Context, at *tasks.Progress, input []byte) error
 	}
 	c.changed(ctx, to.ID)
 	if n := len(failed); n > 0 {
-		return problem.Precondition("%d of %s could not be copied; %s: %s", n, counted(len(in.Items), "item"), failed[0].Path, said(failed[0]))
+		return problem.Precondition("%d of %s could not be copied; %s: %s", n, counted(len(in.Items), "item"), failed[0].Path, messageOf(failed[0]))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// CreateVfolderInput names a new folder and where it lives.
+// CreateVfolderInput describes a new folder.
 type CreateVfolderInput struct {
 	Name       string
 	Volume     *uuid.UUID
@@ -20,7 +20,7 @@ type CreateVfolderInput struct {
 	Permission *access.FolderPermission
 }
 
-// UpdateVfolderInput changes what it names of a folder.
+// UpdateVfolderInput changes the fields that are not nil.
 type UpdateVfolderInput struct {
 	ID         uuid.UUID
 	Name       *string
@@ -34,17 +34,16 @@ type (
 	DeleteVfolderInput struct{ ID uuid.UUID }
 )
 
-// RestoreVfolderInput names a folder in the trash, and perhaps another name for it.
+// RestoreVfolderInput names a folder in the trash, and optionally its new name.
 type RestoreVfolderInput struct {
 	ID   uuid.UUID
 	Name *string
 }
 
-// EmptyTrashInput names whose trash; one's own without a project.
+// EmptyTrashInput selects the trash of a project; without one, the viewer's own.
 type EmptyTrashInput struct{ Project *uuid.UUID }
 
-// CloneVfolderInput names a folder and what becomes of its copy, which goes to the
-// same volume when none is named.
+// CloneVfolderInput describes a clone of a folder. By default, it is on the same volume.
 type CloneVfolderInput struct {
 	ID         uuid.UUID
 	Name       string

@@ -40,7 +40,7 @@ func (s *Service) Lead(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.syncScopes(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.Warn("settle quota scopes", "error", err)
+			s.Logger.Warn("apply quota scopes", "error", err)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (s *Service) measureOne(ctx context.Context, f *ent.Vfolder) error {
 		}
 	}
 	if err := up.Exec(ctx); err != nil && !ent.IsNotFound(err) {
-		return fmt.Errorf("note size of folder %s: %w", f.ID, err)
+		return fmt.Errorf("store the size of folder %s: %w", f.ID, err)
 	}
 	if changed {
 		s.changed(ctx, f.ID)

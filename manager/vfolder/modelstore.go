@@ -23,14 +23,14 @@ func modelFolder(p *ent.Project, mode *vfolder.UsageMode, permission *access.Fol
 		return problem.Invalid("usageMode", "project %s is a model store, and its folders are for models, not %s", p.Name, *mode).
 			WithLimit(vfolder.UsageModeModel.String())
 	case permission != nil && *permission != access.ReadOnly:
-		return problem.Invalid("permission", "project %s is a model store: its members read, and its administrators write", p.Name).
+		return problem.Invalid("permission", "project %s is a model store: its members can only read, and its administrators can write", p.Name).
 			WithLimit(string(access.ReadOnly))
 	}
 	return nil
 }
 
 // inModelStore sets the use of a new folder to models if the project is a model store.
-func (w *folderWish) inModelStore(p *ent.Project) error {
+func (w *folderRequest) inModelStore(p *ent.Project) error {
 	if err := modelFolder(p, w.mode, w.permission); err != nil || p.Type != project.TypeModelStore {
 		return err
 	}

@@ -40,7 +40,7 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	p := &proxy{rpc: storagepb.NewStorageClient(peer.Conn), objects: storagepb.NewObjectsClient(peer.Conn), enrolment: peer.Enrolment}
 	s.Logger.Info("storage proxy connected", "proxy", peer.Name)
 	for ctx.Err() == nil {
-		again := s.nextTell()
+		again := s.nextAnnouncement()
 		wctx, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(again, cancel)
 		err := s.watch(wctx, peer.Name, p)
@@ -65,24 +65,24 @@ func (s *Service) Connected(ctx context.Context, peer *cluster.Peer) {
 	s.Logger.Info("storage proxy disconnected", "proxy", peer.Name)
 }
 
-// TellManagers restarts all watches, because a watch sends its proxy the list of managers.
-func (s *Service) TellManagers() {
+// AnnounceManagers restarts all watches, because a watch sends its proxy the list of managers.
+func (s *Service) AnnounceManagers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tell != nil {
-		s.tell()
-		s.told, s.tell = nil, nil
+	if s.announce != nil {
+		s.announce()
+		s.announced, s.announce = nil, nil
 	}
 }
 
-// nextTell returns a context that ends with the next TellManagers.
-func (s *Service) nextTell() context.Context {
+// nextAnnouncement returns a context that ends with the next AnnounceManagers.
+func (s *Service) nextAnnouncement() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told == nil {
-		s.told, s.tell = context.WithCancel(context.Background())
+	if s.announced == nil {
+		s.announced, s.announce = context.WithCancel(context.Background())
 	}
-	return s.told
+	return s.announced
 }
 
 func (s *Service) watch(ctx context.Context, name string, p *proxy) error {
@@ -124,7 +124,7 @@ func (s *Service) record(ctx context.Context, name string, p *proxy, r *storagep
 	names := map[string]storagepb.Volume_Health{}
 	for _, v := range r.Volumes {
 		names[v.Name] = v.Health
-		if s.elsewhere(name, v) {
+		if s.servedElsewhere(name, v) {
 			continue
 		}
 		if err := s.recordVolume(ctx, id, v); err != nil {
@@ -159,10 +159,10 @@ func recovered(before, now map[string]storagepb.Volume_Health) bool {
 	return false
 }
 
-// elsewhere reports whether another proxy takes precedence for a volume: one that serves it in
-// better health, or in equal health with a smaller name. The row has the values of the proxy
+// servedElsewhere reports whether another proxy takes precedence for a volume: one that serves it
+// in better health, or in equal health with a smaller name. The row has the values of the proxy
 // that takes precedence.
-func (s *Service) elsewhere(name string, v *storagepb.Volume) bool {
+func (s *Service) servedElsewhere(name string, v *storagepb.Volume) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other, p := range s.proxies {
@@ -214,7 +214,7 @@ func (s *Service) recordVolume(ctx context.Context, proxyID uuid.UUID, v *storag
 	}
 	if made { // this report created the volume
 		if err := everybody(ctx, tx, fresh); err != nil {
-			return fmt.Errorf("open volume %s to everybody: %w", v.Name, err)
+			return fmt.Errorf("grant everyone access to volume %s: %w", v.Name, err)
 		}
 	}
 	return tx.Commit()
@@ -287,11 +287,11 @@ func (s *Service) markUnresponsive(ctx context.Context) error {
 		Where(volume.HealthNEQ("unavailable"), volume.HasProxyWith(storageproxy.LastSeenAtLT(time.Now().Add(-heartbeatTimeout)))).
 		WithProxy().All(ctx)
 	if err != nil {
-		return fmt.Errorf("look for silent storage proxies: %w", err)
+		return fmt.Errorf("find unresponsive storage proxies: %w", err)
 	}
 	for _, v := range lost {
 		p := v.Edges.Proxy
-		why := fmt.Sprintf("its storage proxy %s has not been heard of since %s", p.Name, p.LastSeenAt.UTC().Format(time.RFC3339))
+		why := fmt.Sprintf("its storage proxy %s has not sent a heartbeat since %s", p.Name, p.LastSeenAt.UTC().Format(time.RFC3339))
 		n, err := s.Client.Volume.Update().
 			Where(volume.ID(v.ID), volume.HasProxyWith(storageproxy.ID(p.ID), storageproxy.LastSeenAt(p.LastSeenAt))).
 			SetHealth("unavailable").SetHealthMessage(why).Save(ctx)

@@ -83,9 +83,9 @@ func (s *Service) syncScopes(ctx context.Context) error {
 		if err != nil {
 			continue
 		}
-		got, err := s.settled(ctx, p.rpc, request(scope, scope.Edges.Volume, leastBytes(scope, limits)))
+		got, err := s.applyLimits(ctx, p.rpc, request(scope, scope.Edges.Volume, leastBytes(scope, limits)))
 		if err != nil {
-			s.Logger.Debug("settle quota scope", "scope", scope.ID, "error", err)
+			s.Logger.Debug("apply quota scope", "scope", scope.ID, "error", err)
 			continue
 		}
 		u := s.Client.QuotaScope.UpdateOne(scope).SetEnforcement(got.Enforcement).
@@ -94,15 +94,15 @@ func (s *Service) syncScopes(ctx context.Context) error {
 			u.SetMeasuredAt(clock.Now())
 		}
 		if err := u.Exec(ctx); err != nil {
-			return fmt.Errorf("note quota scope %s: %w", scope.ID, err)
+			return fmt.Errorf("store quota scope %s: %w", scope.ID, err)
 		}
 	}
 	return nil
 }
 
-// settled applies limits to a scope and returns the scope as its proxy reports it. Some
+// applyLimits applies limits to a scope and returns the scope as its proxy reports it. Some
 // products round limits, so limits that were applied before are not applied again.
-func (s *Service) settled(ctx context.Context, rpc storagepb.StorageClient, want *storagepb.ScopeRequest) (*storagepb.Scope, error) {
+func (s *Service) applyLimits(ctx context.Context, rpc storagepb.StorageClient, want *storagepb.ScopeRequest) (*storagepb.Scope, error) {
 	got, err := rpc.GetScope(ctx, want)
 	if err != nil {
 		return nil, errgrpc.ToNative(err)
@@ -192,7 +192,7 @@ func (s *Service) checkQuota(ctx context.Context, tx *ent.Tx, v *viewer.Viewer, 
 	}
 	if brings != nil {
 		for _, own := range ownReached(scope, *brings) {
-			reached, most = append(reached, own.said), own.most
+			reached, most = append(reached, own.refusal), own.most
 		}
 	}
 	if len(reached) > 0 {
@@ -232,9 +232,9 @@ func request(scope *ent.QuotaScope, vol *ent.Volume, bytes *int64) *storagepb.Sc
 
 // limitKind is a quantity that a scope can limit.
 type limitKind struct {
-	field, capability, said string
-	wanted                  func(SetQuotaScopeInput) *int64
-	now                     func(*ent.QuotaScope) (used, most *int64)
+	field, capability, refusal string
+	wanted                     func(SetQuotaScopeInput) *int64
+	now                        func(*ent.QuotaScope) (used, most *int64)
 }
 
 var limitKinds = []limitKind{
@@ -254,7 +254,7 @@ func (l limitKind) check(vol *ent.Volume, limit *int64) error {
 		return nil
 	}
 	if *limit < 0 {
-		return problem.Invalid(l.field, "%d %s", *limit, l.said).WithLimit("0..")
+		return problem.Invalid(l.field, "%d %s", *limit, l.refusal).WithLimit("0..")
 	}
 	if len(vol.Capabilities) == 0 {
 		return problem.Unavailable("the plugin of volume %s has not reported yet which limits the volume supports", vol.Name).WithField(l.field)
@@ -265,10 +265,10 @@ func (l limitKind) check(vol *ent.Volume, limit *int64) error {
 	can := "nothing"
 	for _, other := range limitKinds {
 		if slices.Contains(vol.Capabilities, other.capability) {
-			can = other.said
+			can = other.refusal
 		}
 	}
-	return problem.Precondition("volume %s (%s) cannot limit %s; it can limit %s", vol.Name, vol.Backend, l.said, can).WithField(l.field)
+	return problem.Precondition("volume %s (%s) cannot limit %s; it can limit %s", vol.Name, vol.Backend, l.refusal, can).WithField(l.field)
 }
 
 // refused names the field of a limit that a product does not accept, such as zero where zero
@@ -277,10 +277,10 @@ func refused(err error) error {
 	if !errdefs.IsInvalidArgument(err) {
 		return err
 	}
-	said, _ := problem.From(err)
+	refusal, _ := problem.From(err)
 	for _, l := range limitKinds {
-		if strings.Contains(said.Message, l.plugins()) {
-			return problem.Invalid(l.field, "%s", said.Message).Because(err)
+		if strings.Contains(refusal.Message, l.plugins()) {
+			return problem.Invalid(l.field, "%s", refusal.Message).Because(err)
 		}
 	}
 	return err
@@ -292,7 +292,7 @@ func (l limitKind) plugins() string {
 }
 
 // full describes a scope's own limit that is reached.
-type full struct{ said, most string }
+type full struct{ refusal, most string }
 
 // ownReached returns the scope's own limits that do not allow a folder with this many bytes.
 func ownReached(scope *ent.QuotaScope, brings int64) (list []full) {
@@ -303,7 +303,7 @@ func ownReached(scope *ent.QuotaScope, brings int64) (list []full) {
 			more = max(brings, 1)
 		}
 		if most != nil && used != nil && *used+more > *most {
-			list = append(list, full{fmt.Sprintf("the quota scope holds %d %s of %d", *used, l.said, *most), strconv.FormatInt(*most, 10)})
+			list = append(list, full{fmt.Sprintf("the quota scope holds %d %s of %d", *used, l.refusal, *most), strconv.FormatInt(*most, 10)})
 		}
 	}
 	return list

@@ -39,7 +39,7 @@ func TestLimitsOfAVolume(t *testing.T) {
 		}
 		for _, l := range limitKinds {
 			if err := l.check(vol, nil); err != nil {
-				t.Errorf("%s: no limit of %s: %v", c.name, l.said, err)
+				t.Errorf("%s: no limit of %s: %v", c.name, l.refusal, err)
 			}
 			err := l.check(vol, amount(0))
 			said, _ := problem.From(err)
@@ -100,7 +100,7 @@ func TestLimitsThatAProductRounds(t *testing.T) {
 			r.limit = c.outside
 		}
 		r.sets = 0
-		if _, err := s.settled(t.Context(), r, &storagepb.ScopeRequest{Volume: "fast", Scope: "s", LimitBytes: c.want}); err != nil {
+		if _, err := s.applyLimits(t.Context(), r, &storagepb.ScopeRequest{Volume: "fast", Scope: "s", LimitBytes: c.want}); err != nil {
 			t.Fatal(err)
 		}
 		if r.sets != c.sets {

@@ -170,7 +170,7 @@ func (s *Service) gone(ctx context.Context, f *ent.Vfolder) error {
 	defer s.changed(ctx, f.ID)
 	if f.Path == "" {
 		if _, err := s.Client.Vfolder.Delete().Where(vfolder.ID(f.ID)).Exec(ctx); err != nil {
-			return fmt.Errorf("remove the row of a folder that never was: %w", err)
+			return fmt.Errorf("remove the row of an incomplete folder: %w", err)
 		}
 		return nil
 	}
@@ -180,7 +180,7 @@ func (s *Service) gone(ctx context.Context, f *ent.Vfolder) error {
 		return fmt.Errorf("note deletion: %w", err)
 	}
 	if n == 0 {
-		return tasks.Wait("another look: the folder was handed over meanwhile")
+		return tasks.Wait("again: the folder was handed over in the meantime")
 	}
 	return nil
 }

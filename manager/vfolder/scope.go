@@ -58,7 +58,7 @@ func (s *Service) SetQuotaScope(ctx context.Context, in SetQuotaScopeInput) (*Qu
 	}
 	if err := s.impose(sys, limited, vol); err != nil && !errdefs.IsUnavailable(err) {
 		if _, undo := s.limited(sys, scope, scope.LimitBytes, scope.LimitInodes); undo != nil {
-			s.Logger.ErrorContext(ctx, "take back a limit that the volume refused", "scope", scope.ID, "error", undo)
+			s.Logger.ErrorContext(ctx, "revert a limit that the volume refused", "scope", scope.ID, "error", undo)
 		}
 		return nil, refused(err)
 	}
@@ -97,7 +97,8 @@ func (s *Service) holder(ctx context.Context, in SetQuotaScopeInput) (quotascope
 	if err != nil {
 		return "", uuid.Nil, uuid.Nil, permit.Missing(err, "project", "project")
 	}
-	// Leads of a project cannot set its limits; this needs the permission to create projects.
+	// Administrators of a project cannot set its limits; this needs the permission to create
+	// projects.
 	_, err = permit.Check(ctx, access.Create, access.Project, access.Object{Domain: p.DomainID})
 	return quotascope.KindProject, p.ID, p.DomainID, err
 }
@@ -112,6 +113,6 @@ func (s *Service) impose(ctx context.Context, scope *ent.QuotaScope, vol *ent.Vo
 	if err != nil {
 		return err
 	}
-	_, err = s.settled(ctx, p.rpc, request(scope, vol, limit))
+	_, err = s.applyLimits(ctx, p.rpc, request(scope, vol, limit))
 	return err
 }

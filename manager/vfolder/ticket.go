@@ -114,33 +114,33 @@ func (s *Service) Guard(ctx context.Context) {
 	news := s.Bus.Gather(ctx, []event.Topic{event.Login, event.Share, event.Vfolder})
 	tick := clock.NewTicker("transfers", revokedEvery)
 	defer tick.Stop()
-	var told revoked
+	var sent revoked
 	var keys [][]byte
-	var looked time.Time
-	look := true
+	var last time.Time
+	due := true
 	for {
-		if look || time.Since(looked) > sharesEvery {
+		if due || time.Since(last) > sharesEvery {
 			if err := s.revoke(ctx); err != nil && ctx.Err() == nil {
 				s.Logger.Warn("revoke tickets", "error", err)
 			}
-			looked = time.Now()
+			last = time.Now()
 		}
 		list, err := s.revoked(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.Logger.Warn("guard transfers", "error", err)
 		}
 		now := s.Signer.PublicKeys()
-		if err == nil && !(told.equal(list) && slices.EqualFunc(keys, now, slices.Equal)) {
-			told, keys = list, now
-			s.TellManagers()
+		if err == nil && !(sent.equal(list) && slices.EqualFunc(keys, now, slices.Equal)) {
+			sent, keys = list, now
+			s.AnnounceManagers()
 		}
-		look = false
+		due = false
 		select {
 		case <-ctx.Done():
 			return
 		case <-news.Wake():
 			news.Take() // one pass covers many events
-			look = true
+			due = true
 		case <-tick.C:
 		}
 	}
@@ -172,7 +172,7 @@ func (s *Service) revokedUsers(ctx context.Context) ([][]byte, error) {
 	ids, err := s.Client.User.Query().
 		Where(user.Or(user.StatusNEQ(user.StatusActive), inClosedDomain)).Order(user.ByID()).IDs(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list users who may not transfer: %w", err)
+		return nil, fmt.Errorf("list users who cannot transfer files: %w", err)
 	}
 	s.mu.Lock()
 	left := slices.DeleteFunc(slices.Clone(s.shut), func(id uuid.UUID) bool {
@@ -183,7 +183,7 @@ func (s *Service) revokedUsers(ctx context.Context) ([][]byte, error) {
 	if len(left) > 0 {
 		back, err := s.Client.User.Query().Where(user.IDIn(left...)).Order(user.ByID()).IDs(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list users who may transfer again: %w", err)
+			return nil, fmt.Errorf("list users who can transfer files again: %w", err)
 		}
 		for _, id := range left {
 			if _, is := slices.BinarySearchFunc(back, id, compare); !is {

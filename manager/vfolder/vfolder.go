@@ -1,4 +1,4 @@
-// Package vfolder owns virtual folders: their rows, owners and volumes, and the tickets with
+// Package vfolder manages virtual folders: their rows, owners and volumes, and the tickets with
 // which users transfer files. The files are on the storage proxies.
 package vfolder
 
@@ -56,13 +56,13 @@ type Config struct {
 type Service struct {
 	Config
 
-	mu      sync.Mutex
-	proxies map[string]*proxy // by name
-	back    chan struct{}     // receives when the health of a volume has improved
-	told    context.Context   // ends when the list of managers changes
-	tell    context.CancelFunc
-	rounded map[string]rounded // limits by volume and scope, as products rounded them
-	shut    []uuid.UUID        // users whose tickets are revoked, as of the last query
+	mu        sync.Mutex
+	proxies   map[string]*proxy // by name
+	back      chan struct{}     // receives when the health of a volume has improved
+	announced context.Context   // ends when the list of managers changes
+	announce  context.CancelFunc
+	rounded   map[string]rounded // limits by volume and scope, as products rounded them
+	shut      []uuid.UUID        // users whose tickets are revoked, as of the last query
 }
 
 // New returns a Service, and registers the kinds of its tasks.
@@ -87,7 +87,7 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.wanted(ctx, v, folderWish{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
+	w, err := s.wanted(ctx, v, folderRequest{in.Name, in.Volume, in.Project, in.UsageMode, in.Permission})
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +102,15 @@ func (s *Service) CreateVfolder(ctx context.Context, in CreateVfolderInput) (*Vf
 	if err := s.materialise(ctx, f, w.scope, w.volume); err != nil {
 		// The directory was not created: delete the row, so that the name is free.
 		if undo := s.Client.Vfolder.DeleteOneID(f.ID).Exec(ctx); undo != nil {
-			s.Logger.Error("take back a folder that could not be made", "folder", f.ID, "error", undo)
+			s.Logger.Error("remove a folder that could not be created", "folder", f.ID, "error", undo)
 		}
 		return nil, err
 	}
 	return s.after(ctx, f.ID, nil)
 }
 
-// folderWish is the request for a new folder.
-type folderWish struct {
+// folderRequest is the request for a new folder.
+type folderRequest struct {
 	name       string
 	volume     *uuid.UUID
 	project    *uuid.UUID
@@ -120,7 +120,7 @@ type folderWish struct {
 
 // wanted is a new folder that the viewer may create.
 type wanted struct {
-	folderWish
+	folderRequest
 	volume *ent.Volume
 	scope  *ent.QuotaScope
 	domain uuid.UUID
@@ -128,12 +128,12 @@ type wanted struct {
 
 // wanted finds the volume and the scope of a new folder, and returns an error if the viewer
 // cannot create it.
-func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (*wanted, error) {
+func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderRequest) (*wanted, error) {
 	if err := checkName(in.name); err != nil {
 		return nil, err
 	}
 	if in.permission != nil && in.project == nil {
-		return nil, problem.Invalid("permission", "is for folders of a project only")
+		return nil, problem.Invalid("permission", "is only for folders of a project")
 	}
 	vol, err := s.volume(ctx, in.volume)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Service) wanted(ctx context.Context, v *viewer.Viewer, in folderWish) (
 	if _, err := permit.Check(ctx, access.Create, access.Vfolder, on); err != nil {
 		return nil, err
 	}
-	w := &wanted{folderWish: in, volume: vol, domain: domain}
+	w := &wanted{folderRequest: in, volume: vol, domain: domain}
 	if err := s.allow(ctx, vol, domain, in.project, access.VolumeCreate); err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (s *Service) scope(ctx context.Context, vol *ent.Volume, kind quotascope.Ki
 	err := s.Client.QuotaScope.Create().SetID(id.New(id.QuotaScope)).SetKind(kind).SetHolderID(holder).SetDomainID(domain).SetVolumeID(vol.ID).
 		OnConflictColumns(quotascope.FieldVolumeID, quotascope.FieldKind, quotascope.FieldHolderID).Ignore().Exec(sys)
 	if err != nil {
-		return nil, fmt.Errorf("make quota scope: %w", err)
+		return nil, fmt.Errorf("create quota scope: %w", err)
 	}
 	return s.Client.QuotaScope.Query().Where(quotascope.VolumeID(vol.ID), quotascope.KindEQ(kind), quotascope.HolderID(holder)).Only(sys)
 }
@@ -238,7 +238,7 @@ func (s *Service) makeScope(ctx context.Context, p *proxy, scope *ent.QuotaScope
 	}
 	made, err := p.rpc.CreateScope(ctx, request(scope, vol, limit))
 	if err != nil {
-		return fmt.Errorf("make quota scope: %w", errgrpc.ToNative(err))
+		return fmt.Errorf("create quota scope: %w", errgrpc.ToNative(err))
 	}
 	return s.Client.QuotaScope.UpdateOneID(scope.ID).SetEnforcement(made.Enforcement).Exec(ctx)
 }
@@ -267,7 +267,7 @@ func (s *Service) UpdateVfolder(ctx context.Context, in UpdateVfolderInput) (*Vf
 	up := s.Client.Vfolder.UpdateOneID(f.ID).Where(vfolder.StatusEQ(vfolder.StatusReady)).SetNillableUsageMode(in.UsageMode).SetNillableName(in.Name)
 	if in.Permission != nil {
 		if f.ProjectID == nil {
-			return nil, problem.Invalid("permission", "is for folders of a project only")
+			return nil, problem.Invalid("permission", "is only for folders of a project")
 		}
 		if err := s.changeable(ctx, f, access.VolumeSetUserPermission); err != nil {
 			return nil, err

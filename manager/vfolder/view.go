@@ -128,7 +128,7 @@ func (s *Service) paths(ctx context.Context, rows []*ent.Vfolder) (map[uuid.UUID
 	}
 	named, err := s.Client.Vfolder.Query().Where(vfolder.IDIn(ids...)).WithOwner().WithProject().All(viewer.SystemContext(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("read whose folders they are: %w", err)
+		return nil, fmt.Errorf("read the owners of folders: %w", err)
 	}
 	out := make(map[uuid.UUID][]string, len(named))
 	for _, f := range named {

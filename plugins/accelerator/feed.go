@@ -94,7 +94,7 @@ func (f *Feed) WatchHealth(ctx context.Context, send func(*pb.HealthEvent) error
 		for _, d := range s.GetDevices() {
 			here[d.GetId()] = true
 			e := &pb.HealthEvent{DeviceId: d.GetId(), Health: d.GetHealth(), Message: d.GetHealthMessage()}
-			if err := tell(known, e, send); err != nil {
+			if err := sendChange(known, e, send); err != nil {
 				return err
 			}
 		}
@@ -103,7 +103,7 @@ func (f *Feed) WatchHealth(ctx context.Context, send func(*pb.HealthEvent) error
 				continue
 			}
 			e := &pb.HealthEvent{DeviceId: id, Health: pb.Health_HEALTH_LOST, Message: "device is gone"}
-			if err := tell(known, e, send); err != nil {
+			if err := sendChange(known, e, send); err != nil {
 				return err
 			}
 		}
@@ -111,7 +111,7 @@ func (f *Feed) WatchHealth(ctx context.Context, send func(*pb.HealthEvent) error
 	})
 }
 
-func tell(known map[string]*pb.HealthEvent, e *pb.HealthEvent, send func(*pb.HealthEvent) error) error {
+func sendChange(known map[string]*pb.HealthEvent, e *pb.HealthEvent, send func(*pb.HealthEvent) error) error {
 	was := known[e.DeviceId]
 	known[e.DeviceId] = e
 	if was == nil && e.Health == pb.Health_HEALTH_HEALTHY ||

@@ -57,7 +57,7 @@ func (u *upload) open(f *volume.Folder) (err error) {
 func (u *upload) same() error {
 	info, err := u.file.Stat()
 	if err != nil {
-		return fmt.Errorf("look at the file: %w", err)
+		return fmt.Errorf("stat the file: %w", err)
 	}
 	if info.Size() != u.item.Size || info.ModTime().UnixNano() != u.item.ModifiedUnixNs {
 		return fmt.Errorf("the file has changed since it was listed: %w", errdefs.ErrFailedPrecondition)

@@ -63,7 +63,7 @@ func (m *Mover) bring(ctx context.Context, w *Work, f *volume.Folder, q *storage
 }
 
 // errEqual reports that an equal file exists, so the object is not downloaded.
-var errEqual = errors.New("an equal file is there")
+var errEqual = errors.New("an equal file exists")
 
 func notEqual(err error) error {
 	if errors.Is(err, errEqual) {
@@ -79,17 +79,17 @@ func admits(there *volume.Entry, o *storagepb.ObjectItem) error {
 	}
 	kind := there.Mode & unix.S_IFMT
 	if kind == unix.S_IFDIR {
-		return fmt.Errorf("a directory is there: %w", errdefs.ErrFailedPrecondition)
+		return fmt.Errorf("a directory exists there: %w", errdefs.ErrFailedPrecondition)
 	}
 	equal := kind == unix.S_IFREG && there.Size == o.Size && there.Modified.UnixMilli() == o.ModifiedUnixMs
 	switch o.Existing {
 	case storagepb.ObjectItem_OVERWRITE:
 		return nil
 	case storagepb.ObjectItem_FAIL:
-		return fmt.Errorf("a file is there: %w", errdefs.ErrAlreadyExists)
+		return fmt.Errorf("a file exists there: %w", errdefs.ErrAlreadyExists)
 	case storagepb.ObjectItem_RESUME:
 		if !equal {
-			return fmt.Errorf("a file is there: %w", errdefs.ErrAlreadyExists)
+			return fmt.Errorf("a file exists there: %w", errdefs.ErrAlreadyExists)
 		}
 	}
 	if equal {
@@ -132,7 +132,7 @@ func (g *download) try(parent context.Context) (further bool, err error) {
 	if err == nil {
 		err = g.sum.check()
 	}
-	if errors.Is(err, errSpoiled) { // the bytes must be downloaded again
+	if errors.Is(err, errChecksum) { // the bytes must be downloaded again
 		err = errors.Join(g.restart(), &passing{error: err})
 		further = false
 	}
@@ -186,7 +186,7 @@ func (g *download) same(resp *http.Response) error {
 		return nil
 	}
 	if begins := fmt.Sprintf("bytes %d-", g.at); !strings.HasPrefix(resp.Header.Get("Content-Range"), begins) {
-		return fmt.Errorf("the object storage sends other bytes than it was asked for: %w", errdefs.ErrInvalidArgument)
+		return fmt.Errorf("the object storage sends other bytes than those that were requested: %w", errdefs.ErrInvalidArgument)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (w *Work) Progress(finished bool) *storagepb.ObjectProgress {
 	return p
 }
 
-func (w *Work) settle(i int, r *storagepb.ObjectResult, err error) {
+func (w *Work) finish(i int, r *storagepb.ObjectResult, err error) {
 	r.Index = uint32(i)
 	if err != nil {
 		s := status.Convert(errgrpc.ToGRPC(classed(err)))
@@ -101,7 +101,7 @@ func (w *Work) each(ctx context.Context, n int, move func(i int) (*storagepb.Obj
 				defer func() { <-turns }()
 				r, err := move(i)
 				if ctx.Err() == nil {
-					w.settle(i, r, err)
+					w.finish(i, r, err)
 				}
 			})
 		}

@@ -75,8 +75,8 @@ func request(ctx context.Context, method string, s *storagepb.SignedRequest, bod
 	return r, nil
 }
 
-// do sends a request and returns an error for every status but the good ones. The error does
-// not contain the address, which is signed.
+// do sends a request and returns an error for every status that is not expected. The error does not
+// contain the address, which is signed.
 func do(c *http.Client, r *http.Request, good ...int) (*http.Response, error) {
 	resp, err := c.Do(r)
 	if err != nil {
@@ -115,21 +115,21 @@ func (p *plain) Unwrap() error { return p.cause }
 
 // refused returns an error that explains an unsuccessful answer.
 func refused(resp *http.Response) error {
-	var said struct{ Code, Message string }
+	var reason struct{ Code, Message string }
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<10))
-	_ = xml.Unmarshal(raw, &said) // the body may be empty
+	_ = xml.Unmarshal(raw, &reason) // the body may be empty
 	words := resp.Status
-	if said.Code != "" {
-		words = said.Code + " (" + resp.Status + ")"
+	if reason.Code != "" {
+		words = reason.Code + " (" + resp.Status + ")"
 	}
 	err := fmt.Errorf("the object storage answers %s", words)
 	class := func(c error) error { return fmt.Errorf("%w: %w", err, c) }
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500 && code != http.StatusNotImplemented,
-		said.Code == "RequestTimeout", said.Code == "OperationAborted":
+		reason.Code == "RequestTimeout", reason.Code == "OperationAborted":
 		after, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return &passing{err, time.Duration(after) * time.Second}
-	case said.Code == "NoSuchUpload":
+	case reason.Code == "NoSuchUpload":
 		return class(errdefs.ErrAborted)
 	case code == http.StatusNotFound:
 		return class(errdefs.ErrNotFound)
@@ -137,7 +137,7 @@ func refused(resp *http.Response) error {
 		return fmt.Errorf("the object has changed since it was listed: %w", errdefs.ErrFailedPrecondition)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return class(errdefs.ErrPermissionDenied)
-	case code == http.StatusInsufficientStorage, said.Code == "QuotaExceeded", said.Code == "XMinioStorageFull":
+	case code == http.StatusInsufficientStorage, reason.Code == "QuotaExceeded", reason.Code == "XMinioStorageFull":
 		return class(errdefs.ErrFailedPrecondition)
 	}
 	return class(errdefs.ErrInvalidArgument)

@@ -27,7 +27,7 @@ func (m *Mover) stage(ctx context.Context, g *download, at transfer.Place) (err 
 		g.draft, err = m.files.Resume(ctx, at, source(g.item), g.item.Size)
 		if err == nil {
 			g.every = m.keepEvery
-			return g.goOn()
+			return g.resume()
 		}
 		if !errdefs.IsConflict(err) {
 			return err
@@ -47,9 +47,9 @@ func source(o *storagepb.ObjectItem) string {
 	return u.String()
 }
 
-// goOn continues from the checkpoint if it belongs to this very object. Otherwise it starts a
+// resume continues from the checkpoint if it belongs to this very object. Otherwise it starts a
 // new file.
-func (g *download) goOn() error {
+func (g *download) resume() error {
 	at, raw := g.draft.LastCheckpoint()
 	var n note
 	if at > 0 && json.Unmarshal(raw, &n) == nil && n.Etag == g.item.Etag && n.Size == g.item.Size {

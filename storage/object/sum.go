@@ -20,8 +20,8 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// errSpoiled reports that the bytes do not match the checksum of the storage.
-var errSpoiled = errors.New("the bytes that arrived do not add up to the object's checksum")
+// errChecksum reports that the bytes do not match the checksum of the storage.
+var errChecksum = errors.New("the bytes that arrived do not match the object's checksum")
 
 // kinds are the checksums that S3 stores for whole objects, the strongest first.
 var kinds = []struct {
@@ -65,9 +65,9 @@ func newSum(kind string, want []byte) *sum {
 	return s
 }
 
-// sumOf finds a checksum of the whole object in the headers of its download: one of
-// those that S3 keeps, or else the ETag where that is the MD5, which it is not for what
-// was sent in parts or encrypted with a key of the customer. Nil when there is none.
+// sumOf returns a checksum of the whole object from the headers of its download: one of those that
+// S3 stores, or else the ETag if it is the MD5. It is not for objects that were sent in parts or
+// encrypted with a key of the customer. It returns nil if there is none.
 func sumOf(h http.Header, etag string) *sum {
 	if h.Get("X-Amz-Checksum-Type") != "COMPOSITE" {
 		for _, k := range kinds {
@@ -100,7 +100,7 @@ func (s *sum) state() (json.RawMessage, error) {
 	}
 	state, err := s.Hash.(encoding.BinaryMarshaler).MarshalBinary() // all hashes of the standard library implement it
 	if err != nil {
-		return nil, fmt.Errorf("keep a checksum: %w", err)
+		return nil, fmt.Errorf("store a checksum: %w", err)
 	}
 	return json.Marshal(halfway{s.kind, s.want, state})
 }
@@ -128,5 +128,5 @@ func (s *sum) check() error {
 	if s == nil || bytes.Equal(s.Sum(nil), s.want) {
 		return nil
 	}
-	return errSpoiled
+	return errChecksum
 }

@@ -56,7 +56,7 @@ func (d *Server) serveConn(ctx context.Context, raw net.Conn, from string) {
 	user = client.User()
 	conn.enter()
 	ctx, cancel := context.WithCancel(ctx)
-	v := &connection{ctx: ctx, client: client, says: map[ssh.Channel]func(string){}}
+	v := &connection{ctx: ctx, client: client, writers: map[ssh.Channel]func(string){}}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { ssh.DiscardRequests(requests) })
 	tasks.Go(func() { v.watch(raw) })
@@ -109,8 +109,8 @@ type connection struct {
 	ctx    context.Context
 	client Client
 
-	mu   sync.Mutex
-	says map[ssh.Channel]func(string) // by channel that is served
+	mu      sync.Mutex
+	writers map[ssh.Channel]func(string) // by channel that is served
 }
 
 // watch closes the connection when the client loses its access.
@@ -128,8 +128,8 @@ func (v *connection) watch(raw net.Conn) {
 			// the latest.
 			defer time.AfterFunc(time.Second, func() { raw.Close() }).Stop()
 			v.mu.Lock()
-			for _, say := range v.says {
-				say("berth: your access has ended: " + err.Error())
+			for _, writeLine := range v.writers {
+				writeLine("berth: your access has ended: " + err.Error())
 			}
 			v.mu.Unlock()
 			raw.Close()
@@ -192,27 +192,27 @@ func (v *connection) session(ch ssh.Channel, requests <-chan *ssh.Request) {
 	}
 }
 
-// maxSaid limits the lines that one channel gets outside of the protocol. A client that does
-// not read them has space for them in its window.
-const maxSaid = 20
+// maxLines limits the lines that one channel gets outside of the protocol. A client that does not
+// read them has space for them in its window.
+const maxLines = 20
 
 func (v *connection) subsystem(ch ssh.Channel) {
 	// Package ssh has one buffer for stderr, so writes to it take turns.
 	var mu sync.Mutex
-	said := 0
-	say := func(words string) {
+	lines := 0
+	writeLine := func(words string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if said++; said <= maxSaid {
+		if lines++; lines <= maxLines {
 			_, _ = io.WriteString(ch.Stderr(), words+"\r\n")
 		}
 	}
 	v.mu.Lock()
-	v.says[ch] = say
+	v.writers[ch] = writeLine
 	v.mu.Unlock()
-	err := v.client.Serve(v.ctx, ch, say)
+	err := v.client.Serve(v.ctx, ch, writeLine)
 	v.mu.Lock()
-	delete(v.says, ch)
+	delete(v.writers, ch)
 	v.mu.Unlock()
 	if err != nil {
 		exit(ch, 1)

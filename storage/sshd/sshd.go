@@ -39,7 +39,7 @@ type Client interface {
 	Check(context.Context) error
 	// Serve serves the subsystem until the stream ends. The function say writes a line to the
 	// client's terminal, outside of the protocol.
-	Serve(ctx context.Context, stream io.ReadWriteCloser, say func(words string)) error
+	Serve(ctx context.Context, stream io.ReadWriteCloser, writeLine func(words string)) error
 }
 
 // Config of a server.

@@ -32,7 +32,7 @@ func (v echo) Check(context.Context) error { return nil }
 func (v echo) Serve(_ context.Context, s io.ReadWriteCloser, say func(string)) error {
 	if v == "talker" {
 		var all sync.WaitGroup
-		for i := range 2 * maxSaid {
+		for i := range 2 * maxLines {
 			all.Go(func() { say(strings.Repeat(string(rune('a'+i%26)), 1+i*50)) })
 		}
 		all.Wait()
@@ -400,7 +400,7 @@ func TestFewWordsBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(said), "\n"); n != maxSaid {
+	if n := strings.Count(string(said), "\n"); n != maxLines {
 		t.Errorf("told %d lines", n)
 	}
 	for line := range strings.Lines(string(said)) {

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// NewFileResult tells how it went with one path of a call about many.
+// NewFileResult returns the result for one path of a call with many paths.
 func NewFileResult(path string, file *FileInfo, err error) *FileResult {
 	if err == nil {
 		return &FileResult{Path: path, File: file}
@@ -15,8 +15,8 @@ func NewFileResult(path string, file *FileInfo, err error) *FileResult {
 	return &FileResult{Path: path, Error: s.Message(), Code: uint32(s.Code())}
 }
 
-// Err is the result's error as a call about this path alone would have failed,
-// nil when it went well.
+// Err returns the result's error in the form in which a call with this path alone would have
+// returned it, or nil after success.
 func (r *FileResult) Err() error {
 	if r.GetError() == "" {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Clone makes a copy of the host's folder in the second scope.
+// Clone creates a copy of the host's folder in the second scope.
 func (m *Moving) Clone(to *storagepb.FolderRef) (*storagepb.Progress, error) {
 	m.TB.Helper()
 	stream, err := m.API.CloneFolder(m.Ctx(), &storagepb.CloneFolderRequest{From: m.Ref, To: to})
@@ -98,8 +98,7 @@ func DeleteFolder(t *testing.T, h *Host, ref *storagepb.FolderRef) *storagepb.Pr
 	return last
 }
 
-// Follow reads a stream of progress to its end and checks what every one must
-// keep to.
+// Follow reads a stream of progress to its end and checks the rules for every message.
 func Follow(t testing.TB, stream grpc.ServerStreamingClient[storagepb.Progress]) (last *storagepb.Progress, results []*storagepb.FileResult, err error) {
 	t.Helper()
 	last = &storagepb.Progress{}
@@ -203,7 +202,7 @@ func (m *Moving) Apart(options string) {
 	at := m.ScopeDir(m.To)
 	err := unix.Mount("tmpfs", at, "tmpfs", 0, options)
 	if errors.Is(err, unix.EPERM) {
-		m.TB.Skip("may not mount")
+		m.TB.Skip("this process must not mount")
 	}
 	if err != nil {
 		m.TB.Fatal(err)
@@ -216,7 +215,7 @@ func (m *Moving) Move() (*storagepb.Folder, error) {
 	return m.API.MoveFolder(m.Ctx(), &storagepb.MoveFolderRequest{Folder: m.Ref, ToScope: m.To})
 }
 
-// Fill puts a file of every kind that people keep into the folder.
+// Fill creates an entry of every kind in the folder.
 func (m *Moving) Fill() {
 	m.TB.Helper()
 	ok := func(err error) {

@@ -26,8 +26,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Timeout bounds every wait, also for long work on a machine that has other things to
-// do; nothing takes a fraction of it.
+// Timeout limits every wait, including long work on a busy machine; nothing takes a fraction of it.
 const Timeout = 5 * time.Minute
 
 // Host is a running proxy with one volume on a temporary directory, a manager
@@ -50,7 +49,7 @@ type Host struct {
 	Path string // of the folder on disk
 }
 
-// Log keeps the log of the proxy.
+// Log records the log of the proxy.
 type Log struct {
 	mu  sync.Mutex
 	out strings.Builder
@@ -101,7 +100,7 @@ func Memory(t testing.TB) string {
 func NewOn(t testing.TB, mount string) *Host {
 	t.Helper()
 	h := &Host{TB: t, Mount: mount, Signer: NewSigner(t)}
-	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) }) // what a killed proxy has left
+	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) }) // left by a killed proxy
 	h.Config = storage.Config{
 		Name: "s1", Dir: t.TempDir(), PublicURL: "/storage", ObjectStorages: []string{"127.0.0.1"},
 		Volumes: []storage.VolumeConfig{{
@@ -123,12 +122,12 @@ func NewOn(t testing.TB, mount string) *Host {
 	return h
 }
 
-// Start starts a proxy on the host's configuration and waits until its volume
-// is healthy. It is called again to act out a restart.
+// Start starts a proxy on the host's configuration and waits until its volume is healthy. A second
+// call is a restart.
 func (h *Host) Start() { h.StartUntil(storagepb.Volume_HEALTHY, "") }
 
-// StartUntil is start for a volume that is to be in another state, for a
-// reason that holds these words.
+// StartUntil is Start for a volume that is expected in another state, with a reason that contains
+// the text.
 func (h *Host) StartUntil(want storagepb.Volume_Health, words string) {
 	h.TB.Helper()
 	h.Logs = &Log{}
@@ -179,7 +178,7 @@ func (h *Host) StartUntil(want storagepb.Volume_Health, words string) {
 		once.Do(func() {
 			h.HTTP.CloseClientConnections()
 			h.HTTP.Close()
-			cancel() // before the connection goes: calls end because the proxy does
+			cancel() // before the connection ends, so that calls end because the proxy stops
 			wg.Wait()
 			conn.Close()
 		})
@@ -228,7 +227,7 @@ func (h *Host) Ticket(operation, path string, size int64) string {
 	return h.Signer.Sign(h.Claims(operation, path, size))
 }
 
-// Write puts a file into the folder as a container would.
+// Write writes a file to the folder as a container would.
 func (h *Host) Write(path, content string) {
 	h.TB.Helper()
 	full := filepath.Join(h.Path, path)
@@ -240,7 +239,7 @@ func (h *Host) Write(path, content string) {
 	}
 }
 
-// Touch makes an empty file, quickly.
+// Touch creates an empty file.
 func (h *Host) Touch(path string) {
 	h.TB.Helper()
 	fd, err := unix.Open(filepath.Join(h.Path, path), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
@@ -250,7 +249,7 @@ func (h *Host) Touch(path string) {
 	unix.Close(fd)
 }
 
-// Get makes a request whose answer the caller reads.
+// Get sends a request and returns the answer with its body unread.
 func (h *Host) Get(path string) *http.Response {
 	h.TB.Helper()
 	resp, err := http.Get(h.HTTP.URL + "/storage" + path)

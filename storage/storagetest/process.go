@@ -28,8 +28,8 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// The test program started with this variable is a proxy on a free port: the
-// JSON of its configuration, and the ticket key.
+// A test program with this environment variable runs a proxy on a free port. The value is the JSON
+// of its configuration and the ticket key.
 const childEnv = "STORAGE_TEST_PROXY"
 
 type childConfig struct {
@@ -65,7 +65,7 @@ func child(text string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := watch.Recv(); err != nil { // the key is known now
+	if _, err := watch.Recv(); err != nil { // now the key is known
 		return err
 	}
 	fmt.Println(httptest.NewServer(http.StripPrefix("/storage", p.Handler())).URL, l.Addr())
@@ -105,7 +105,7 @@ func (h *Host) StartChild() *exec.Cmd {
 	return cmd
 }
 
-// Kill kills a child, which cannot react.
+// Kill kills a child with SIGKILL.
 func (h *Host) Kill(cmd *exec.Cmd) {
 	h.TB.Helper()
 	if err := cmd.Process.Kill(); err != nil {

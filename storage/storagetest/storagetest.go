@@ -14,8 +14,8 @@ import (
 // VFS is the path of the real plugin, which Main builds.
 var VFS string
 
-// Main runs the tests of a package. A test binary that was started as a proxy runs the proxy, and
-// one that was started as one of the plugins serves it; such a process never runs a test.
+// Main runs the tests of a package. A test binary that was started as a proxy or as a plugin serves
+// that instead, and runs no test.
 func Main(m *testing.M, plugins ...func() bool) {
 	for _, serve := range plugins {
 		if serve() {

@@ -15,8 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/foldergroup"
 )
 
-// Tus makes one request of the protocol. The body of the answer is read into
-// memory.
+// Tus sends one request of the protocol. The body of the answer is read into memory.
 func (h *Host) Tus(method, path, ticket string, body io.Reader, headers ...string) *http.Response {
 	h.TB.Helper()
 	resp, err := h.Try(context.Background(), method, path, ticket, body, headers...)
@@ -70,7 +69,7 @@ func (h *Host) Begin(ticket string, size int64) string {
 	return at.Path
 }
 
-// Offset returns how much of an upload the server has.
+// Offset returns the number of bytes of an upload that the server has.
 func (h *Host) Offset(at, ticket string) int64 {
 	h.TB.Helper()
 	resp := h.Tus("HEAD", at, ticket, nil)
@@ -81,7 +80,7 @@ func (h *Host) Offset(at, ticket string) int64 {
 	return n
 }
 
-// Problem reads an error and checks what every one must have.
+// Problem reads an error and checks the fields that every error must have.
 func (h *Host) Problem(resp *http.Response) (code, field string, limit float64) {
 	h.TB.Helper()
 	var p map[string]any

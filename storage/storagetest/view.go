@@ -72,7 +72,7 @@ func OpenSSH(t *testing.T, address, token string, commands ...string) (string, e
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	// A batch file would rule a password out: the commands come by standard input.
+	// OpenSSH asks for no password with a batch file, so the commands come from standard input.
 	cmd := exec.CommandContext(ctx, RequireProgram(t, "sftp"), "-P", port, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile="+dir+"/known",
 		"-o", "NumberOfPasswordPrompts=1", "-o", "PubkeyAuthentication=no", "me@example.org@"+host)
 	cmd.Env = append(os.Environ(), "SSH_ASKPASS="+ask, "SSH_ASKPASS_REQUIRE=force", "DISPLAY=:0", "LC_ALL=C.UTF-8")
@@ -96,7 +96,8 @@ func ErrorClass(err error) string {
 	return "failure"
 }
 
-// Manager answers which folders a token or key opens, and keeps the activities that the proxy reports.
+// Manager returns the folders that a token or key opens, and records the activities that the proxy
+// reports.
 type Manager struct {
 	Mu    sync.Mutex
 	Opens map[string]*storagepb.ListResponse
@@ -135,22 +136,22 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Set makes a token open folders.
+// Set sets the folders that a token opens.
 func (o *Manager) Set(token string, r *storagepb.ListResponse) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	o.Opens[token] = r
 }
 
-// NewViews is a host whose folder the token "rw" opens as mine/data, and "ro" for
-// reading as shared/a@b/data.
+// NewViews is New with a manager that opens the folder to the token "rw" as mine/data, and to the
+// token "ro", only for reading, as shared/a@b/data.
 func NewViews(t *testing.T) (*Host, *Manager) {
 	t.Helper()
 	h := New(t)
 	return h, h.Open(t)
 }
 
-// Open starts the proxy again with a manager, as NewViews describes.
+// Open starts the proxy again with the manager of NewViews.
 func (h *Host) Open(t testing.TB) *Manager {
 	o := &Manager{Opens: map[string]*storagepb.ListResponse{}}
 	h.Stop()

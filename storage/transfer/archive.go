@@ -69,7 +69,7 @@ func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 		return add(r.Context(), pack, n)
 	}, deep.add)
 	if err == nil {
-		err = deep.tell(pack)
+		err = deep.addList(pack)
 	}
 	if err != nil {
 		return err // not closed: with an end mark the archive would look complete
@@ -107,8 +107,8 @@ func (d *tooDeep) seen(path string) {
 	}
 }
 
-// tell adds the list to the archive if a directory was left out.
-func (d *tooDeep) tell(p packer) error {
+// addList adds the list to the archive if a directory was left out.
+func (d *tooDeep) addList(p packer) error {
 	if len(d.paths) == 0 {
 		return nil
 	}

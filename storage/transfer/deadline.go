@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// idle is how long an upload can stay silent before its connection is closed. No data is lost,
+// idle is how long an upload can send nothing before its connection is closed. No data is lost,
 // because the client can resume.
 const idle = time.Minute
 

@@ -26,8 +26,8 @@ func Status(err error) (status int, words string) {
 	return cmp.Or(p.Status, problem.Status(p.Code)), p.Message
 }
 
-// fail answers with a problem, or ends the connection when the answer has
-// begun: a client must not take half a file for a whole one.
+// fail answers with a problem, or ends the connection when the answer has begun: a client must not
+// mistake a part of a file for the whole file.
 func (s *Server) fail(x *exchange, r *http.Request, err error) {
 	x.err = err
 	if errors.Is(err, context.Canceled) { // no one is there to read an answer
@@ -72,13 +72,13 @@ func (s *Server) explain(c ticket.Claims, err error) error {
 	}
 	scope := v.LastScope(c.Scope)
 	if most := scope.GetLimit().GetInodes(); most > 0 && scope.GetUsedInodes() >= most {
-		return noRoom(most, "write upload: the scope's limit of %d files and directories is reached; the upload continues when there is room", most)
+		return noRoom(most, "write upload: the scope's limit of %d files and directories is reached; free some files, then resume the upload", most)
 	}
 	limit := scope.GetLimit().GetBytes()
 	if limit == 0 {
 		return err
 	}
-	return noRoom(limit, "write upload: the scope's limit of %d bytes is reached; the upload continues when there is room", limit)
+	return noRoom(limit, "write upload: the scope's limit of %d bytes is reached; free some space, then resume the upload", limit)
 }
 
 func noRoom(limit int64, format string, args ...any) error {

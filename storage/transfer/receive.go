@@ -54,11 +54,11 @@ func wantedSum(r *http.Request) (*checksum, error) {
 	case "crc32c":
 		c.Hash = crc32.New(castagnoli)
 	default:
-		return nil, problem.Invalid(header, "algorithm %q is none of %s", name, checksumNames)
+		return nil, problem.Invalid(header, "algorithm %q is not one of %s", name, checksumNames)
 	}
 	var err error
 	if c.want, err = base64.StdEncoding.DecodeString(sum); err != nil || len(c.want) != c.Size() {
-		return nil, problem.Invalid(header, "%q is no %s in base64", sum, name)
+		return nil, problem.Invalid(header, "%q is not a %s checksum in base64", sum, name)
 	}
 	return c, nil
 }
@@ -116,7 +116,7 @@ func (x *lockedUpload) forget(start int64) error {
 		}
 		errs = errors.Join(errs, err)
 	}
-	return fmt.Errorf("take upload back to byte %d: %w", start, errors.Join(errs, errdefs.ErrUnavailable))
+	return fmt.Errorf("truncate upload to byte %d: %w", start, errors.Join(errs, errdefs.ErrUnavailable))
 }
 
 // knows reports whether a file system checks for free space when it accepts bytes, so that all

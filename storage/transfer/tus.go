@@ -43,7 +43,7 @@ func speaks(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	w.Header().Set("Tus-Version", tusVersion)
-	return problem.Changed("Tus-Resumable", "only version %s is spoken here", tusVersion)
+	return problem.Changed("Tus-Resumable", "the server supports only version %s", tusVersion)
 }
 
 // number parses a header with a number of bytes.
@@ -300,7 +300,7 @@ func modified(r *http.Request) (*time.Time, error) {
 			nsec, err = strconv.ParseUint((part + "000000000")[:9], 10, 63)
 		}
 		if err != nil || dotted && (part == "" || len(part) > 9) || sec >= uint64(tooLate.Unix()) {
-			return nil, problem.Invalid(header, "mtime %q is no number of seconds from 1970 to %d", text, tooLate.Year()-1)
+			return nil, problem.Invalid(header, "mtime %q is not a number of seconds from 1970 to %d", text, tooLate.Year()-1)
 		}
 		at := time.Unix(int64(sec), int64(nsec)).UTC()
 		return &at, nil

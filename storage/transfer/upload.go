@@ -22,8 +22,8 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// lifetime is how long an upload is checkpoint after its last byte, and how long the note of a used
-// ticket is checkpoint.
+// lifetime is how long an upload is kept after its last byte, and how long the note of a used
+// ticket is kept.
 const lifetime = 24 * time.Hour
 
 // upload is the state of one upload. On disk, it is two files in the scope's staging
@@ -132,9 +132,9 @@ func (s *Server) lockUpload(w http.ResponseWriter, r *http.Request, id string) (
 	return x, nil
 }
 
-// errElsewhere reports that another process has locked the upload. The process may be
+// errLockedElsewhere reports that another process has locked the upload. The process may be
 // stopping.
-var errElsewhere = fmt.Errorf("the upload is locked by another proxy: %w", errdefs.ErrConflict)
+var errLockedElsewhere = fmt.Errorf("the upload is locked by another proxy: %w", errdefs.ErrConflict)
 
 // waitForLock opens the upload. If another proxy has it, it waits until that one releases it.
 func (x *lockedUpload) waitForLock(ctx context.Context, c ticket.Claims) error {
@@ -142,7 +142,7 @@ func (x *lockedUpload) waitForLock(ctx context.Context, c ticket.Claims) error {
 	defer cancel()
 	for {
 		err := x.open(c)
-		if !errors.Is(err, errElsewhere) {
+		if !errors.Is(err, errLockedElsewhere) {
 			return err
 		}
 		select {
@@ -181,7 +181,7 @@ func (x *lockedUpload) open(c ticket.Claims) error {
 	}
 	x.file = f
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return errElsewhere
+		return errLockedElsewhere
 	}
 	info, err := f.Stat()
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// quiet is how long a client must not access a folder before its activity there is
-	// reported, and longest is the longest time without a report. A client that writes 10,000
-	// files creates one row a minute, not 10,000.
+	// quiet is how long a client must not have accessed a folder before its activity there is
+	// reported, and longest is the longest time without a report. A client that writes 10,000 files
+	// creates one row a minute, not 10,000.
 	quiet    = 15 * time.Second
 	longest  = time.Minute
 	sendTick = 5 * time.Second

@@ -27,10 +27,10 @@ const idle = time.Minute
 func (v *Views) WebDAV(w http.ResponseWriter, r *http.Request) error {
 	_, token, ok := r.BasicAuth()
 	if !ok {
-		return challenge(w, r, "show an access token as the password")
+		return challenge(w, r, "log in with an access token as the password")
 	}
-	t := &tree{views: v, protocol: "WebDAV", guest: Credentials{Token: token, Peer: r.RemoteAddr, Forwarded: r.Header.Values("X-Forwarded-For")}}
-	_, err := v.accounts.get(r.Context(), t.guest)
+	t := &tree{views: v, protocol: "WebDAV", credentials: Credentials{Token: token, Peer: r.RemoteAddr, Forwarded: r.Header.Values("X-Forwarded-For")}}
+	_, err := v.accounts.get(r.Context(), t.credentials)
 	if errdefs.IsUnauthorized(err) {
 		return challenge(w, r, "the access token is wrong or no longer valid")
 	}
@@ -150,12 +150,12 @@ func (x *request) conditional(r *http.Request, prefix string) (err error) {
 func (x *request) pair(r *http.Request, prefix string) error {
 	u, err := url.Parse(r.Header.Get("Destination"))
 	if err != nil || u.Path == "" {
-		return fmt.Errorf("header Destination: %q is no address: %w", r.Header.Get("Destination"), errdefs.ErrInvalidArgument)
+		return fmt.Errorf("header Destination: %q is not an address: %w", r.Header.Get("Destination"), errdefs.ErrInvalidArgument)
 	}
 	from, to := strings.TrimPrefix(r.URL.Path, prefix), strings.TrimPrefix(u.Path, prefix)
 	a, b := strings.TrimSuffix(from, "/")+"/", strings.TrimSuffix(to, "/")+"/"
 	if a != b && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
-		return fmt.Errorf("header Destination: %q and %q lie in one another: %w", to, from, errdefs.ErrPermissionDenied)
+		return fmt.Errorf("header Destination: one of %q and %q contains the other: %w", to, from, errdefs.ErrPermissionDenied)
 	}
 	ctx := r.Context()
 	if r.Method == "MOVE" {
@@ -202,7 +202,7 @@ type response struct {
 	request *request
 	method  string
 	status  int
-	said    bool
+	begun   bool
 }
 
 func (a *response) WriteHeader(status int) {
@@ -227,7 +227,7 @@ func (a *response) WriteHeader(status int) {
 	if status, words = transfer.Status(err); status == http.StatusNotFound && a.method != "GET" && a.method != "HEAD" && a.method != "PROPFIND" && a.method != "DELETE" {
 		status = http.StatusConflict // a parent directory does not exist
 	}
-	a.status, a.said = status, true
+	a.status, a.begun = status, true
 	h := a.Header()
 	for _, name := range []string{"ETag", "Content-Length", "Content-Disposition"} {
 		h.Del(name)
@@ -238,7 +238,7 @@ func (a *response) WriteHeader(status int) {
 }
 
 func (a *response) Write(p []byte) (int, error) {
-	if a.said {
+	if a.begun {
 		return len(p), nil
 	}
 	if a.status == 0 {
@@ -249,7 +249,7 @@ func (a *response) Write(p []byte) (int, error) {
 
 // ReadFrom lets io.Copy use sendfile(2).
 func (a *response) ReadFrom(src io.Reader) (int64, error) {
-	if rest, ok := src.(*io.LimitedReader); ok && !a.said {
+	if rest, ok := src.(*io.LimitedReader); ok && !a.begun {
 		if file, ok := rest.R.(*reading); ok {
 			if a.status == 0 {
 				a.status = http.StatusOK
@@ -325,7 +325,7 @@ func readTags(h http.Header, name string) (*tags, error) {
 			end = strings.IndexByte(rest[1:], '"') + 2
 		}
 		if end < 2 {
-			return nil, fmt.Errorf("header %s: %q is no entity tag: %w", name, text, errdefs.ErrInvalidArgument)
+			return nil, fmt.Errorf("header %s: %q is not an entity tag: %w", name, text, errdefs.ErrInvalidArgument)
 		}
 		tag := rest[:end]
 		if weak {

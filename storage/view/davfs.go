@@ -28,9 +28,9 @@ type davFS struct {
 	r *request
 }
 
-// told converts an error to the form that package webdav expects. It records errors that the
+// davError converts an error to the form that package webdav expects. It records errors that the
 // package has no status for.
-func (f davFS) told(err error) error {
+func (f davFS) davError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -43,21 +43,21 @@ func (f davFS) told(err error) error {
 }
 
 func (f davFS) Mkdir(ctx context.Context, name string, _ fs.FileMode) error {
-	return f.told(f.t.mkdir(ctx, name))
+	return f.davError(f.t.mkdir(ctx, name))
 }
 
 func (f davFS) RemoveAll(ctx context.Context, name string) error {
-	return f.told(f.t.remove(ctx, name, true))
+	return f.davError(f.t.remove(ctx, name, true))
 }
 
 func (f davFS) Rename(ctx context.Context, from, to string) error {
-	return f.told(f.t.rename(ctx, from, to, false))
+	return f.davError(f.t.rename(ctx, from, to, false))
 }
 
 func (f davFS) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
 	i, err := f.t.stat(ctx, name)
 	if err != nil {
-		return nil, f.told(err)
+		return nil, f.davError(err)
 	}
 	return i, nil
 }
@@ -68,7 +68,7 @@ func (f davFS) OpenFile(ctx context.Context, name string, flag int, _ fs.FileMod
 	if flag&os.O_TRUNC != 0 {
 		d, at, err := f.t.stage(ctx, name, max(f.r.size, 0))
 		if err != nil {
-			return nil, f.told(err)
+			return nil, f.davError(err)
 		}
 		if f.r.modified != nil {
 			d.Set(volume.Attributes{Modified: f.r.modified})
@@ -77,7 +77,7 @@ func (f davFS) OpenFile(ctx context.Context, name string, flag int, _ fs.FileMod
 	}
 	i, err := f.t.stat(ctx, name)
 	if err != nil {
-		return nil, f.told(err)
+		return nil, f.davError(err)
 	}
 	return &reading{fs: f, ctx: ctx, name: name, info: i}, nil
 }
@@ -99,7 +99,7 @@ func (f *reading) opened() error {
 	}
 	var err error
 	f.file, f.at, err = f.fs.t.open(f.ctx, f.name)
-	return f.fs.told(err)
+	return f.fs.davError(err)
 }
 
 func (f *reading) Read(p []byte) (int, error) {
@@ -107,7 +107,7 @@ func (f *reading) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	if err := f.fs.t.still(f.ctx, f.at.folder, false); err != nil {
-		return 0, f.fs.told(err)
+		return 0, f.fs.davError(err)
 	}
 	n, err := f.file.Read(p)
 	f.read += int64(n)
@@ -124,7 +124,7 @@ func (f *reading) sendTo(w io.Writer, n int64) (sent int64, err error) {
 	}
 	for sent < n && err == nil {
 		if err := f.fs.t.still(f.ctx, f.at.folder, false); err != nil {
-			return sent, f.fs.told(err)
+			return sent, f.fs.davError(err)
 		}
 		var k int64
 		k, err = io.CopyN(w, f.file, min(n-sent, sentPart))
@@ -144,7 +144,7 @@ func (f *reading) Seek(offset int64, whence int) (int64, error) {
 
 func (f *reading) Readdir(int) ([]fs.FileInfo, error) {
 	all, err := f.fs.t.list(f.ctx, f.name)
-	return all, f.fs.told(err)
+	return all, f.fs.davError(err)
 }
 
 func (f *reading) Stat() (fs.FileInfo, error) { return f.info, nil }
@@ -194,17 +194,17 @@ func (f *writing) ReadFrom(src io.Reader) (int64, error) {
 
 func (f *writing) Write(p []byte) (int, error) {
 	if err := f.fs.t.still(f.ctx, f.at.folder, true); err != nil {
-		return 0, f.fs.told(err)
+		return 0, f.fs.davError(err)
 	}
 	n, err := f.staged.WriteAt(p, f.end)
 	f.end += int64(n)
-	return n, f.fs.told(err)
+	return n, f.fs.davError(err)
 }
 
 func (f *writing) Stat() (fs.FileInfo, error) {
 	i, err := f.staged.Stat()
 	if err != nil {
-		return nil, f.fs.told(err)
+		return nil, f.fs.davError(err)
 	}
 	return info{name: f.at.path, mode: 0o644, size: i.Size(), modified: i.ModTime()}, nil
 }
@@ -216,7 +216,7 @@ func (f *writing) Close() error {
 	}
 	if err := f.fs.t.still(f.ctx, f.at.folder, true); err != nil {
 		f.staged.Discard()
-		return f.fs.told(err)
+		return f.fs.davError(err)
 	}
 	_, absent := f.fs.t.statAt(f.at)
 	err := f.staged.Publish(f.fs.r.when)
@@ -227,7 +227,7 @@ func (f *writing) Close() error {
 		f.fs.r.replaced = absent == nil
 		f.fs.t.did(f.at, storagepb.FileOperation_WROTE, f.at.path, f.end)
 	}
-	return f.fs.told(err)
+	return f.fs.davError(err)
 }
 
 func (f *writing) Read([]byte) (int, error)           { return 0, fs.ErrPermission }

@@ -73,7 +73,7 @@ func (f *reading) DeadProps() (map[xml.Name]webdav.Property, error) {
 func (x *request) space(f *reading) (volume.Space, bool, error) {
 	at, err := x.t.find(f.ctx, f.name)
 	if err != nil {
-		return volume.Space{}, false, f.fs.told(err)
+		return volume.Space{}, false, f.fs.davError(err)
 	}
 	key := f.name
 	if at.folder != nil {
@@ -84,7 +84,7 @@ func (x *request) space(f *reading) (volume.Space, bool, error) {
 	}
 	space, known, err := x.t.space(f.ctx, f.name)
 	if err != nil {
-		return space, false, f.fs.told(err)
+		return space, false, f.fs.davError(err)
 	}
 	if x.rooms == nil {
 		x.rooms = map[string]*room{}
@@ -125,7 +125,7 @@ func (f *reading) Patch(patches []webdav.Proppatch) ([]webdav.Propstat, error) {
 	}
 	if set.Modified != nil {
 		if err := f.fs.t.set(f.ctx, f.name, set); err != nil {
-			return nil, f.fs.told(err)
+			return nil, f.fs.davError(err)
 		}
 	}
 	return []webdav.Propstat{good}, nil

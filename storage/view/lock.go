@@ -259,7 +259,7 @@ func (s lockSystem) token(token string) (*open, string, error) {
 	if !ours || !whole {
 		return nil, "", webdav.ErrNoSuchLock
 	}
-	a, err := s.t.views.accounts.get(s.ctx, s.t.guest)
+	a, err := s.t.views.accounts.get(s.ctx, s.t.credentials)
 	if err != nil {
 		return nil, "", s.r.refuse(err)
 	}

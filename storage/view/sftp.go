@@ -43,13 +43,13 @@ func (v *Views) login(ctx context.Context, g Credentials) (sshd.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sftpClient{t: &tree{views: v, protocol: "SFTP", guest: g}, user: a.user}, nil
+	return &sftpClient{t: &tree{views: v, protocol: "SFTP", credentials: g}, user: a.user}, nil
 }
 
 func (g *sftpClient) User() string { return g.user }
 
 func (g *sftpClient) Check(ctx context.Context) error {
-	_, err := g.t.views.accounts.get(ctx, g.t.guest)
+	_, err := g.t.views.accounts.get(ctx, g.t.credentials)
 	return err
 }
 
@@ -75,8 +75,8 @@ type sftpError struct {
 func (e sftpError) Error() string { return e.words }
 func (e sftpError) Unwrap() error { return e.class }
 
-// told converts an error to a code and a message of the protocol.
-func (f *sftpFS) told(name string, err error) error {
+// reply converts an error to a code and a message of the protocol.
+func (f *sftpFS) reply(name string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
@@ -111,11 +111,11 @@ type sftpReading struct {
 
 func (r *sftpReading) ReadAt(p []byte, at int64) (int, error) {
 	if err := r.fs.t.still(r.fs.ctx, r.at.folder, false); err != nil {
-		return 0, r.fs.told(r.name, err)
+		return 0, r.fs.reply(r.name, err)
 	}
 	n, err := r.file.ReadAt(p, at)
 	r.read.Add(int64(n))
-	return n, r.fs.told(r.name, err)
+	return n, r.fs.reply(r.name, err)
 }
 
 func (r *sftpReading) Close() error {
@@ -143,15 +143,15 @@ type sftpWriting struct {
 
 func (w *sftpWriting) WriteAt(p []byte, at int64) (int, error) {
 	if err := w.fs.t.still(w.fs.ctx, w.at.folder, true); err != nil {
-		return 0, w.fs.told(w.name, err)
+		return 0, w.fs.reply(w.name, err)
 	}
 	if at < w.floor.Load() {
-		return 0, w.fs.told(w.name, fmt.Errorf("%q: is open for appending, and byte %d is there: %w", w.name, at, errdefs.ErrInvalidArgument))
+		return 0, w.fs.reply(w.name, fmt.Errorf("%q: is open for appending, and byte %d exists already: %w", w.name, at, errdefs.ErrInvalidArgument))
 	}
 	n, err := w.staged.WriteAt(p, at)
 	w.written.Add(int64(n))
 	w.front.wrote(at, at+int64(n))
-	return n, w.fs.told(w.name, err)
+	return n, w.fs.reply(w.name, err)
 }
 
 func (w *sftpWriting) truncate(size int64) error {
@@ -162,10 +162,10 @@ func (w *sftpWriting) truncate(size int64) error {
 
 func (w *sftpWriting) ReadAt(p []byte, at int64) (int, error) {
 	if err := w.fs.t.still(w.fs.ctx, w.at.folder, false); err != nil {
-		return 0, w.fs.told(w.name, err)
+		return 0, w.fs.reply(w.name, err)
 	}
 	n, err := w.staged.ReadAt(p, at)
-	return n, w.fs.told(w.name, err)
+	return n, w.fs.reply(w.name, err)
 }
 
 func (w *sftpWriting) stat() (info, error) {
@@ -185,7 +185,7 @@ func (w *sftpWriting) Close() error {
 	if w.inPlace && w.written.Load() > 0 || !w.inPlace && w.cut == nil && !w.untouched() && err == nil {
 		w.fs.t.did(w.at, storagepb.FileOperation_WROTE, w.at.path, w.written.Load())
 	}
-	return w.fs.told(w.name, err)
+	return w.fs.reply(w.name, err)
 }
 
 func (w *sftpWriting) close() error {

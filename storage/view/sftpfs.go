@@ -67,7 +67,7 @@ func (f *sftpFS) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 	file, at, err := f.t.open(f.ctx, r.Filepath)
 	if err != nil {
 		f.end()
-		return nil, f.told(r.Filepath, err)
+		return nil, f.reply(r.Filepath, err)
 	}
 	return &sftpReading{fs: f, name: r.Filepath, file: file, at: at}, nil
 }
@@ -84,7 +84,7 @@ func (f *sftpFS) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 	w, err := f.openFile(r)
 	if err != nil {
 		f.end()
-		return nil, f.told(r.Filepath, err)
+		return nil, f.reply(r.Filepath, err)
 	}
 	return w, nil
 }
@@ -149,7 +149,7 @@ func modeOf(r *sftp.Request) uint32 {
 }
 
 // Filecmd runs commands that return only success or failure.
-func (f *sftpFS) Filecmd(r *sftp.Request) error { return f.told(r.Filepath, f.command(r)) }
+func (f *sftpFS) Filecmd(r *sftp.Request) error { return f.reply(r.Filepath, f.command(r)) }
 
 func (f *sftpFS) command(r *sftp.Request) error {
 	switch r.Method {
@@ -171,12 +171,12 @@ func (f *sftpFS) command(r *sftp.Request) error {
 	case "Setstat":
 		return f.set(r)
 	}
-	return fmt.Errorf("%s: links are not made here: %w", r.Method, errdefs.ErrNotImplemented)
+	return fmt.Errorf("%s: links cannot be created over SFTP: %w", r.Method, errdefs.ErrNotImplemented)
 }
 
 // PosixRename replaces the file at the target.
 func (f *sftpFS) PosixRename(r *sftp.Request) error {
-	return f.told(r.Filepath, f.t.rename(f.ctx, r.Filepath, r.Target, true))
+	return f.reply(r.Filepath, f.t.rename(f.ctx, r.Filepath, r.Target, true))
 }
 
 func (f *sftpFS) set(r *sftp.Request) error {
@@ -185,7 +185,7 @@ func (f *sftpFS) set(r *sftp.Request) error {
 		return fmt.Errorf("%q: the attributes are cut off: %w", r.Filepath, errdefs.ErrInvalidArgument)
 	}
 	if has.UidGid {
-		return fmt.Errorf("%q: owners are not changed here: %w", r.Filepath, errdefs.ErrPermissionDenied)
+		return fmt.Errorf("%q: owners cannot be changed over SFTP: %w", r.Filepath, errdefs.ErrPermissionDenied)
 	}
 	var a volume.Attributes
 	if has.Permissions {
@@ -236,7 +236,7 @@ const blockSize = 4096
 func (f *sftpFS) StatVFS(r *sftp.Request) (*sftp.StatVFS, error) {
 	space, _, err := f.t.space(f.ctx, r.Filepath)
 	if err != nil {
-		return nil, f.told(r.Filepath, err)
+		return nil, f.reply(r.Filepath, err)
 	}
 	blocks, free := uint64(space.Total)/blockSize, uint64(space.Left)/blockSize
 	return &sftp.StatVFS{
@@ -253,20 +253,20 @@ func (f *sftpFS) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	case "Stat":
 		return f.Lstat(r)
 	}
-	return nil, f.told(r.Filepath, fmt.Errorf("%s: links are not shown here: %w", r.Method, errdefs.ErrNotImplemented))
+	return nil, f.reply(r.Filepath, fmt.Errorf("%s: links are hidden over SFTP: %w", r.Method, errdefs.ErrNotImplemented))
 }
 
 // Lstat describes a name. No name of a view is a link.
 func (f *sftpFS) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
 	if w := f.at(r.Filepath); w != nil {
 		i, err := w.stat()
-		return sftpOne{i}, f.told(r.Filepath, err)
+		return sftpOne{i}, f.reply(r.Filepath, err)
 	}
 	i, err := f.t.stat(f.ctx, r.Filepath)
 	if size, half := f.partial(r.Filepath, err); half {
 		i, err = info{name: path.Base(r.Filepath), mode: 0o600, size: size, modified: f.t.views.began}, nil
 	}
-	return sftpOne{i}, f.told(r.Filepath, err)
+	return sftpOne{i}, f.reply(r.Filepath, err)
 }
 
 // sftpOne is a list with one entry.
@@ -286,7 +286,7 @@ func (f *sftpFS) list(name string) (sftp.ListerAt, error) {
 	l := &sftpList{fs: f, name: name}
 	if err := l.more(); err != nil {
 		f.end()
-		return nil, f.told(name, err)
+		return nil, f.reply(name, err)
 	}
 	return l, nil
 }
@@ -311,7 +311,7 @@ func (l *sftpList) ListAt(out []os.FileInfo, _ int64) (n int, err error) {
 			return 0, io.EOF
 		}
 		if err := l.more(); err != nil {
-			return 0, l.fs.told(l.name, err)
+			return 0, l.fs.reply(l.name, err)
 		}
 	}
 	n = min(len(out), len(l.page))

@@ -20,9 +20,9 @@ import (
 // tree is the tree of folders of one client. Every call checks again what the token gives
 // access to.
 type tree struct {
-	views    *Views
-	guest    Credentials
-	protocol string
+	views       *Views
+	credentials Credentials
+	protocol    string
 }
 
 // place is the target of a name in the view.
@@ -35,7 +35,7 @@ type place struct {
 
 // find resolves a name up to the folder. The volume resolves the rest.
 func (t *tree) find(ctx context.Context, name string) (place, error) {
-	a, err := t.views.accounts.get(ctx, t.guest)
+	a, err := t.views.accounts.get(ctx, t.credentials)
 	if err != nil {
 		return place{}, err
 	}
@@ -64,24 +64,24 @@ func (t *tree) inside(ctx context.Context, name string, write bool) (place, erro
 		return at, err
 	}
 	if at.folder == nil {
-		return at, fmt.Errorf("%q: is no folder: folders are made and named elsewhere: %w", name, errdefs.ErrPermissionDenied)
+		return at, fmt.Errorf("%q: is not a folder; create and rename folders on the page of Berth or with its CLI: %w", name, errdefs.ErrPermissionDenied)
 	}
 	return at, at.folder.check(write)
 }
 
 func (o *open) check(write bool) error {
 	if !o.read {
-		return fmt.Errorf("folder %q: may not be read with this token: %w", o.path, errdefs.ErrPermissionDenied)
+		return fmt.Errorf("folder %q: this token does not give access to read it: %w", o.path, errdefs.ErrPermissionDenied)
 	}
 	if write && !o.write {
-		return fmt.Errorf("folder %q: may not be changed with this token: %w", o.path, errdefs.ErrPermissionDenied)
+		return fmt.Errorf("folder %q: this token does not give access to change it: %w", o.path, errdefs.ErrPermissionDenied)
 	}
 	return nil
 }
 
 // still returns an error if the client has lost the permission for an operation that it began.
 func (t *tree) still(ctx context.Context, o *open, write bool) error {
-	a, err := t.views.accounts.get(ctx, t.guest)
+	a, err := t.views.accounts.get(ctx, t.credentials)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (t *tree) removed(at place, remove func(*volume.Folder) error) error {
 func (t *tree) removable(ctx context.Context, name string) (place, error) {
 	at, err := t.inside(ctx, name, true)
 	if err == nil && at.path == "" {
-		err = fmt.Errorf("folder %q: is deleted elsewhere, not here: %w", at.folder.path, errdefs.ErrPermissionDenied)
+		err = fmt.Errorf("folder %q: delete folders on the page of Berth or with its CLI: %w", at.folder.path, errdefs.ErrPermissionDenied)
 	}
 	return at, err
 }
@@ -281,7 +281,7 @@ func (t *tree) movable(ctx context.Context, from, to string) (a, b place, err er
 		return a, b, err
 	}
 	if a.path == "" || b.path == "" {
-		return a, b, fmt.Errorf("folders are named elsewhere: %w", errdefs.ErrPermissionDenied)
+		return a, b, fmt.Errorf("rename folders on the page of Berth or with its CLI: %w", errdefs.ErrPermissionDenied)
 	}
 	if a.folder.ref.Volume != b.folder.ref.Volume {
 		return a, b, fmt.Errorf("%q and %q are on different volumes, copy instead: %w", from, to, errdefs.ErrPermissionDenied)
@@ -304,7 +304,7 @@ func (t *tree) rename(ctx context.Context, from, to string, overwrite bool) erro
 			var failed error
 			run := (&volume.Transfer{
 				From: source, To: target, Pairs: []volume.Pair{{From: a.path, To: b.path}}, Move: true, Overwrite: overwrite,
-				Meter: volume.NewMeter(), Settled: func(_ int, _ volume.Entry, err error) { failed = err },
+				Meter: volume.NewMeter(), OnResult: func(_ int, _ volume.Entry, err error) { failed = err },
 			}).Run(ctx)
 			if run != nil {
 				return run

@@ -150,7 +150,7 @@ func newAccounts(m Manager, serves func(string) bool) *accounts {
 // seconds old.
 func (a *accounts) get(ctx context.Context, g Credentials) (*account, error) {
 	if g.PublicKey == "" && (g.Token == "" || len(g.Token) > maxSecret) {
-		return nil, fmt.Errorf("an access token is needed as the password: %w", errdefs.ErrUnauthenticated)
+		return nil, fmt.Errorf("the password must be an access token: %w", errdefs.ErrUnauthenticated)
 	}
 	e := a.answer(g.key())
 	e.mu.Lock()

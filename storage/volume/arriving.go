@@ -64,7 +64,7 @@ func openArrival(scope *os.File, name string) (*arrival, error) {
 func lockDir(bin, dir *os.File, name string) error {
 	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("the same is under way already: %w", errdefs.ErrAborted)
+			return fmt.Errorf("the same call is already running: %w", errdefs.ErrAborted)
 		}
 		return err
 	}
@@ -102,14 +102,14 @@ func (a *arrival) ended(ctx context.Context, err error) {
 		_ = unix.UtimesNanoAt(int(a.bin.Fd()), a.name, never[:], unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if a.vol != nil {
-		a.settled(err)
+		a.endReservation(err)
 	}
 	a.dir.Close()
 	a.bin.Close()
 }
 
-// settled ends the reservation. The remains of an interrupted call stay for the next one.
-func (a *arrival) settled(err error) {
+// endReservation ends the reservation. The remains of an interrupted call stay for the next one.
+func (a *arrival) endReservation(err error) {
 	if err == nil {
 		a.vol.Stays(a.scope, a.name, a.size)
 		return

@@ -66,9 +66,9 @@ func (v *Volume) bring(ctx context.Context, from *Folder, target *os.File, path 
 	if there(a.dir, byPlugin) {
 		made = byPlugin
 	}
-	err = settle(a.dir, made, target, path[33:])
+	err = moveToPlace(a.dir, made, target, path[33:])
 	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) {
-		return fmt.Errorf("the folder has come to be meanwhile: %w", errdefs.ErrAborted)
+		return fmt.Errorf("the folder was created in the meantime: %w", errdefs.ErrAborted)
 	}
 	if err != nil {
 		return classify("copy folder", path[33:], err)
@@ -97,7 +97,7 @@ func (v *Volume) fill(ctx context.Context, from *Folder, a *arrival, scope strin
 			return err
 		}
 		if err != nil {
-			v.log.Warn("the product copies no tree, it is walked", "error", err)
+			v.log.Warn("the product did not copy the tree; the proxy copies it file by file", "error", err)
 			if err := (&remover{ctx: ctx, resolve: plain, meter: NewMeter()}).tree(a.dir, byPlugin); err != nil {
 				return classify("copy folder", byPlugin, err)
 			}
@@ -149,7 +149,7 @@ func follow(stream grpc.ServerStreamingClient[volumepb.Progress], m *Meter) erro
 		p, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			if !last.Finished {
-				return fmt.Errorf("the plugin ended before it was finished: %w", errdefs.ErrInternal)
+				return fmt.Errorf("the plugin ended early: %w", errdefs.ErrInternal)
 			}
 			return nil
 		}
@@ -216,7 +216,7 @@ func (v *Volume) carry(ctx context.Context, target *os.File, from, path string) 
 		return classify("move folder", from[33:], err)
 	}
 	defer folder.Close()
-	err = settle(source, from[33:], target, to)
+	err = moveToPlace(source, from[33:], target, to)
 	if errors.Is(err, unix.EXDEV) {
 		return v.bring(ctx, &Folder{dir: folder, scope: source, vol: v, Path: from}, target, path, NewMeter(), nil)
 	}
@@ -227,8 +227,8 @@ func (v *Volume) carry(ctx context.Context, target *os.File, from, path string) 
 	return nil
 }
 
-// settle renames a directory to a folder's place.
-func settle(from *os.File, name string, target *os.File, to string) error {
+// moveToPlace renames a directory to a folder's place.
+func moveToPlace(from *os.File, name string, target *os.File, to string) error {
 	dir, last := split(to)
 	prefix, err := prefixMode(target)
 	if err != nil {

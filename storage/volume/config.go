@@ -59,15 +59,15 @@ func (e listed) config(plugins string) (Config, error) {
 	cfg := Config{Name: e.Name, MountPath: e.Mount, SHA256: e.SHA256, Backend: e.Plugin}
 	switch {
 	case e.Plugin == "":
-		return cfg, invalid("plugin: the name of one, as vfs or btrfs, or the path of a program, is missing")
+		return cfg, invalid("plugin is missing: give a name such as vfs or btrfs, or the path of a program")
 	case filepath.IsAbs(e.Plugin):
 	case filepath.Base(e.Plugin) == e.Plugin:
 		cfg.Backend = filepath.Join(plugins, e.Plugin)
 	default:
-		return cfg, invalid("plugin: %.200q: want a name without a directory, or an absolute path", e.Plugin)
+		return cfg, invalid("plugin: %.200q must be a name without a directory, or an absolute path", e.Plugin)
 	}
 	if info, err := os.Stat(cfg.Backend); err != nil || !info.Mode().IsRegular() {
-		return cfg, invalid("plugin: %s is no program", cfg.Backend)
+		return cfg, invalid("plugin: %s is not a program", cfg.Backend)
 	}
 	if m := e.ScopeMount; m != nil {
 		// The directory is a plain one; the file systems are mounted below it.

@@ -45,7 +45,7 @@ func TestRead(t *testing.T) {
 		{"volumes[0]", "volumes: [{name: UPPER, mount: /x, plugin: btrfs}]"},
 		{"absolute", "volumes: [{name: a, mount: x, plugin: btrfs}]"},
 		{"plugin: the name of one", "volumes: [{name: a, mount: /x}]"},
-		{"is no program", "volumes: [{name: a, mount: /x, plugin: nofs}]"},
+		{"is not a program", "volumes: [{name: a, mount: /x, plugin: nofs}]"},
 		{"without a directory", "volumes: [{name: a, mount: /x, plugin: ../btrfs}]"},
 		{"scope_mount", "volumes: [{name: a, mount: /x, plugin: btrfs, scope_mount: {type: nfs, source: 's:/one'}}]"},
 		{"option", "volumes: [{name: a, mount: /x, plugin: btrfs, option: {password: hunter2}}]"},

@@ -187,7 +187,7 @@ func (c *copier) entries(from, to *os.File, path string, depth int, wg *sync.Wai
 // deep leaves out the contents of a directory.
 func (c *copier) deep(path string) error {
 	if c.left == nil {
-		return invalid("path %.80q: what is in there is more than %d levels deep", path, walkDepth)
+		return invalid("path %.80q: its contents are more than %d levels deep", path, walkDepth)
 	}
 	c.left(path)
 	return nil

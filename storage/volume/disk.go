@@ -17,7 +17,7 @@ import (
 // EachScope calls f for every scope that the product knows, with its values, and for every
 // other one that has a directory, with its name only.
 func (v *Volume) EachScope(ctx context.Context, f func(*volumepb.Scope) error) error {
-	told := make(map[string]bool)
+	reported := make(map[string]bool)
 	if v.can(volumepb.Capability_LIST_SCOPES) {
 		err := v.call(ctx, func(c *plugin.Client) error {
 			stream, err := c.ListScopes(ctx, &volumepb.VolumeRef{Volume: v.cfg.Name})
@@ -26,8 +26,8 @@ func (v *Volume) EachScope(ctx context.Context, f func(*volumepb.Scope) error) e
 				if s, err = stream.Recv(); err != nil {
 					break
 				}
-				if hex, herr := hexID("scope", s.Scope); herr == nil && hex == s.Scope && !told[hex] {
-					told[hex] = true
+				if hex, herr := hexID("scope", s.Scope); herr == nil && hex == s.Scope && !reported[hex] {
+					reported[hex] = true
 					err = f(s)
 				}
 			}
@@ -45,7 +45,7 @@ func (v *Volume) EachScope(ctx context.Context, f func(*volumepb.Scope) error) e
 		return err
 	}
 	for _, hex := range onDisk {
-		if told[hex] {
+		if reported[hex] {
 			continue
 		}
 		if err := f(&volumepb.Scope{Scope: hex, Path: hex}); err != nil {
@@ -82,7 +82,7 @@ func (v *Volume) EachFolder(ctx context.Context, scope string, f func(Found) err
 		return err
 	}
 	defer root.Close()
-	l := &lister{ctx: ctx, tell: f}
+	l := &lister{ctx: ctx, report: f}
 	if scope != "" {
 		hex, err := hexID("scope", scope)
 		if err != nil {
@@ -110,8 +110,8 @@ func (v *Volume) EachFolder(ctx context.Context, scope string, f func(Found) err
 }
 
 type lister struct {
-	ctx  context.Context
-	tell func(Found) error
+	ctx    context.Context
+	report func(Found) error
 }
 
 // each calls f for the entries of a directory, of which there are few: a prefix has 256.
@@ -166,7 +166,7 @@ func (l *lister) unfinished(d *os.File, hex, path string, place Place) error {
 		if !isHex(n.name, 32) {
 			return nil
 		}
-		return l.tell(Found{place, hex, n.name, path + "/" + n.name})
+		return l.report(Found{place, hex, n.name, path + "/" + n.name})
 	})
 }
 
@@ -177,11 +177,11 @@ func (l *lister) prefix(d *os.File, n entryName, hex, path, before string) error
 		want = 28
 	}
 	if n.kind != unix.DT_DIR || !isHex(n.name, want) {
-		return l.tell(Found{Unknown, hex, "", path})
+		return l.report(Found{Unknown, hex, "", path})
 	}
 	name := before + n.name
 	if len(name) == 32 {
-		return l.tell(Found{Present, hex, name, path})
+		return l.report(Found{Present, hex, name, path})
 	}
 	return l.within(d, n.name, func(sub *os.File) error {
 		return l.each(sub, path, func(n entryName) error { return l.prefix(sub, n, hex, path+"/"+n.name, name) })

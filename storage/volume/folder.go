@@ -105,15 +105,15 @@ func (f *Folder) Close() error { return errors.Join(f.dir.Close(), f.scope.Close
 // Usage returns the size of the folder from the product, or from a walk.
 func (f *Folder) Usage(ctx context.Context) (*volumepb.TreeUsageReport, error) {
 	if f.vol.can(volumepb.Capability_USAGE_FAST) {
-		var told *volumepb.TreeUsageReport
+		var usage *volumepb.TreeUsageReport
 		err := f.vol.call(ctx, func(c *plugin.Client) (err error) {
-			told, err = c.TreeUsage(ctx, &volumepb.TreeRef{Volume: f.vol.cfg.Name, Path: f.Path})
+			usage, err = c.TreeUsage(ctx, &volumepb.TreeRef{Volume: f.vol.cfg.Name, Path: f.Path})
 			return err
 		})
-		if err == nil && told.Bytes >= 0 && told.Files >= 0 {
-			return told, nil
+		if err == nil && usage.Bytes >= 0 && usage.Files >= 0 {
+			return usage, nil
 		}
-		f.vol.log.Debug("the product tells no usage, it is walked", "usage", told, "error", err)
+		f.vol.log.Debug("the product reports no usage; the proxy counts the files", "usage", usage, "error", err)
 	}
 	d, err := openDir(f.dir, "", inside)
 	if err != nil {
@@ -152,12 +152,12 @@ func (f *Folder) OpenToChange(path string) (*os.File, error) {
 func openRegular(dir *os.File, path string, access int) (*os.File, error) {
 	// O_NONBLOCK: a FIFO opens at once instead of waiting for a writer. The O_PATH check
 	// before it normally prevents even that.
-	look, err := descriptor(dir, path, unix.O_PATH|unix.O_NOFOLLOW, 0, inside)
+	checked, err := descriptor(dir, path, unix.O_PATH|unix.O_NOFOLLOW, 0, inside)
 	if err != nil {
 		return nil, err
 	}
-	err = regular(look)
-	_ = unix.Close(look)
+	err = regular(checked)
+	_ = unix.Close(checked)
 	if err != nil {
 		return nil, err
 	}

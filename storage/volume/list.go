@@ -143,10 +143,10 @@ func eachEntry(d *os.File, f func(name []byte, kind byte)) error {
 }
 
 // kindOf returns the type of an entry, from the listing or from a stat.
-func kindOf(d *os.File, name string, told byte) byte {
+func kindOf(d *os.File, name string, reported byte) byte {
 	var st unix.Stat_t
-	if told != unix.DT_UNKNOWN || unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return told
+	if reported != unix.DT_UNKNOWN || unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return reported
 	}
 	return byte((st.Mode & unix.S_IFMT) >> 12) // the encoding of DT_*
 }

@@ -175,7 +175,7 @@ func readMarker(root *os.File) (string, error) {
 	}
 	id := strings.TrimSpace(string(raw[:n]))
 	if _, err := uuid.Parse(id); err != nil {
-		return "", fmt.Errorf("marker holds no uuid: %w", errdefs.ErrUnavailable)
+		return "", fmt.Errorf("marker has no uuid: %w", errdefs.ErrUnavailable)
 	}
 	return id, nil
 }

@@ -131,7 +131,7 @@ func (v *Volume) empty(ctx context.Context, bin *os.File, scope, name string, m 
 			return ctx.Err()
 		}
 		if err != nil {
-			v.log.Warn("the product removes no tree, it is walked", "error", err)
+			v.log.Warn("the product did not remove the tree; the proxy removes it file by file", "error", err)
 		}
 	}
 	expectEntries(ctx, bin, name, m)
@@ -205,7 +205,7 @@ func (r *remover) remove(parent *os.File, name string, depth int) error {
 			return err
 		}
 	}
-	return fmt.Errorf("somebody keeps writing to it: %w", errdefs.ErrFailedPrecondition)
+	return fmt.Errorf("files are still being created in it: %w", errdefs.ErrFailedPrecondition)
 }
 
 // clear removes the current contents of a directory.

@@ -95,8 +95,8 @@ type Room struct {
 	There  int64  // existing bytes, which the scope's usage includes
 }
 
-// Reserve promises room in a scope to a writer unless the scope's limit is in its way.
-// Two writers are never promised the same room.
+// Reserve reserves room in a scope for a writer, unless the scope's limit does not allow it. Two
+// writers never get the same room.
 func (v *Volume) Reserve(ctx context.Context, scope string, r Room) error {
 	s, err := v.Limit(ctx, scope)
 	if err != nil {

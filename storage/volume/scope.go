@@ -151,7 +151,7 @@ func (v *Volume) sweepScope(ctx context.Context, hex string) error {
 	for _, p := range prefixes {
 		// rmdir removes a prefix only if it is empty.
 		if err := rmdirTwice(s, p); err != nil && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("scope %s holds folders: %w", hex, errdefs.ErrFailedPrecondition)
+			return fmt.Errorf("scope %s contains folders: %w", hex, errdefs.ErrFailedPrecondition)
 		}
 	}
 	for _, own := range ours {
@@ -261,7 +261,7 @@ func (v *Volume) shutScope(s *os.File, hex string) {
 		err = errors.Join(err, rerr)
 	}
 	if err != nil {
-		v.log.Warn("a scope's directory stays open to users of this machine", "scope", hex, "error", err)
+		v.log.Warn("the directory of a scope stays accessible to users of this machine", "scope", hex, "error", err)
 	}
 }
 
@@ -301,8 +301,8 @@ func (v *Volume) eachMounted(ctx context.Context, root *os.File, f func(s *os.Fi
 	return err
 }
 
-// tellMounts adds to the state who mounts the scopes, and the errors of mounts.
-func (v *Volume) tellMounts(s *State, caps *volumepb.OpenVolumeResponse) {
+// reportMounts adds to the state who mounts the scopes, and the errors of mounts.
+func (v *Volume) reportMounts(s *State, caps *volumepb.OpenVolumeResponse) {
 	able := has(caps, volumepb.Capability_PER_SCOPE_MOUNT)
 	if v.mounts == nil && !able {
 		return

@@ -88,7 +88,7 @@ func (s *search) dir(d *os.File, path, after string, depth int) error {
 			return classify("search", path, err)
 		}
 		for _, n := range names {
-			if err := s.look(d, n, join(path, n.name), depth); err != nil {
+			if err := s.visit(d, n, join(path, n.name), depth); err != nil {
 				return err
 			}
 			last = n.name
@@ -97,8 +97,8 @@ func (s *search) dir(d *os.File, path, after string, depth int) error {
 	return nil
 }
 
-// look checks one entry and searches its contents.
-func (s *search) look(d *os.File, n entryName, path string, depth int) error {
+// visit checks one entry and searches its contents.
+func (s *search) visit(d *os.File, n entryName, path string, depth int) error {
 	if strings.Contains(strings.ToLower(n.name), s.text) {
 		var st unix.Stat_t
 		err := unix.Fstatat(int(d.Fd()), n.name, &st, unix.AT_SYMLINK_NOFOLLOW)

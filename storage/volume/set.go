@@ -72,7 +72,7 @@ func NewSet(dir string, configs []Config, log *slog.Logger) (*Set, error) {
 			limits: make(map[string]*volumepb.Scope),
 			shut:   make(map[string]bool),
 			state: State{
-				Name: c.Name, Health: volumepb.HealthReport_UNAVAILABLE, Message: "not looked at yet",
+				Name: c.Name, Health: volumepb.HealthReport_UNAVAILABLE, Message: "not checked yet",
 			},
 		}
 		v.mountScopes()
@@ -137,8 +137,8 @@ func (s *Set) watch(ctx context.Context) {
 		var wg sync.WaitGroup
 		for _, v := range s.volumes {
 			wg.Go(func() {
-				if v.look(ctx) {
-					s.tell()
+				if v.check(ctx) {
+					s.notify()
 				}
 			})
 		}
@@ -159,7 +159,7 @@ func (s *Set) poke() {
 	}
 }
 
-func (s *Set) tell() {
+func (s *Set) notify() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.changed)
@@ -200,22 +200,22 @@ var healthDesc = describe("health", "1 for the state a volume is in.", "state")
 
 // gauges show the values of the last query; a scrape never calls the product.
 var gauges = []gauge{
-	ofCapacity("total_bytes", "Size; none of an elastic volume.", func(c *volumepb.CapacityReport) *float64 {
+	ofCapacity("total_bytes", "Size; not exported for an elastic volume.", func(c *volumepb.CapacityReport) *float64 {
 		if c.Elastic {
 			return nil
 		}
 		return float(&c.TotalBytes)
 	}),
 	ofCapacity("used_bytes", "Bytes in use.", func(c *volumepb.CapacityReport) *float64 { return float(&c.UsedBytes) }),
-	ofCapacity("available_bytes", "Bytes that users may still store.", func(c *volumepb.CapacityReport) *float64 { return float(&c.AvailableBytes) }),
-	ofCapacity("total_inodes", "Files it can hold.", func(c *volumepb.CapacityReport) *float64 { return float(c.TotalInodes) }),
-	ofCapacity("used_inodes", "Files it holds.", func(c *volumepb.CapacityReport) *float64 { return float(c.UsedInodes) }),
-	ofRates("read_ops_per_second", "Reads a second.", 1, func(p *volumepb.PerformanceSample) *float64 { return p.ReadOpsPerSecond }),
-	ofRates("write_ops_per_second", "Writes a second.", 1, func(p *volumepb.PerformanceSample) *float64 { return p.WriteOpsPerSecond }),
-	ofRates("read_bytes_per_second", "Bytes read a second.", 1, func(p *volumepb.PerformanceSample) *float64 { return p.ReadBytesPerSecond }),
-	ofRates("write_bytes_per_second", "Bytes written a second.", 1, func(p *volumepb.PerformanceSample) *float64 { return p.WriteBytesPerSecond }),
-	ofRates("read_latency_seconds", "Mean time of a read.", 1e-6, func(p *volumepb.PerformanceSample) *float64 { return p.ReadLatencyUs }),
-	ofRates("write_latency_seconds", "Mean time of a write.", 1e-6, func(p *volumepb.PerformanceSample) *float64 { return p.WriteLatencyUs }),
+	ofCapacity("available_bytes", "Free bytes for users.", func(c *volumepb.CapacityReport) *float64 { return float(&c.AvailableBytes) }),
+	ofCapacity("total_inodes", "Largest number of files.", func(c *volumepb.CapacityReport) *float64 { return float(c.TotalInodes) }),
+	ofCapacity("used_inodes", "Number of files.", func(c *volumepb.CapacityReport) *float64 { return float(c.UsedInodes) }),
+	ofRates("read_ops_per_second", "Reads per second.", 1, func(p *volumepb.PerformanceSample) *float64 { return p.ReadOpsPerSecond }),
+	ofRates("write_ops_per_second", "Writes per second.", 1, func(p *volumepb.PerformanceSample) *float64 { return p.WriteOpsPerSecond }),
+	ofRates("read_bytes_per_second", "Bytes read per second.", 1, func(p *volumepb.PerformanceSample) *float64 { return p.ReadBytesPerSecond }),
+	ofRates("write_bytes_per_second", "Bytes written per second.", 1, func(p *volumepb.PerformanceSample) *float64 { return p.WriteBytesPerSecond }),
+	ofRates("read_latency_seconds", "Mean duration of a read.", 1e-6, func(p *volumepb.PerformanceSample) *float64 { return p.ReadLatencyUs }),
+	ofRates("write_latency_seconds", "Mean duration of a write.", 1e-6, func(p *volumepb.PerformanceSample) *float64 { return p.WriteLatencyUs }),
 }
 
 func ofCapacity(name, help string, read func(*volumepb.CapacityReport) *float64) gauge {

@@ -28,8 +28,8 @@ type Transfer struct {
 	Move      bool // both folders on one volume; renames if the file system can
 	Overwrite bool // replace a file or link at a target
 	Meter     *Meter
-	// Settled is called once with the result of every pair, in no order.
-	Settled func(i int, e Entry, err error)
+	// OnResult is called once with the result of every pair, in no order.
+	OnResult func(i int, e Entry, err error)
 }
 
 // Run processes all pairs, and returns an error only if it was cancelled. Copies are created
@@ -47,7 +47,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 		}
 		var err error
 		if pairs[i], err = t.check(t.Pairs[i]); err != nil {
-			t.Settled(i, Entry{}, err)
+			t.OnResult(i, Entry{}, err)
 			continue
 		}
 		if !t.Move {
@@ -60,7 +60,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 			continue
 		}
 		t.Meter.did(1, 0)
-		t.settle(i, pairs[i], err)
+		t.report(i, pairs[i], err)
 	}
 	if len(left) == 0 {
 		return nil
@@ -81,20 +81,20 @@ func (t *Transfer) check(p Pair) (Pair, error) {
 		return p, err
 	}
 	if t.same() && strings.HasPrefix(to, from+"/") {
-		return p, invalid("to %q: lies inside %q", to, from)
+		return p, invalid("to %q: is inside %q", to, from)
 	}
 	return Pair{from, to}, nil
 }
 
 func (t *Transfer) same() bool { return t.From.vol == t.To.vol && t.From.Path == t.To.Path }
 
-// settle reports the result of a pair.
-func (t *Transfer) settle(i int, p Pair, err error) {
+// report reports the result of a pair.
+func (t *Transfer) report(i int, p Pair, err error) {
 	var e Entry
 	if err == nil {
 		e, err = t.To.Stat(p.To)
 	}
-	t.Settled(i, e, err)
+	t.OnResult(i, e, err)
 }
 
 // into opens the target directory of a pair.
@@ -102,7 +102,7 @@ func (t *Transfer) into(p Pair) (*os.File, string, error) {
 	d, name, err := t.To.parent(p.To)
 	if errors.Is(err, unix.ENOENT) {
 		dir, _ := split(p.To)
-		err = fmt.Errorf("there is no directory %q: %w", dir, errdefs.ErrNotFound)
+		err = fmt.Errorf("directory %q does not exist: %w", dir, errdefs.ErrNotFound)
 	}
 	return d, name, err
 }
@@ -149,7 +149,7 @@ func (t *Transfer) rename(p Pair) error {
 	}
 	defer target.Close()
 	if room := walkDepth - folderpath.Depth(p.To); folderpath.Depth(p.To) > folderpath.Depth(p.From) && deeper(source, fromName, room) {
-		return invalid("move to %.80q: what is in %.80q would be more than %d levels deep", p.To, p.From, walkDepth)
+		return invalid("move to %.80q: the contents of %.80q would be more than %d levels deep", p.To, p.From, walkDepth)
 	}
 	err = rename(source, fromName, target, toName, t.Overwrite)
 	switch {
@@ -184,9 +184,9 @@ func (t *Transfer) carry(ctx context.Context, pairs []Pair, left []int) (err err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			t.Settled(i, Entry{}, err)
+			t.OnResult(i, Entry{}, err)
 		case arrived:
-			t.settle(i, pairs[i], t.leave(ctx, pairs[i]))
+			t.report(i, pairs[i], t.leave(ctx, pairs[i]))
 		default:
 			copied = append(copied, i)
 		}
@@ -198,7 +198,7 @@ func (t *Transfer) carry(ctx context.Context, pairs []Pair, left []int) (err err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t.settle(i, pairs[i], t.place(ctx, a, j, i, pairs[i]))
+		t.report(i, pairs[i], t.place(ctx, a, j, i, pairs[i]))
 	}
 	return classify("copy", "", a.remove())
 }

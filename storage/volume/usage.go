@@ -30,7 +30,8 @@ func (v *Volume) Limit(ctx context.Context, scope string) (*volumepb.Scope, erro
 	return v.LastScope(scope), nil
 }
 
-// Over refuses a file that a scope has no room for beside what is promised to others.
+// Over returns an error if a scope has no room for a file, in addition to the reservations of
+// others.
 func Over(s *volumepb.Scope, size, promised int64) error {
 	limit := s.GetLimit()
 	if most := limit.GetInodes(); limit != nil && limit.Inodes != nil && s.GetUsedInodes() >= most {
@@ -43,7 +44,7 @@ func Over(s *volumepb.Scope, size, promised int64) error {
 	if size <= most-taken {
 		return nil
 	}
-	return problem.Full("%d bytes: the scope's limit is %d bytes and %d are taken", size, most, taken).WithLimit(strconv.FormatInt(most, 10))
+	return problem.Full("%d bytes: the scope's limit is %d bytes, and %d are in use", size, most, taken).WithLimit(strconv.FormatInt(most, 10))
 }
 
 // fits returns an error if a copy would exceed a limit that the proxy must enforce. A product
@@ -167,13 +168,13 @@ func (c *counter) add(st *unix.Stat_t) {
 	c.bytes += st.Size
 }
 
-// maxLooks limits the names that are checked for the depth of a tree. A larger tree is assumed
+// maxChecks limits the names that are checked for the depth of a tree. A larger tree is assumed
 // not to be too deep.
-const maxLooks = 100_000
+const maxChecks = 100_000
 
 // deeper reports whether a tree has more than the given number of levels below its top.
 func deeper(dir *os.File, name string, levels int) bool {
-	looks := maxLooks
+	checks := maxChecks
 	var below func(dir *os.File, name string, levels int) bool
 	below = func(dir *os.File, name string, levels int) bool {
 		d, err := openDir(dir, name, inside)
@@ -184,9 +185,9 @@ func deeper(dir *os.File, name string, levels int) bool {
 		var dirs []string
 		found := false
 		_ = eachEntry(d, func(name []byte, kind byte) {
-			looks--
+			checks--
 			found = true
-			if looks > 0 && kindOf(d, string(name), kind) == unix.DT_DIR {
+			if checks > 0 && kindOf(d, string(name), kind) == unix.DT_DIR {
 				dirs = append(dirs, string(name))
 			}
 		})
@@ -194,7 +195,7 @@ func deeper(dir *os.File, name string, levels int) bool {
 			return true
 		}
 		for _, name := range dirs {
-			if looks > 0 && below(d, name, levels-1) {
+			if checks > 0 && below(d, name, levels-1) {
 				return true
 			}
 		}

@@ -48,9 +48,9 @@ var volumeName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 func (c Config) check() error {
 	switch {
 	case !volumeName.MatchString(c.Name):
-		return invalid("volume name %q: wants a-z, 0-9, '.', '_', '-', at most 63", c.Name)
+		return invalid("volume name %q must be at most 63 characters of a-z, 0-9, '.', '_' and '-'", c.Name)
 	case c.Backend == "":
-		return invalid("volume %s: backend: the plugin's program is missing", c.Name)
+		return invalid("volume %s: backend is missing: the plugin's program", c.Name)
 	case !filepath.IsAbs(c.MountPath):
 		return invalid("volume %s: mount path %q is not absolute", c.Name, c.MountPath)
 	case c.OptionsJSON != "" && !json.Valid([]byte(c.OptionsJSON)):
@@ -79,7 +79,7 @@ type Volume struct {
 
 	opening  sync.Mutex // held while the volume is opened in a process
 	promises promises
-	told     answers // used only by look, as is swept
+	answers  answers // used only by look, as is swept
 	swept    bool    // the scopes of an earlier process were closed
 
 	mu     sync.Mutex     // never held across a call to the plugin, which may hang
@@ -223,8 +223,8 @@ func (v *Volume) State() State {
 	return v.state
 }
 
-// look updates the state and reports whether it changed. It must not run concurrently.
-func (v *Volume) look(ctx context.Context) bool {
+// check updates the state and reports whether it changed. It must not run concurrently.
+func (v *Volume) check(ctx context.Context) bool {
 	s := State{Name: v.cfg.Name, Health: volumepb.HealthReport_HEALTHY}
 	root, err := v.identity.root()
 	if err != nil {
@@ -285,9 +285,9 @@ func (v *Volume) ask(ctx context.Context, s *State) error {
 		if err := v.refresh(ctx, c, caps); err != nil {
 			return err
 		}
-		a := &v.told
+		a := &v.answers
 		s.Health, s.Message, s.Details = a.health.State, a.health.Reason, a.health.Metadata
-		v.tellMounts(s, caps)
+		v.reportMounts(s, caps)
 		s.Capacity, s.Performance = a.capacity, a.performance
 		return nil
 	})
@@ -295,10 +295,10 @@ func (v *Volume) ask(ctx context.Context, s *State) error {
 
 // refresh calls the plugin for values that are too old.
 func (v *Volume) refresh(ctx context.Context, c *plugin.Client, caps *volumepb.OpenVolumeResponse) error {
-	if v.told.from != c {
-		v.told = answers{from: c}
+	if v.answers.from != c {
+		v.answers = answers{from: c}
 	}
-	a, ref, now := &v.told, &volumepb.VolumeRef{Volume: v.cfg.Name}, time.Now()
+	a, ref, now := &v.answers, &volumepb.VolumeRef{Volume: v.cfg.Name}, time.Now()
 	if now.Sub(a.healthAt) >= healthAge {
 		h, err := c.Health(ctx, ref)
 		if err != nil {

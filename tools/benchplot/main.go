@@ -1,6 +1,6 @@
-// Command benchplot draws the metric us/op of benchmarks as an SVG: it reads what
-// go test -bench printed and makes a panel for every axis, with a line for every
-// series, out of names that end in series/axis=size. Both scales are logarithmic.
+// Command benchplot draws the metric us/op of benchmarks as an SVG. It reads the output of go test
+// -bench and draws a panel for every axis, with a line for every series, from names that end in
+// series/axis=size. Both scales are logarithmic.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 // point is one measured size.
 type point struct{ size, cost float64 }
 
-// panel is the lines over one axis, by series.
+// panel has the lines over one axis, by series.
 type panel struct {
 	axis  string
 	lines map[string][]point
@@ -42,7 +42,7 @@ var (
 	metric = regexp.MustCompile(`\s([0-9.e+]+) us/op`)
 )
 
-// read finds the points, in the order in which axes appear.
+// read returns the panels, in the order in which axes appear.
 func read(r io.Reader) ([]*panel, error) {
 	var panels []*panel
 	lines := bufio.NewScanner(r)
@@ -80,7 +80,7 @@ const (
 
 var colours = []string{"#1f6feb", "#d4691e", "#2da44e", "#8250df"}
 
-// draw makes the SVG.
+// draw returns the SVG.
 func draw(panels []*panel) string {
 	var b strings.Builder
 	total := len(panels)*(left+width+gap) + gap
@@ -150,7 +150,7 @@ func (p *panel) draw(b *strings.Builder, x0, floor, ceiling float64, names []str
 	}
 }
 
-// duration prints microseconds.
+// duration formats microseconds.
 func duration(us float64) string {
 	switch {
 	case us >= 1e6:

@@ -1,6 +1,6 @@
-// Command genqlient generates client/generated.go from schema.graphql and client/operations
-// as `go tool genqlient` does, with the names and types that Go code has when people write
-// it: see prepare.go and tidy.go.
+// Command genqlient generates client/generated.go from schema.graphql and client/operations as `go
+// tool genqlient` does, with the names and types of handwritten Go code: see prepare.go and
+// tidy.go.
 //
 //	go run ./tools/genqlient
 package main

@@ -51,7 +51,7 @@ func (t *tidier) name(id string) string {
 
 var prepared = regexp.MustCompile(`\bnode: node_\w+`)
 
-// documents gives the operations back what prepare changed of them.
+// documents reverts the changes of prepare in the operations.
 func (t *tidier) documents(text []byte) []byte {
 	out := prepared.ReplaceAllString(string(text), "node")
 	for name, op := range t.doc.operations {

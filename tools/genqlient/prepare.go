@@ -15,7 +15,7 @@ import (
 
 const clientPackage = "github.com/berthhq/berth/client."
 
-// document is what tidy must know of the operations.
+// document is the data about the operations that tidy needs.
 type document struct {
 	// operations by the name of their Go function.
 	operations map[string]*ast.OperationDefinition
@@ -26,7 +26,7 @@ type document struct {
 var (
 	definition = regexp.MustCompile(`(?m)^(query|mutation|subscription|fragment) (\w+)`)
 	comment    = regexp.MustCompile(`(?m)((?:^# .*\n)+)fragment (\w+)`)
-	// node asks for an object of one type by its id.
+	// node is a query for an object of one type by its id.
 	node = regexp.MustCompile(`\bnode\(id: \$id\) \{ \.\.\.(\w+) \}`)
 	// whole is a field whose type is that of a fragment.
 	whole = regexp.MustCompile(`(\w+(?:: \w+)?(?:\([^(){}]*\))?) \{ (\.\.\.\w+) \}`)

@@ -121,7 +121,7 @@ func receiver(d *ast.FuncDecl) string {
 	return typ.(*ast.Ident).Name
 }
 
-// pages reports whether a getter is one by which lists are read.
+// pages reports whether lists are read with a getter.
 func pages(owner, name string) bool {
 	return strings.HasSuffix(owner, "Edge") && name == "GetNode" ||
 		strings.HasSuffix(owner, "Connection") && (name == "GetEdges" || name == "GetPageInfo")
@@ -154,7 +154,7 @@ func (t *tidier) types(d *ast.GenDecl) {
 	}
 }
 
-// reference returns which type for references has the fields of a struct, "" if none.
+// reference returns the type for references with the fields of a struct, or "".
 func reference(body *ast.StructType) string {
 	if len(body.Fields.List) != 2 {
 		return ""
@@ -215,7 +215,7 @@ func (t *tidier) unstar(typ ast.Expr) {
 	}
 }
 
-// maps takes the pointers to maps away, which can be nil themselves.
+// maps replaces pointers to maps by maps, which can be nil themselves.
 func (t *tidier) maps(n ast.Node) bool {
 	star, ok := n.(*ast.StarExpr)
 	if !ok {

@@ -1,5 +1,5 @@
-// Command gpu-check asks the nvidia plugin what tools/gpu-check.sh compares with
-// the driver's own tools:
+// Command gpu-check prints values of the nvidia plugin, which tools/gpu-check.sh compares with the
+// driver's own tools:
 //
 //	gpu-check PLUGIN devices          a line for each GPU: uuid, bytes, compute capability, usable, model
 //	gpu-check PLUGIN memory GPU PID   bytes of the GPU that the process holds
@@ -63,7 +63,7 @@ func run(args []string) error {
 	return errUsage
 }
 
-var errUsage = errors.New("want PLUGIN devices, PLUGIN memory GPU PID, or PLUGIN mps GPU SHARE COMMAND")
+var errUsage = errors.New("usage: gpu-check PLUGIN devices | PLUGIN memory GPU PID | PLUGIN mps GPU SHARE COMMAND")
 
 func devices(ctx context.Context, c *accelerator.Client) error {
 	w, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{})
@@ -85,7 +85,7 @@ func devices(ctx context.Context, c *accelerator.Client) error {
 	return nil
 }
 
-// memory prints what is attributed to a process as soon as it is anything.
+// memory prints the memory that is attributed to a process, as soon as there is any.
 func memory(ctx context.Context, c *accelerator.Client, gpu, pid string) error {
 	n, err := strconv.ParseInt(pid, 10, 32)
 	if err != nil {
@@ -116,5 +116,5 @@ func memory(ctx context.Context, c *accelerator.Client, gpu, pid string) error {
 			}
 		}
 	}
-	return fmt.Errorf("nothing of %s is attributed to process %d", gpu, n)
+	return fmt.Errorf("no memory of %s is attributed to process %d", gpu, n)
 }

@@ -1,7 +1,7 @@
-// Command migration writes the next file of ent/migrate/sql: what turns the
-// tables that the files so far make into those that ent/schema describes. It
-// works on a PostgreSQL of its own. Read what it wrote before you commit it:
-// a renamed column, for one, looks like one dropped and one added.
+// Command migration writes the next file of ent/migrate/sql: the statements that turn the tables of
+// the existing files into those that ent/schema describes. It works on a PostgreSQL of its own.
+// Read the file before you commit it: for example, a renamed column looks like one dropped and one
+// added column.
 //
 //	go run ./tools/migration add_colour
 package main
@@ -74,7 +74,7 @@ func run(ctx context.Context, name string) (err error) {
 		return err
 	}
 	if diff.Len() == 0 {
-		fmt.Println("the tables are what ent/schema describes")
+		fmt.Println("the tables agree with ent/schema")
 		return nil
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%04d_%s.sql", len(files)+1, name))

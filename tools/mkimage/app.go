@@ -31,7 +31,7 @@ func (a App) check() error {
 	return nil
 }
 
-// labels are those of the image.
+// labels returns the labels of the image.
 func (r Recipe) labels() (map[string]string, error) {
 	l := map[string]string{
 		"org.opencontainers.image.title":       r.Title,

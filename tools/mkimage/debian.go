@@ -49,7 +49,7 @@ func (r Recipe) bootstrap(ctx context.Context, dir, tarFile string) error {
 	return nil
 }
 
-// arguments are those of mmdebstrap.
+// arguments returns the arguments of mmdebstrap.
 func (r Recipe) arguments(hook, tarFile string) []string {
 	args := []string{
 		"--format=tar", "--mode=root", "--variant=" + r.Variant,

@@ -31,7 +31,7 @@ func checkPip(file string) error {
 		n++
 	}
 	if n == 0 {
-		return fmt.Errorf("%s names no package", file)
+		return fmt.Errorf("%s has no package", file)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func checkNpm(file string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	if lock.Version < 2 || len(lock.Packages) < 2 {
-		return fmt.Errorf("%s names no package, or is older than version 2", file)
+		return fmt.Errorf("%s has no package, or is older than version 2", file)
 	}
 	paths := make([]string, 0, len(lock.Packages))
 	for path := range lock.Packages {

@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// run builds the image beside its place and moves it there whole.
+// run builds the image in a temporary directory and then moves it to its place.
 func run(ctx context.Context, folder, out string) error {
 	r, err := read(folder)
 	if err != nil {
@@ -45,7 +45,7 @@ func run(ctx context.Context, folder, out string) error {
 	if err != nil {
 		return err
 	}
-	// The layout's index is written last of all, and make looks at its time.
+	// The layout's index is written last of all, and make compares its time.
 	index := filepath.Join(out, "index.json")
 	if current(out, hash) {
 		now := time.Now()
@@ -54,7 +54,7 @@ func run(ctx context.Context, folder, out string) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("building %s needs root", r.Name)
 	}
-	fmt.Fprintf(os.Stderr, "mkimage: building %s:%s out of packages, this may take minutes\n", r.Name, r.Tag)
+	fmt.Fprintf(os.Stderr, "mkimage: building %s:%s from packages; this can take some minutes\n", r.Name, r.Tag)
 	begun := time.Now()
 	work := out + ".new"
 	if err := os.RemoveAll(work); err != nil {

@@ -17,8 +17,8 @@ import (
 // refName is the annotation by which an OCI layout names its images.
 const refName = "org.opencontainers.image.ref.name"
 
-// pack makes a one-layer image out of a root file system and writes it as an OCI
-// layout into dir, which must not exist. The same file gives the same image.
+// pack creates a one-layer image from a root file system and writes it as an OCI layout into dir,
+// which must not exist. The same file gives the same image.
 func (r Recipe) pack(tarFile, dir string) (v1.Image, error) {
 	layer, err := tarball.LayerFromFile(tarFile,
 		tarball.WithCompression(compression.ZStd), tarball.WithMediaType(types.OCILayerZStd))

@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// format changes when an image packed by an older mkimage will not do.
+// format changes when images that an older mkimage has packed must be built again.
 const format = "2"
 
 // Recipe is the file recipe.yaml of an image's folder.
@@ -26,7 +26,7 @@ type Recipe struct {
 	Description string            `yaml:"description"`
 	Date        string            `yaml:"date"` // of the image and of every file that is newer
 	Suite       string            `yaml:"suite"`
-	Variant     string            `yaml:"variant"` // of mmdebstrap: what comes beside the packages
+	Variant     string            `yaml:"variant"` // of mmdebstrap: the base system, in addition to the packages
 	Packages    []string          `yaml:"packages"`
 	Build       []string          `yaml:"build"`   // packages that are removed after the build
 	Pip         string            `yaml:"pip"`     // lock file of Python packages, for /opt/venv
@@ -112,7 +112,7 @@ func (r Recipe) hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// env is the environment in the order of its names.
+// env returns the environment, ordered by name.
 func (r Recipe) env() []string {
 	var out []string
 	for k, v := range r.Env {

@@ -21,7 +21,7 @@ import (
 
 const (
 	maxDepth = 512  // levels of an archive
-	maxLeft  = 1000 // lines of the list of what was left out
+	maxLeft  = 1000 // lines of the list of left out entries
 	// leftOut is the name of that list. Letters are added in front if a file has the name.
 	leftOut = "LEFT-OUT.txt"
 )
@@ -48,7 +48,7 @@ func (s *server) archive(q containerfile.Request) error {
 	w := &walk{packer: p, links: q.Format == "tar", buf: make([]byte, containerfile.MaxData)}
 	err = w.directory(root, "", 1)
 	if err == nil {
-		err = w.tell()
+		err = w.addList()
 	}
 	if err == nil {
 		err = p.Close()
@@ -76,8 +76,8 @@ func checkRoot(root string) error {
 	return d.Close()
 }
 
-// virtual reports whether a directory is on a file system that the kernel makes up, some of whose files
-// never end.
+// virtual reports whether a directory is on a virtual file system of the kernel, some of whose
+// files never end.
 func virtual(path string) bool {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
@@ -98,10 +98,10 @@ type walk struct {
 	buf     []byte
 	left    []string
 	omitted int
-	name    string // of the list of what was left out
+	name    string // of the list of left out entries
 }
 
-// skip records what is not in the archive.
+// skip records an entry that is not in the archive.
 func (w *walk) skip(name, why string) {
 	if len(w.left) == maxLeft {
 		w.omitted++
@@ -110,7 +110,7 @@ func (w *walk) skip(name, why string) {
 	w.left = append(w.left, strings.ToValidUTF8(name, "\ufffd")+": "+why)
 }
 
-// directory packs what is in a directory. name is its path in the archive, with a final slash.
+// directory packs the contents of a directory. name is its path in the archive, with a final slash.
 func (w *walk) directory(path, name string, depth int) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -182,8 +182,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// tell adds the list of what was left out.
-func (w *walk) tell() error {
+// addList adds the list of what was left out.
+func (w *walk) addList() error {
 	if len(w.left) == 0 {
 		return nil
 	}

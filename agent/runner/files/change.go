@@ -46,7 +46,7 @@ func (s *server) moveOne(from, to string, overwrite bool) error {
 	return os.Rename(from, to)
 }
 
-// remove deletes files and, if recursive, directories with what is in them.
+// remove deletes files and, if recursive, directories with their contents.
 func (s *server) remove(q containerfile.Request) ([]containerfile.Result, error) {
 	mounts, err := mountPoints("/proc/self/mountinfo")
 	if err != nil {

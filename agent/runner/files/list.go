@@ -63,7 +63,7 @@ func (s *server) list(q containerfile.Request) (*containerfile.Listing, error) {
 	return l, nil
 }
 
-// describe returns what people see of an entry.
+// describe returns an entry as clients see it.
 func describe(path string, info fs.FileInfo) containerfile.Info {
 	e := containerfile.Info{
 		Name: filepath.Base(path), Path: path, Type: typeOf(info.Mode()), Mode: modeOf(info), Modified: info.ModTime().UnixMilli(),

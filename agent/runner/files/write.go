@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/internal/containerfile"
 )
 
-// upload is a file that is being written. Its content is in a hidden file beside it until the end, so
-// a reader never sees a half of it.
+// upload is a file that is being written. Its content is in a hidden file beside it until the end,
+// so a reader never sees an incomplete file.
 type upload struct {
 	q      containerfile.Request
 	path   string
@@ -73,8 +73,8 @@ func (l *limited) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// place returns the path of a file to write, and the file that is there. A link is followed, as
-// programs do.
+// place returns the path of a file to write, and the existing file. A link is followed, as programs
+// do.
 func (s *server) place(q containerfile.Request) (path string, there os.FileInfo, err error) {
 	path = s.abs(q.Path)
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
@@ -92,7 +92,7 @@ func (s *server) place(q containerfile.Request) (path string, there os.FileInfo,
 	return path, there, err
 }
 
-// conditions checks what the request demands of the file that is there.
+// conditions checks the request's conditions on the existing file.
 func conditions(q containerfile.Request, path string, there os.FileInfo) error {
 	switch {
 	case q.Absent && there != nil:
@@ -145,7 +145,7 @@ func (u *upload) seek() error {
 		return notRegular(u.part, info)
 	}
 	if info.Size() < u.q.Offset {
-		return fail(containerfile.WrongOffset, "%d bytes of this upload are there, not %d", info.Size(), u.q.Offset)
+		return fail(containerfile.WrongOffset, "this upload has %d bytes, not %d", info.Size(), u.q.Offset)
 	}
 	if err := u.file.Truncate(u.q.Offset); err != nil {
 		return err
@@ -223,7 +223,7 @@ func partOf(path, name string) (string, error) {
 	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".berth-upload-%s", name)), nil
 }
 
-// partial returns how many bytes of an upload are there.
+// partial returns the number of stored bytes of an upload.
 func (s *server) partial(q containerfile.Request) (int64, error) {
 	path, _, err := s.place(q)
 	if err != nil {

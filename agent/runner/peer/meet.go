@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Meeting waits for the other kernels of a session. A kernel has met another one when it has connected
-// to it or received a connection from it. The second counts, because the other kernel may have ended
-// soon after its own meeting.
+// Meeting waits for the other kernels of a session. A kernel has met another one when it has
+// connected to it or received a connection from it. A received connection counts, because the other
+// kernel may have ended soon after its own meeting.
 type Meeting struct {
 	hosts  string // path of the file with the addresses
 	mu     sync.Mutex

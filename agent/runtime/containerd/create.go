@@ -25,8 +25,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 )
 
-// stepTimeout bounds a step that is not cancelled in the middle; it takes a tenth of a
-// second when all is well.
+// stepTimeout limits a step that is not cancelled halfway; it usually takes a tenth of a second.
 const stepTimeout = 30 * time.Second
 
 // Create prepares snapshot, record and task; on error nothing is left. It asks containerd

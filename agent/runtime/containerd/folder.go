@@ -34,7 +34,7 @@ func (c *container) findFolders(ctx context.Context, s runtime.Spec, pid int) er
 	}
 	if err != nil {
 		// The mounts of a container in a virtual machine are not visible to processes of the host.
-		c.runtime.cfg.Logger.Warn("mounts of a container are not found and cannot be changed", "container", c.ID(), "error", err)
+		c.runtime.cfg.Logger.Warn("the mounts of a container were not found and cannot be changed", "container", c.ID(), "error", err)
 		return nil
 	}
 	var readOnly []mount.Change
@@ -66,7 +66,7 @@ func (c *container) notePlaces(ctx context.Context, places []mount.Place) error 
 		return err
 	}
 	if _, err := record.SetLabels(ctx, labels); err != nil {
-		return fmt.Errorf("note where the folders of %s are: %w", c.ID(), err)
+		return fmt.Errorf("record the places of the folders of %s: %w", c.ID(), err)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (c *container) wake(ctx context.Context, t client.Task) error {
 		err = t.Resume(ctx)
 	}
 	if err != nil && !errdefs.IsNotFound(err) {
-		return fmt.Errorf("let %s go on: %w", c.ID(), err)
+		return fmt.Errorf("resume %s: %w", c.ID(), err)
 	}
 	return nil
 }

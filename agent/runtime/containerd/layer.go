@@ -42,7 +42,7 @@ func layer(s runtime.Spec, mounts []mount.Mount) error {
 func like(other, dir string) error {
 	var st unix.Stat_t
 	if err := unix.Stat(other, &st); err != nil {
-		return fmt.Errorf("look at %s: %w", other, err)
+		return fmt.Errorf("stat %s: %w", other, err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

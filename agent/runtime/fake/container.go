@@ -177,10 +177,10 @@ func (c *container) Remove(context.Context) error {
 
 // process implements runtime.Process.
 type process struct {
-	once     sync.Once
-	done     chan struct{}
-	exit     runtime.Exit
-	stubborn bool
+	once        sync.Once
+	done        chan struct{}
+	exit        runtime.Exit
+	ignoresTerm bool
 }
 
 func newProcess() *process { return &process{done: make(chan struct{})} }
@@ -204,7 +204,7 @@ func (p *process) run(verb []string, in io.Reader, out io.Writer) {
 	case "sleep":
 		time.AfterFunc(time.Duration(argument)*time.Second, func() { p.end(0) })
 	case "stubborn":
-		p.stubborn = true
+		p.ignoresTerm = true
 	case "lines":
 		for i := range argument {
 			fmt.Fprintf(out, "line %06d of the output\n", i)
@@ -228,7 +228,7 @@ func (p *process) Wait(ctx context.Context) (int, error) {
 }
 
 func (p *process) Kill(_ context.Context, s syscall.Signal) error {
-	if !p.stubborn || s == syscall.SIGKILL {
+	if !p.ignoresTerm || s == syscall.SIGKILL {
 		p.end(128 + int(s))
 	}
 	return nil

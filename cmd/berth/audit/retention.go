@@ -30,7 +30,7 @@ func retentionShow(a *cli.App) *cobra.Command {
 func retentionTable(a *cli.App, list ...client.Retention) *output.Table {
 	t := output.NewTable("CATEGORY", "KEPT", "REMOVED SO FAR", "LAST LOOKED")
 	for _, r := range list {
-		kept := "for ever"
+		kept := "forever"
 		if r.Days > 0 {
 			kept = strconv.Itoa(r.Days) + " days"
 		}

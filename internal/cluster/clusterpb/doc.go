@@ -1,4 +1,3 @@
-// Package clusterpb is the service a manager offers to nodes that join the
-// cluster: cluster.proto and what protoc generates from it. internal/cluster
-// imports it.
+// Package clusterpb is the service that a manager offers to nodes that join the cluster:
+// cluster.proto and the code that protoc generates from it. internal/cluster imports it.
 package clusterpb

@@ -10,8 +10,7 @@ import (
 	"github.com/berthhq/berth/internal/registry"
 )
 
-// Serve serves a registry that lies in a directory until the end of the test, and
-// returns it and its host.
+// Serve serves the registry in a directory until the end of the test, and returns it and its host.
 func Serve(t testing.TB, dir string) (*registry.Registry, string) {
 	t.Helper()
 	l, err := registry.Listen(dir)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// What the OCI distribution specification allows; the library is more generous
-// and would let ../ through.
+// The rules of the OCI distribution specification. The library accepts more, and would accept ../
+// for example.
 var (
 	repositoryRule = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	tagRule        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
@@ -36,7 +36,7 @@ func (r Registry) repository(path string) (name.Repository, error) {
 		return name.Repository{}, err
 	}
 	if !repositoryRule.MatchString(path) {
-		return name.Repository{}, fmt.Errorf("repository %q: not a repository's name: %w", path, errdefs.ErrInvalidArgument)
+		return name.Repository{}, fmt.Errorf("%q is not the name of a repository: %w", path, errdefs.ErrInvalidArgument)
 	}
 	return reg.Repo(path), nil
 }
@@ -57,9 +57,9 @@ func (r Registry) reference(image string) (name.Reference, error) {
 		}
 		return repo.Digest(d.DigestStr()), nil
 	case !tagged:
-		return nil, fmt.Errorf("image %q: neither tag nor digest: %w", image, errdefs.ErrInvalidArgument)
+		return nil, fmt.Errorf("image %q has neither tag nor digest: %w", image, errdefs.ErrInvalidArgument)
 	case !tagRule.MatchString(tag):
-		return nil, fmt.Errorf("image %q: not a tag: %w", image, errdefs.ErrInvalidArgument)
+		return nil, fmt.Errorf("image %q has an invalid tag: %w", image, errdefs.ErrInvalidArgument)
 	}
 	return repo.Tag(tag), nil
 }

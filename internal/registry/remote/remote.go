@@ -1,5 +1,5 @@
-// Package remote reads what an OCI registry holds: its repositories, tags, and
-// what an image is. The manager imports it to register images.
+// Package remote reads OCI registries: their repositories, their tags, and the properties of
+// images. The manager imports it to register images.
 package remote
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/berthhq/berth/internal/egress"
 )
 
-// Registry says how to reach one.
+// Registry is the connection data of a registry.
 type Registry struct {
 	Host               string // host and port, without a scheme
 	PlainHTTP          bool
 	Username, Password string // both empty: anonymous
 }
 
-// Image is what a tag means on one architecture.
+// Image is the image of a tag for one architecture.
 type Image struct {
 	Name         string // repository:tag
 	Architecture string // as Go calls it: amd64, arm64
@@ -33,8 +33,8 @@ type Image struct {
 	Labels       map[string]string
 }
 
-// Repositories lists the names of all repositories. Not every registry lets one
-// ask; then the error is ErrNotImplemented or ErrPermissionDenied.
+// Repositories lists the names of all repositories. The error is ErrNotImplemented or
+// ErrPermissionDenied for a registry that does not allow this.
 func (r Registry) Repositories(ctx context.Context) ([]string, error) {
 	reg, err := r.registry()
 	if err != nil {
@@ -60,8 +60,8 @@ func (r Registry) Tags(ctx context.Context, repository string) ([]string, error)
 	return tags, nil
 }
 
-// Inspect reads what image (repository:tag or repository@digest) means: one image
-// for each Linux architecture it exists for.
+// Inspect reads an image (repository:tag or repository@digest): one Image for each Linux
+// architecture that it has.
 func (r Registry) Inspect(ctx context.Context, image string) ([]Image, error) {
 	ref, err := r.reference(image)
 	if err != nil {
@@ -78,8 +78,8 @@ func (r Registry) Inspect(ctx context.Context, image string) ([]Image, error) {
 	return images, nil
 }
 
-// Scan reads every tag of every repository and calls found with what each means,
-// or why that cannot be told. It ends early with what found returns.
+// Scan reads every tag of every repository and calls found with its images, or with the error. It
+// ends early with an error that found returns.
 func (r Registry) Scan(ctx context.Context, found func(name string, images []Image, err error) error) error {
 	repos, err := r.Repositories(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r Registry) Scan(ctx context.Context, found func(name string, images []Ima
 	return nil
 }
 
-// dialling reaches registries, but never a machine's metadata.
+// dialling reaches registries, but no metadata service of a machine.
 var dialling = egress.Named()
 
 func (r Registry) options(ctx context.Context) []remote.Option {
@@ -141,7 +141,7 @@ func read(d *remote.Descriptor, name string) ([]Image, error) {
 	}
 	var images []Image
 	for _, e := range m.Manifests {
-		// Beside images an index may hold signatures and build records.
+		// In addition to images, an index can have signatures and build records.
 		if !e.MediaType.IsImage() || e.Platform == nil || e.Platform.OS != "linux" {
 			continue
 		}
@@ -178,7 +178,7 @@ func describe(img v1.Image, name string) (Image, error) {
 	return Image{Name: name, Architecture: c.Architecture, Digest: digest.String(), Size: size, Labels: c.Config.Labels}, nil
 }
 
-// classify gives a registry's answer an error class.
+// classify adds the error class to a registry's answer.
 func classify(err error) error {
 	var answer *transport.Error
 	if !errors.As(err, &answer) {

@@ -1,6 +1,6 @@
-// Package etcd runs a single-member etcd inside this process, reached through a
-// unix socket that only we may use. berthd up and tests import it; a production
-// manager is given the addresses of a real cluster.
+// Package etcd runs a single-member etcd inside this process, reached through a unix socket that
+// only this user can use. berthd up and tests import it; a production manager gets the addresses of
+// a real cluster.
 package etcd
 
 import (
@@ -24,7 +24,7 @@ import (
 
 const socket = "client.sock"
 
-// What we keep in etcd is presence, elections and settings: kilobytes.
+// etcd stores presence, elections and settings: kilobytes.
 const (
 	quota        = 128 << 20
 	walSegment   = 4 << 20
@@ -32,7 +32,7 @@ const (
 	startTimeout = 30 * time.Second
 )
 
-// Config says where the member lives.
+// Config is the configuration of the member.
 type Config struct {
 	Dir string
 	// Volatile skips fsync: a crash of the machine loses data. For tests.
@@ -48,7 +48,7 @@ type Server struct {
 	stop func()
 }
 
-// The segment size is a variable of the wal package, read whenever a log is made.
+// The segment size is a variable of package wal, which reads it whenever it creates a log.
 var smallSegments = sync.OnceFunc(func() { wal.SegmentSizeBytes = walSegment })
 
 // Start runs the member and returns when it is its own leader.
@@ -94,8 +94,8 @@ func (s *Server) Endpoint() string { return "unix://" + s.room.Socket(socket) }
 // Done is closed after Stop.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Stop ends the member. Close every client first: etcd waits seconds for open
-// streams. When ctx ends it continues stopping in the background.
+// Stop ends the member. Close every client first: etcd waits for seconds for open streams. After
+// the end of ctx, it continues to stop in the background.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop()
 	select {
@@ -111,8 +111,8 @@ func options(cfg Config, room *proc.Room, log zapCore) *embed.Config {
 	o.Name = "local"
 	o.Dir = filepath.Join(room.Path(), "data")
 	o.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
-	// A peer address is a must, though there is no peer. Only the listener takes
-	// its path from Host; the advertised name is fixed, so that the data may move.
+	// A peer address is required, although there is no peer. Only the listener takes its path from
+	// Host; the advertised name is fixed, so that the data can move to another path.
 	peer := url.URL{Scheme: "unix", Host: "none"}
 	o.AdvertisePeerUrls = []url.URL{peer}
 	o.ListenPeerUrls = []url.URL{{Scheme: "unix", Host: room.Socket("peer.sock")}}
@@ -120,8 +120,8 @@ func options(cfg Config, room *proc.Room, log zapCore) *embed.Config {
 	client := url.URL{Scheme: "unix", Path: room.Socket(socket)}
 	o.ListenClientUrls = []url.URL{client}
 	o.AdvertiseClientUrls = []url.URL{client}
-	// With no one to wait for, elections can be quick; they are most of the start.
-	// Every tick costs a little, which a test does not live to see.
+	// A single member can elect itself quickly; elections are most of the start. Every tick has a
+	// small cost, which does not matter in a test.
 	o.TickMs, o.ElectionMs = 50, 250
 	if cfg.Volatile {
 		o.TickMs, o.ElectionMs = 20, 100

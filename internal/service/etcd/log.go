@@ -8,15 +8,15 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// zapCore hands etcd's log lines to slog, from warnings upwards. While the member
-// starts or stops it complains about every listener; that is for debugging only.
+// zapCore passes etcd's log lines from level warning upwards to slog. While the member starts or
+// stops, it complains about every listener; these lines are logged at level debug.
 type zapCore struct {
 	logger  *slog.Logger
 	serving *atomic.Bool
 }
 
-// harmless lines come once, when the member leads before its first commit; etcd
-// does the work again seconds later.
+// harmless lines are logged once, when the member leads before its first commit; etcd does the work
+// again seconds later.
 var harmless = map[string]bool{
 	"Failed to detect schema version":  true,
 	"failed to update storage version": true,

@@ -20,14 +20,14 @@ import (
 	"github.com/berthhq/berth/internal/service/proc"
 )
 
-// A server that was told to end when our predecessor died needs a moment for its
-// checkpoint; after that it is asked less politely.
+// A server of a process that died needs a moment for its checkpoint before it ends; after this time
+// it is killed.
 const (
 	evictPolitely = 10 * time.Second
 	evictFirmly   = 3 * time.Second
 )
 
-// cluster is the data directory and how to run a server on it.
+// cluster is the data directory with the configuration of its server.
 type cluster struct {
 	bin      string
 	room     *proc.Room
@@ -35,7 +35,7 @@ type cluster struct {
 	logger   *slog.Logger
 }
 
-// findBin is the newest directory of server programs that is installed.
+// findBin returns the newest installed directory of server programs.
 func findBin() (string, error) {
 	for _, v := range []string{"18", "17", "16", "15"} {
 		dir := filepath.Join("/usr/lib/postgresql", v, "bin")
@@ -53,26 +53,25 @@ func findBin() (string, error) {
 
 func (c *cluster) data() string { return filepath.Join(c.room.Path(), "data") }
 
-// init makes the cluster under a temporary name, so that one half made is never
-// taken for a whole one.
+// init creates the cluster under a temporary name, so that an incomplete one is never used.
 func (c *cluster) init(ctx context.Context) error {
 	if _, err := os.Stat(c.data()); err == nil {
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look for postgresql cluster: %w", err)
+		return fmt.Errorf("stat postgresql cluster: %w", err)
 	}
 	fresh := c.data() + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
-		return fmt.Errorf("make postgresql cluster: %w", err)
+		return fmt.Errorf("create postgresql cluster: %w", err)
 	}
 	if err := c.initdb(ctx); err != nil {
-		return fmt.Errorf("make postgresql cluster: %w", err)
+		return fmt.Errorf("create postgresql cluster: %w", err)
 	}
 	if err := c.admit(fresh); err != nil {
-		return fmt.Errorf("make postgresql cluster: %w", err)
+		return fmt.Errorf("create postgresql cluster: %w", err)
 	}
 	if err := os.Rename(fresh, c.data()); err != nil {
-		return fmt.Errorf("make postgresql cluster: %w", err)
+		return fmt.Errorf("create postgresql cluster: %w", err)
 	}
 	return nil
 }
@@ -100,8 +99,7 @@ func (c *cluster) initdb(ctx context.Context) error {
 	return nil
 }
 
-// admit lets the system user that runs us, and no one else, in as our role and
-// as the superuser.
+// admit allows only the system user of this process to log in as its role and as the superuser.
 func (c *cluster) admit(dir string) error {
 	var ident strings.Builder
 	for _, role := range []string{Database, superuser} {
@@ -123,8 +121,8 @@ func (c *cluster) admit(dir string) error {
 	return nil
 }
 
-// connections is how many clients there may be: a platform of our own has a handful,
-// tests that run side by side a handful each.
+// connections limits the clients: a platform has a handful, and so has each of many concurrent
+// tests.
 func (c *cluster) connections() string {
 	if c.volatile {
 		return "800" // of many tests at once
@@ -132,8 +130,8 @@ func (c *cluster) connections() string {
 	return "60"
 }
 
-// command runs the server in the foreground. Settings are arguments, so that a
-// new version of ours changes them without touching files.
+// command runs the server in the foreground. Settings are arguments, so that a new version of Berth
+// can change them without changing files.
 func (c *cluster) command() (*exec.Cmd, error) {
 	settings := []string{
 		"listen_addresses=", "unix_socket_directories=" + proc.RoomPath, "unix_socket_permissions=0700",
@@ -154,9 +152,9 @@ func (c *cluster) command() (*exec.Cmd, error) {
 	return cmd, c.room.Enter(cmd)
 }
 
-// evict ends a server that still runs on our directory (its parent was killed a
-// moment ago) and removes the lock files of one that is gone, whose process id
-// may belong to someone else by now.
+// evict ends a server that still runs on the directory because its parent has just been killed, and
+// removes the lock files of a server that has ended, whose process id may belong to another process
+// now.
 func (c *cluster) evict() error {
 	for _, step := range []struct {
 		signal syscall.Signal
@@ -175,7 +173,7 @@ func (c *cluster) evict() error {
 		}
 	}
 	if pid := c.owner(); pid != 0 {
-		return fmt.Errorf("postgresql %d does not leave %s: %w", pid, c.data(), errdefs.ErrFailedPrecondition)
+		return fmt.Errorf("postgresql %d still runs in %s: %w", pid, c.data(), errdefs.ErrFailedPrecondition)
 	}
 	for _, f := range []string{"data/postmaster.pid", socket, socket + ".lock"} {
 		if err := os.Remove(filepath.Join(c.room.Path(), f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -185,8 +183,8 @@ func (c *cluster) evict() error {
 	return nil
 }
 
-// owner is the process id of a live postmaster on our directory: the one that
-// the lock file names, if that process also works there.
+// owner returns the process id of a live postmaster on the directory: the one in the lock file, if
+// the working directory of that process is the directory.
 func (c *cluster) owner() int {
 	b, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
 	if err != nil {

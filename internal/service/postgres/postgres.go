@@ -1,6 +1,6 @@
-// Package postgres runs a private PostgreSQL server as a child of this process:
-// one data directory, a unix socket that only we may use, no TCP. berthd up and
-// tests import it; a production manager is given the address of a real cluster.
+// Package postgres runs a private PostgreSQL server as a child of this process: one data directory,
+// a unix socket that only this user can use, no TCP. berthd up and tests import it; a production
+// manager gets the address of a real cluster.
 package postgres
 
 import (
@@ -23,19 +23,19 @@ import (
 )
 
 const (
-	// Database is the database that Start makes, owned by the role of the same name.
+	// Database is the database that Start creates, owned by the role of the same name.
 	Database = "berth"
-	// superuser is the bootstrap role. Only this process's user may become it.
+	// superuser is the bootstrap role. Only the user of this process can log in with it.
 	superuser = "postgres"
 	socket    = ".s.PGSQL.5432"
 )
 
-// Config says where the server lives.
+// Config is the configuration of the server.
 type Config struct {
-	// Dir holds everything of it. The server runs as user postgres when we are root.
+	// Dir contains all of its files. If this process is root, the server runs as user postgres.
 	Dir string
-	// Volatile trades safety for speed: a crash of the machine loses data. For tests.
-	// The end of a process, however sudden, loses nothing.
+	// Volatile trades safety for speed: a crash of the machine loses data. For tests. A killed
+	// process loses nothing.
 	Volatile bool
 	Logger   *slog.Logger
 }
@@ -46,8 +46,8 @@ type Server struct {
 	sup  *proc.Supervisor
 }
 
-// Start makes the cluster if there is none, ends what an earlier process may have
-// left behind, and returns when the server takes queries.
+// Start creates the cluster if there is none, ends a server that an earlier process has left, and
+// returns when the server accepts queries.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	bin, err := findBin()
 	if err != nil {
@@ -76,7 +76,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		Grace:        20 * time.Second,
 		DeathSignal:  syscall.SIGINT,
 		StartTimeout: time.Minute,     // recovery after a crash
-		Level:        slog.LevelDebug, // every refused statement is a line
+		Level:        slog.LevelDebug, // every failed statement is logged
 		Logger:       cfg.Logger,
 	})
 	if err != nil {
@@ -89,8 +89,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 // DSN is the address of a database for the role that owns Database.
 func (s *Server) DSN(database string) string { return s.dsn(Database, database) }
 
-// Find returns the address of Database of the server that another process of the
-// same user runs in a directory. It is good until close.
+// Find returns the address of Database of the server that another process of the same user runs in
+// a directory. It is valid until close is called.
 func Find(dir string) (dsn string, close func() error, err error) {
 	if _, err := os.Stat(filepath.Join(dir, socket)); err != nil {
 		return "", nil, fmt.Errorf("no postgresql runs in %s: %w", dir, err)
@@ -102,7 +102,7 @@ func Find(dir string) (dsn string, close func() error, err error) {
 	return (&Server{room: room}).DSN(Database), room.Close, nil
 }
 
-// PID is the process id of the postmaster, 0 while it is being started again.
+// PID is the process id of the postmaster, 0 while it is being restarted.
 func (s *Server) PID() int { return s.sup.PID() }
 
 // Done is closed after Stop.
@@ -120,7 +120,7 @@ func (s *Server) dsn(role, database string) string {
 	return (&url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: q.Encode()}).String()
 }
 
-// ready connects, and makes Database when it is not there yet.
+// ready connects, and creates Database if it does not exist yet.
 func (s *Server) ready(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.dsn(Database, Database))
 	if err == nil {

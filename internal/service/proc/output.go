@@ -10,11 +10,10 @@ import (
 
 const (
 	tailLines  = 20
-	longestOut = 16 << 10 // an unfinished line is cut here
+	longestOut = 16 << 10 // longest line
 )
 
-// output turns what a child prints into log lines and remembers the last ones,
-// so that an error can quote them.
+// output logs the output of a child line by line, and keeps the last lines for errors.
 type output struct {
 	logger *slog.Logger
 	level  slog.Level
@@ -54,7 +53,7 @@ func (o *output) line(s string) {
 	o.logger.Log(context.Background(), o.level, s, "child", o.name)
 }
 
-// tail is the last lines, one after another.
+// tail returns the last lines.
 func (o *output) tail() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// RoomPath is where a child finds its room.
+// RoomPath is the path of its room for a child.
 const RoomPath = "/proc/self/fd/3"
 
-// longestSocket is what fits sockaddr_un, less the end mark.
+// longestSocket is the longest path in sockaddr_un, without the final zero byte.
 const longestSocket = 107
 
-// Room is a directory that belongs to one child, which runs as an unprivileged
-// user when we are root. The child gets the directory as an open file, so it
-// needs no right to walk the way there: the data directory may lie below /root.
+// Room is a directory of one child, which runs as an unprivileged user if this process is root. The
+// child gets the directory as an open file, so it needs no permission on the parent directories:
+// the data directory can be below /root.
 type Room struct {
 	path string
 	uid  uint32
@@ -31,9 +31,8 @@ type Room struct {
 	dir  *os.File
 }
 
-// OpenRoom makes the directory when it is missing and gives it to the first of
-// the accounts that exists. Without root, or when no account is named, it stays
-// ours.
+// OpenRoom creates the directory if it is missing, and gives it to the first of the accounts that
+// exists. Without root, or without accounts, the owner does not change.
 func OpenRoom(path string, accounts ...string) (*Room, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -55,7 +54,7 @@ func OpenRoom(path string, accounts ...string) (*Room, error) {
 	return r, nil
 }
 
-// account finds who the child is to be.
+// account returns the user of the child.
 func (r *Room) account(names []string) error {
 	me, err := user.Current()
 	if err != nil {
@@ -85,17 +84,17 @@ func (r *Room) account(names []string) error {
 	return fmt.Errorf("none of the users %q exists (run make setup): %w", names, errdefs.ErrFailedPrecondition)
 }
 
-// Path is the directory as the rest of the machine sees it.
+// Path returns the path of the directory outside of the child.
 func (r *Room) Path() string { return r.path }
 
-// Account is the name of the user that the child runs as.
+// Account returns the name of the child's user.
 func (r *Room) Account() string { return r.name }
 
-// Us is the name of the user that this process runs as.
+// Us returns the name of the user of this process.
 func (r *Room) Us() string { return r.us }
 
-// Socket is the address of a unix socket that the child binds in its room. A
-// name too long for the kernel is reached through our own open file instead.
+// Socket returns the address of a unix socket that the child binds in its room. A path that is too
+// long for the kernel is replaced by one through an open file of this process.
 func (r *Room) Socket(name string) string {
 	if p := filepath.Join(r.path, name); len(p) <= longestSocket {
 		return p
@@ -103,7 +102,7 @@ func (r *Room) Socket(name string) string {
 	return fmt.Sprintf("/proc/%d/fd/%d/%s", os.Getpid(), r.dir.Fd(), name)
 }
 
-// Own gives a file or directory below the room to the child.
+// Own makes the child the owner of a file or directory below the room.
 func (r *Room) Own(path string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -111,9 +110,9 @@ func (r *Room) Own(path string) error {
 	return os.Chown(path, int(r.uid), int(r.gid))
 }
 
-// Enter makes cmd run as the room's user with the room as RoomPath. It must be
-// the first to add an open file. The caller (or StartChild) closes the file that
-// it adds once the command has started.
+// Enter makes cmd run as the room's user with the room as RoomPath. It must be called before other
+// open files are added. The caller (or StartChild) closes the file that it adds after the command
+// has started.
 func (r *Room) Enter(cmd *exec.Cmd) error {
 	if len(cmd.ExtraFiles) > 0 {
 		return fmt.Errorf("enter room %s: command has open files already: %w", r.path, errdefs.ErrFailedPrecondition)
@@ -133,7 +132,7 @@ func (r *Room) Enter(cmd *exec.Cmd) error {
 	return nil
 }
 
-// Close forgets the room; the directory stays.
+// Close releases the room; the directory stays.
 func (r *Room) Close() error {
 	if err := r.dir.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err

@@ -13,36 +13,35 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Restarts begin a tenth of a second apart and double up to half a minute; a
-// child that lived a minute starts again from the beginning.
+// The pause before a restart is a tenth of a second at first and doubles up to half a minute. After
+// a child has run for a minute, the pause starts from the beginning.
 const (
 	firstDelay   = 100 * time.Millisecond
 	longestDelay = 30 * time.Second
 	settled      = time.Minute
 )
 
-// Spec says how to run and judge one program.
+// Spec describes how to run and check one program.
 type Spec struct {
 	Name string
-	// Command makes the command for the next start. Its output goes to the log.
+	// Command returns the command for the next start. Its output goes to the log.
 	Command func() (*exec.Cmd, error)
-	// Ready reports nil as soon as the program answers; it is asked every few
-	// milliseconds until then.
+	// Ready returns nil as soon as the program answers. It is called every few milliseconds until
+	// then.
 	Ready func(context.Context) error
-	// StopSignal asks for an orderly end; Grace later comes SIGKILL.
+	// StopSignal requests an orderly end; after Grace, SIGKILL follows.
 	StopSignal syscall.Signal
 	Grace      time.Duration
-	// DeathSignal is what the child gets when this process dies unasked.
+	// DeathSignal is the signal that the child gets when this process dies.
 	DeathSignal syscall.Signal
-	// StartTimeout bounds one start up to Ready.
+	// StartTimeout limits one start until Ready returns nil.
 	StartTimeout time.Duration
-	// Level is what a line of the program's output is logged at.
+	// Level returns the log level of a line of the program's output.
 	Level  slog.Level
 	Logger *slog.Logger
 }
 
-// Supervisor runs a program until it is told to stop, starting it again when it
-// ends by itself.
+// Supervisor runs a program until Stop, and restarts it when it ends by itself.
 type Supervisor struct {
 	spec   Spec
 	stop   chan struct{}
@@ -62,8 +61,8 @@ type child struct {
 	err    error // of Wait; valid once exited is closed
 }
 
-// Start runs the program and returns when it is ready. An error means that it is
-// not running. ctx bounds this call, not the program's life.
+// Start runs the program and returns when it is ready. After an error, it is not running. ctx
+// limits this call, not the program's life.
 func Start(ctx context.Context, spec Spec) (*Supervisor, error) {
 	s := &Supervisor{spec: spec, stop: make(chan struct{}), ended: make(chan struct{})}
 	c, err := s.start(ctx)
@@ -74,7 +73,7 @@ func Start(ctx context.Context, spec Spec) (*Supervisor, error) {
 	return s, nil
 }
 
-// PID is the process id of the running instance, 0 between two of them.
+// PID returns the process id of the running instance, or 0 between two instances.
 func (s *Supervisor) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,18 +83,18 @@ func (s *Supervisor) PID() int {
 	return s.now.cmd.Process.Pid
 }
 
-// Starts counts how often the program was started.
+// Starts returns the number of starts of the program.
 func (s *Supervisor) Starts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.starts
 }
 
-// Done is closed when the program has ended for good, which only Stop brings about.
+// Done returns a channel that is closed after Stop has ended the program.
 func (s *Supervisor) Done() <-chan struct{} { return s.ended }
 
-// Stop ends the program: its stop signal first, SIGKILL after its grace or when
-// ctx ends, whichever is sooner. It returns when the process is gone.
+// Stop ends the program: its stop signal first, SIGKILL after its grace or when ctx ends, whichever
+// is sooner. It returns after the exit of the process.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.once.Do(func() { close(s.stop) })
 	select {
@@ -108,7 +107,7 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	return fmt.Errorf("stop %s: killed: %w", s.spec.Name, ctx.Err())
 }
 
-// keep waits for the program to end and starts it again until told to stop.
+// keep restarts the program whenever it has ended, until Stop.
 func (s *Supervisor) keep(c *child) {
 	defer close(s.ended)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -130,7 +129,7 @@ func (s *Supervisor) keep(c *child) {
 			if time.Since(c.begun) >= settled {
 				delay = firstDelay
 			}
-			s.spec.Logger.Error("child ended, starting it again", "child", s.spec.Name, "error", c.failure(), "delay", delay)
+			s.spec.Logger.Error("child ended; it is restarted", "child", s.spec.Name, "error", c.failure(), "delay", delay)
 		}
 		select {
 		case <-s.stop:
@@ -140,7 +139,7 @@ func (s *Supervisor) keep(c *child) {
 		delay = min(2*delay, longestDelay)
 		var err error
 		if c, err = s.start(ctx); err != nil && ctx.Err() == nil {
-			s.spec.Logger.Error("child does not start", "child", s.spec.Name, "error", err, "delay", delay)
+			s.spec.Logger.Error("child cannot be started", "child", s.spec.Name, "error", err, "delay", delay)
 		}
 	}
 }
@@ -183,7 +182,7 @@ func (s *Supervisor) untilReady(ctx context.Context, c *child) error {
 		case <-c.exited:
 			return c.failure()
 		case <-s.stop:
-			return fmt.Errorf("told to stop: %w", errdefs.ErrAborted)
+			return fmt.Errorf("stopped during the start: %w", errdefs.ErrAborted)
 		case <-ctx.Done():
 			return fmt.Errorf("not ready (%w): %w: %s", err, ctx.Err(), c.out.tail())
 		case <-wait.C:
@@ -191,7 +190,7 @@ func (s *Supervisor) untilReady(ctx context.Context, c *child) error {
 	}
 }
 
-// end stops one instance and returns when it is gone.
+// end stops one instance and returns after its exit.
 func (s *Supervisor) end(c *child) {
 	defer s.set(nil)
 	s.signal(s.spec.StopSignal)
@@ -200,7 +199,7 @@ func (s *Supervisor) end(c *child) {
 		return
 	case <-time.After(s.spec.Grace):
 	}
-	s.spec.Logger.Warn("child did not stop in time, killing it", "child", s.spec.Name, "grace", s.spec.Grace)
+	s.spec.Logger.Warn("child did not stop in time, it is killed", "child", s.spec.Name, "grace", s.spec.Grace)
 	s.signal(syscall.SIGKILL)
 	<-c.exited
 }
@@ -209,7 +208,7 @@ func (s *Supervisor) signal(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now != nil {
-		_ = s.now.cmd.Process.Signal(sig) // gone already is as good
+		_ = s.now.cmd.Process.Signal(sig) // it has exited already
 	}
 }
 
@@ -222,7 +221,7 @@ func (s *Supervisor) set(c *child) {
 	}
 }
 
-// failure tells how an instance ended, with the last lines it printed.
+// failure describes the end of an instance, with its last lines of output.
 func (c *child) failure() error {
 	err := c.err
 	if err == nil {

@@ -1,6 +1,6 @@
-// Package proc keeps helper programs running as children of this process, and
-// makes sure that they end with it, however it ends. Import it to run a program
-// that has no life of its own (a private database, a plugin).
+// Package proc runs helper programs as children of this process, and makes sure that they end with
+// it, however it ends. Import it to run a program that must not outlive this process, such as a
+// private database or a plugin.
 package proc
 
 import (
@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// The kernel sends the parent death signal when the thread that forked ends,
-// not when the process does, and Go ends threads as it likes. So every child is
-// forked on one thread that a goroutine keeps for itself until the process ends.
+// The kernel sends the parent death signal when the thread that forked ends, not when the process
+// ends, and Go ends threads at any time. So every child is forked on one thread that a goroutine
+// locks until the process ends.
 var forks = sync.OnceValue(func() chan<- func() {
 	c := make(chan func())
 	go func() {
@@ -24,18 +24,18 @@ var forks = sync.OnceValue(func() chan<- func() {
 	return c
 })
 
-// OnParentThread runs f on the thread that lives as long as this process. A
-// child that f starts with Pdeathsig set gets that signal exactly when this
-// process ends. f must return soon: all forks wait in one line.
+// OnParentThread runs f on the thread that lives as long as this process. A child that f starts
+// with Pdeathsig set gets that signal exactly when this process ends. f must return soon: all forks
+// wait for each other.
 func OnParentThread(f func() error) error {
 	done := make(chan error, 1)
 	forks() <- func() { done <- f() }
 	return <-done
 }
 
-// StartChild starts cmd so that it gets signal when this process ends, even by
-// SIGKILL, and so that a terminal's Ctrl-C does not reach it: anyone who owns the
-// child stops it in its turn. The command's extra files are closed here.
+// StartChild starts cmd so that it gets the signal when this process ends, even by SIGKILL, and so
+// that Ctrl-C in a terminal does not reach it, because its owner stops it in order. It closes the
+// command's extra files.
 func StartChild(cmd *exec.Cmd, signal syscall.Signal) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

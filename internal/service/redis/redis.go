@@ -1,6 +1,6 @@
-// Package redis runs a private Redis server as a child of this process: a unix
-// socket that only we may use, no TCP, nothing kept on disk (what Berth puts into
-// Redis may be lost). berthd up and tests import it.
+// Package redis runs a private Redis server as a child of this process: a unix socket that only
+// this user can use, no TCP, nothing stored on disk (everything that Berth stores in Redis can be
+// lost). berthd up and tests import it.
 package redis
 
 import (
@@ -21,11 +21,11 @@ import (
 
 const socket = "redis.sock"
 
-// Config says where the server lives and how much it may hold.
+// Config is the configuration of the server.
 type Config struct {
-	// Dir holds its socket. The server runs as user redis when we are root.
+	// Dir contains its socket. If this process is root, the server runs as user redis.
 	Dir string
-	// MaxMemory bounds the data; the least recently used goes first. 0 is 64 MiB.
+	// MaxMemory limits the data; the least recently used keys are dropped first. 0 is 64 MiB.
 	MaxMemory int64
 	Logger    *slog.Logger
 }
@@ -63,7 +63,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		Ready:        s.ready,
 		StopSignal:   syscall.SIGTERM,
 		Grace:        2 * time.Second,
-		DeathSignal:  syscall.SIGKILL, // there is nothing to save
+		DeathSignal:  syscall.SIGKILL, // no data must be saved
 		StartTimeout: 10 * time.Second,
 		Level:        slog.LevelDebug,
 		Logger:       cfg.Logger,
@@ -83,7 +83,7 @@ func (s *Server) URL() string {
 	return (&url.URL{Scheme: "unix", Path: s.Addr()}).String()
 }
 
-// PID is the server's process id, 0 while it is being started again.
+// PID is the server's process id, 0 while it is being restarted.
 func (s *Server) PID() int { return s.sup.PID() }
 
 // Done is closed after Stop.
@@ -95,7 +95,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	return s.sup.Stop(ctx)
 }
 
-// ready asks for one PONG, without a client's own retries.
+// ready sends one PING, without the retries of a client.
 func (s *Server) ready(ctx context.Context) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", s.Addr())
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Server) ready(ctx context.Context) error {
 		return err
 	}
 	if string(answer) != "+PONG\r\n" {
-		return fmt.Errorf("redis says %q: %w", answer, errdefs.ErrUnavailable)
+		return fmt.Errorf("redis answers %q: %w", answer, errdefs.ErrUnavailable)
 	}
 	return nil
 }

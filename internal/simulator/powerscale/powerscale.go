@@ -56,7 +56,7 @@ func New(a *simulator.Server) (simulator.Product, error) {
 		"DELETE /platform/{api}/quota/quotas/{id}":    p.version(p.deleteQuota),
 		"GET /platform/3/statistics/current":          p.current,
 		"GET /platform/3/statistics/summary/protocol": p.protocol,
-		"HEAD /namespace/":                            p.look,
+		"HEAD /namespace/":                            p.lookUp,
 		"/":                                           p.unknown,
 	} {
 		p.mux.HandleFunc(pattern, answer)
@@ -170,8 +170,8 @@ func (p *product) licence(w http.ResponseWriter, _ *http.Request) {
 	simulator.JSON(w, http.StatusOK, record{"id": "SMARTQUOTAS", "name": "SmartQuotas", "status": status})
 }
 
-// look answers for a directory by its name.
-func (p *product) look(w http.ResponseWriter, r *http.Request) {
+// lookUp answers for a directory by its name.
+func (p *product) lookUp(w http.ResponseWriter, r *http.Request) {
 	if name, ok := below(strings.TrimPrefix(r.URL.Path, "/namespace")); !ok || !p.server.Tree.IsDir(name) {
 		w.WriteHeader(http.StatusNotFound)
 		return

@@ -314,7 +314,7 @@ func (h *Harness) Rises(subject pb.PerformanceSample_Subject) *pb.PerformanceSam
 		p, err := h.Performance(h.Context(), &pb.VolumeRef{Volume: "v"})
 		h.Must(err)
 		if p.GetWriteBytesPerSecond() > 1<<16 && p.GetWriteOpsPerSecond() > 0 && p.Subject == subject {
-			h.tells()
+			h.checkRates()
 			return p
 		}
 		if time.Now().After(end) {
@@ -323,8 +323,8 @@ func (h *Harness) Rises(subject pb.PerformanceSample_Subject) *pb.PerformanceSam
 	}
 }
 
-// tells checks that no rate is reported as another.
-func (h *Harness) tells() {
+// checkRates checks that no rate is reported as another.
+func (h *Harness) checkRates() {
 	h.Helper()
 	want := simulator.Rates{Reads: 404, Writes: 812, BytesRead: 1604, BytesWritten: 3208, ReadMicros: 500, WriteMicros: 900}
 	h.Simulator.Tree.Pretend(&want)

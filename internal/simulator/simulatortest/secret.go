@@ -28,7 +28,7 @@ func (h *Harness) Secrets() {
 // EchoJob is the same for a failing job, for products that report the reason.
 func (h *Harness) EchoJob() {
 	h.Simulator.Jobs.FailNext(errors.New("asked by " + strings.Join(h.Simulator.Secrets(), " ")))
-	text := said(h.Create(simulator.Random(), Bytes(1<<20)))
+	text := textOf(h.Create(simulator.Random(), Bytes(1<<20)))
 	h.keeps(h.T, map[string]string{"create": text})
 	if !strings.Contains(text, "asked by ***") {
 		h.Errorf("what the job says is not told: %s", text)
@@ -64,13 +64,13 @@ func (h *Harness) everything(more map[string]any) map[string]string {
 		"open": opened, "create": h.Create(scope, Bytes(1<<20)), "limit": h.Limit(scope, Bytes(2<<20)), "get": got, "delete": h.Delete(scope),
 		"capacity": capacity, "performance": performance, "plan": plan, "list": listed,
 	} {
-		out[call] = said(err)
+		out[call] = textOf(err)
 	}
 	return out
 }
 
-// said returns an error with its details as text.
-func said(err error) string { return status.Convert(err).Proto().String() }
+// textOf returns an error with its details as text.
+func textOf(err error) string { return status.Convert(err).Proto().String() }
 
 // keeps checks that none of the product's secrets is in the texts, the plugin's log, or the
 // arguments and the environment of any process.

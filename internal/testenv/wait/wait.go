@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Timeout ends a wait for something that does not come. No wait takes a fraction of it, not
-// even on a machine that is busy with other tests.
+// Timeout limits every wait. Nothing takes a fraction of it, not even on a machine that is busy
+// with other tests.
 const Timeout = 5 * time.Minute
 
 const (
@@ -15,9 +15,9 @@ const (
 	most  = 25 * time.Millisecond
 )
 
-// Until returns as soon as ok is true. It asks often at first and then less often, so that
-// tests beside it have the processor. The test fails if ok is not true within Timeout; what
-// says what did not happen.
+// Until returns as soon as ok is true. It calls ok often at first and then less often, so that
+// concurrent tests get the processor. The test fails if ok is not true within Timeout; what says
+// what did not happen.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Timeout)

@@ -15,7 +15,7 @@ func Possible(product, target string, programs ...string) error {
 		return fmt.Errorf("no "+product+": "+format+": %w", append(args, errdefs.ErrUnavailable)...)
 	}
 	if os.Geteuid() != 0 {
-		return unavailable("it wants root, to mount for others")
+		return unavailable("it requires root, to mount for other users")
 	}
 	for _, name := range programs {
 		if _, err := exec.LookPath(name); err != nil {

@@ -61,7 +61,7 @@ func Each(t *testing.T, m Machine, f func(*testing.T, Environment)) {
 		return
 	}
 	if testing.Short() {
-		t.Skip("lanes take a while, and inside user-mode Linux there is no race detector")
+		t.Skip("test VMs take a while, and there is no race detector inside user-mode Linux")
 	}
 	share := t.TempDir()
 	build(t, share, m.Programs)
@@ -75,7 +75,7 @@ func Each(t *testing.T, m Machine, f func(*testing.T, Environment)) {
 			err := run(t, k, m.Machine, share, f)
 			if errdefs.IsUnavailable(err) {
 				why = append(why, fmt.Sprintf("%s: %s", k, err))
-				t.Skipf("lane %s is impossible here: %s", k, err)
+				t.Skipf("environment %s is not available: %s", k, err)
 			}
 			ran = true
 			if err != nil {
@@ -86,7 +86,7 @@ func Each(t *testing.T, m Machine, f func(*testing.T, Environment)) {
 	if ran {
 		return
 	}
-	text := "no lane can run this test here: " + strings.Join(why, "; ")
+	text := "no environment can run this test: " + strings.Join(why, "; ")
 	if os.Getenv(Required) != "" {
 		t.Fatal(text)
 	}
@@ -132,7 +132,7 @@ func boot(t *testing.T, m testvm.Machine, share string) error {
 		return err
 	}
 	if !bytes.Contains(out, []byte("--- PASS: "+t.Name()+" ")) {
-		return fmt.Errorf("nothing was proven inside\n%s", out)
+		return fmt.Errorf("the test did not run in the VM\n%s", out)
 	}
 	t.Logf("inside:\n%s", out)
 	return nil

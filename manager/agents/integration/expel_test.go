@@ -36,8 +36,8 @@ func TestAgentIsExpelled(t *testing.T) {
 	if a := c.Client.Agent.GetX(c.System(t), c.AgentID(t, n)); a.Status != entagent.StatusTerminated {
 		t.Errorf("the agent is %s", a.Status)
 	}
-	// Started again with what it has, it is refused, also when another machine has joined as
-	// it since: its old certificate stays out.
+	// After a restart with its old certificate, it is refused, even after another machine has
+	// joined with its name.
 	n.Stop()
 	old := *n
 	n.Dir = t.TempDir()

@@ -15,12 +15,12 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// loseAgent makes a stopped agent look silent for long enough.
+// loseAgent makes the last heartbeat of a stopped agent look old enough.
 func loseAgent(t *testing.T, c *clustertest.Cluster, n *clustertest.Node) {
 	t.Helper()
 	ago := time.Now().Add(-time.Hour)
 	managertest.Eventually(t, "agent is lost", func() bool {
-		// Again: the last of what it told may be written yet.
+		// Repeated, because its last report may still be written.
 		c.Client.Agent.Update().Where(entagent.Name(n.Name), entagent.LastSeenAtGT(ago)).SetLastSeenAt(ago).ExecX(c.System(t))
 		return c.Client.Agent.Query().Where(entagent.Name(n.Name)).OnlyX(c.System(t)).Status == entagent.StatusLost
 	})
@@ -37,11 +37,11 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 	}
 	n.Stop()
 	loseAgent(t, c, n)
-	// Its end is wished for while no one can carry it out.
+	// Its end is requested while no manager can carry it out.
 	if errs := c.Terminate(t, ends, false); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	// Its container vanishes while no one looks.
+	// Its container vanishes while no manager watches.
 	list, _ := fake.New(n.Host, n.Name).Containers(t.Context())
 	for _, one := range list {
 		if one.Labels()["berth.session"] == goes.String() {
@@ -72,8 +72,8 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// A session whose agent went away while it started is placed elsewhere. When
-// the agent is back with the container, only one of the two continues.
+// A session whose agent was lost during the start is placed elsewhere. When the agent is back with
+// the container, only one of the two continues.
 func TestStrayContainerEnds(t *testing.T) {
 	c := clustertest.New(t, 2)
 	id := c.Create(t, clustertest.SessionInput(clustertest.Environment("FAKE_CREATE_DELAY", "300ms"), "sleep", "600"))

@@ -38,8 +38,8 @@ func download(t *testing.T, c *clustertest.Cluster, session uuid.UUID) (int, str
 	return resp.StatusCode, string(text)
 }
 
-// copies makes as many more ended kernels of a session, on the agent's disk and in the
-// database. The agent has to be away.
+// copies creates further ended kernels of a session, on the agent's disk and in the database. The
+// agent must be stopped.
 func addEndedKernels(t *testing.T, c *clustertest.Cluster, n *clustertest.Node, k *ent.Kernel, count int) {
 	t.Helper()
 	record, err := os.ReadFile(filepath.Join(n.Dir, "kernels", k.ID.String(), "record.json"))
@@ -64,8 +64,8 @@ func addEndedKernels(t *testing.T, c *clustertest.Cluster, n *clustertest.Node, 
 	c.Client.Kernel.CreateBulk(rows...).ExecX(c.System(t))
 }
 
-// Agents forget what ended long ago, all of it and nothing else, and the log of it is
-// answered with what became of it.
+// Agents drop kernels that ended long ago, all of them and nothing else, and a request for their
+// log is answered with the reason.
 func TestAgentsForgetWhatEnded(t *testing.T) {
 	c := clustertest.New(t, 1)
 	n := c.Nodes[0]

@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A group that fails what runs on lost agents ends it there, and the agent's
-// containers when it is back.
+// In a group with the policy fail, sessions on a lost agent fail, and its containers end when it is
+// back.
 func TestLostAgentFailsItsSessions(t *testing.T) {
 	c := clustertest.New(t, 2)
 	c.UpdateGroup(t, managertest.Vars{"lostPolicy": "FAIL", "lostAfter": 0})
@@ -39,8 +39,8 @@ func TestLostAgentFailsItsSessions(t *testing.T) {
 	}
 }
 
-// A group that reschedules starts the session again elsewhere; of the two
-// containers only the new one continues when the agent is back.
+// In a group that reschedules, the session starts again elsewhere; when the agent is back, only the
+// new one of the two containers continues.
 func TestLostAgentLosesItsSessionsToOthers(t *testing.T) {
 	c := clustertest.New(t, 3)
 	c.UpdateGroup(t, managertest.Vars{"lostPolicy": "RESCHEDULE", "lostAfter": 0})
@@ -100,7 +100,7 @@ func TestAgentIsRemoved(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// What its user ends while the agent is away comes to an end, and holds no one up.
+// A session that its user ends while the agent is lost ends, and blocks no other session.
 func TestEndOnALostAgent(t *testing.T) {
 	c := clustertest.New(t, 1)
 	n := c.Nodes[0]
@@ -119,8 +119,8 @@ func TestEndOnALostAgent(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// What a lost agent still has when it is back holds its devices until it has
-// ended: nothing lands on them before.
+// The containers of a lost agent keep their devices after its return until they have ended: no
+// session is placed on them before.
 func TestStraysHoldTheirDevices(t *testing.T) {
 	c := clustertest.New(t, 1)
 	n := c.Nodes[0]
@@ -142,7 +142,7 @@ func TestStraysHoldTheirDevices(t *testing.T) {
 	c.Join(t, n, c.Manager)
 	waited := false
 	managertest.Eventually(t, "the second session is placed", func() bool {
-		there := c.CountContainers(t, n) // looked at before the session, so that it can only be too few
+		there := c.CountContainers(t, n) // read before the session, so it can only be too few
 		placed := c.Session(t, second).Status != lifecycle.Pending
 		waited = waited || !placed && there == 1
 		return placed

@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// spreads makes a session of two kernels of which an agent has room for one.
+// spreads creates a session of two kernels, of which an agent has room for one.
 func spreads(t *testing.T, c *clustertest.Cluster) uuid.UUID {
 	t.Helper()
 	var cpus int64
@@ -30,7 +30,7 @@ func spreads(t *testing.T, c *clustertest.Cluster) uuid.UUID {
 	return c.Create(t, clustertest.SessionInput(managertest.Vars{"kernels": 2, "slots": most}, "sleep", "600"))
 }
 
-// network is what a session has now.
+// network returns the present network of a session.
 func sessionNetwork(t *testing.T, c *clustertest.Cluster, id uuid.UUID) *ent.SessionNetwork {
 	t.Helper()
 	n, err := c.Client.SessionNetwork.Query().Where(sessionnetwork.SessionID(id), sessionnetwork.FreedAtIsNil()).Only(c.System(t))
@@ -43,8 +43,8 @@ func sessionNetwork(t *testing.T, c *clustertest.Cluster, id uuid.UUID) *ent.Ses
 	return n
 }
 
-// The kernels of a session on two agents are told of each other, and the next
-// attempt and the next session get a network that no earlier one had.
+// The kernels of a session on two agents learn each other's addresses, and the next attempt and the
+// next session get a new network.
 func TestNetworkOverAgents(t *testing.T) {
 	c := clustertest.New(t, 2)
 	c.Nodes[1].Network.Advertised.MTU = 8950 // what one agent can carry is too much for the other
@@ -94,8 +94,8 @@ func TestNetworkOverAgents(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// While no network is left, and on agents that have none with others, sessions
-// wait that would need one, and are told why.
+// While no network is left, and on agents without a common network, sessions that need one wait
+// with this reason.
 func TestNoNetworkIsLeft(t *testing.T) {
 	c := clustertest.New(t, 2)
 	ctx := c.System(t)

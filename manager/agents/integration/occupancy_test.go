@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// Every kind of drift, made by hand, is found; what is safe to repair is repaired.
+// Every kind of drift is created by hand and found, and repaired if that is safe.
 func TestOccupancyAudit(t *testing.T) {
 	c := clustertest.New(t, 2)
 	ctx := c.System(t)
@@ -32,7 +32,7 @@ func TestOccupancyAudit(t *testing.T) {
 		if a.Kinds() != "[LEAKED:2]" || !a.Drift[0].Repaired || *a.Drift[0].Session != id {
 			t.Errorf("%+v", a)
 		}
-		// What the last audit found may be that of another one by now.
+		// The result of the last audit may now be that of another one.
 		if found, repaired := c.DriftMetric(t), c.Metric(t, "berth_occupancy_repairs_total"); repaired["leaked"] != "2" || found["leaked"] != "2" && found["leaked"] != "0" {
 			t.Errorf("the metrics: %v, repaired %v", found, repaired)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A plugin that cannot look at its hardware says so to everyone who can see the agent, and a
+// A plugin that cannot scan its hardware shows this to everyone who can see the agent, and a
 // superadmin restarts it.
 func TestAPluginThatSeesNothing(t *testing.T) {
 	c := clustertest.New(t, 0)
@@ -57,7 +57,7 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 	})
 }
 
-// A session whose start waits for a plugin says so while it waits.
+// A session whose start waits for a plugin shows this while it waits.
 func TestASessionThatWaitsForAPlugin(t *testing.T) {
 	c := clustertest.New(t, 0)
 	c.Grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1, "faults": {"hang": "Prepare"}}`)})

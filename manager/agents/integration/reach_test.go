@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// stopped is what GraphQL says of groups whose evictions are stopped.
+// stopped returns the groups whose evictions are stopped, according to GraphQL.
 type stopped struct {
 	Cluster struct {
 		EvictionsStopped []struct {
@@ -54,8 +54,8 @@ func TestMassLossEndsNothing(t *testing.T) {
 	if got := look().Cluster.EvictionsStopped; len(got) != 1 || got[0].ResourceGroup != c.Group.Name || got[0].Unreachable != 2 || got[0].Agents != 3 {
 		t.Errorf("stopped: %v", got)
 	}
-	// Passes over all sessions come every five seconds; a session that was made later has been
-	// looked at by one of them when it has started.
+	// All sessions are checked every five seconds, so a session that is created later has been
+	// checked once it has started.
 	for range 2 {
 		later := c.Create(t, clustertest.SessionInput(nil, "exit", "0"))
 		c.WaitForEnd(t, later)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Lock lets statements that touch a table hang, until the function it returns first.
-// The other waits until one does.
+// Lock lets statements that use a table hang until unlock is called. wait returns when a statement
+// hangs.
 func Lock(t testing.TB, db *sql.DB, table string) (unlock, hangs func()) {
 	t.Helper()
 	tx, err := db.BeginTx(t.Context(), nil)
@@ -33,7 +33,7 @@ func Lock(t testing.TB, db *sql.DB, table string) (unlock, hangs func()) {
 			case waits:
 				return
 			case time.Now().After(end):
-				t.Fatal("no statement hangs")
+				t.Fatal("no statement waits for the lock")
 			}
 		}
 	}

@@ -13,7 +13,7 @@ func TestHasherGivesMemoryBack(t *testing.T) {
 	if _, err := h.Hash(t.Context(), "correct horse"); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(time.Minute) // half of what Go takes to collect by itself
+	deadline := time.Now().Add(time.Minute) // half of the time after which Go returns memory by itself
 	for held() > before+memory/2 {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d MiB are held after a hash that took %d, before it %d", held()>>20, memory>>20, before>>20)
@@ -22,7 +22,7 @@ func TestHasherGivesMemoryBack(t *testing.T) {
 	}
 }
 
-// held is how much memory the heap has of the system.
+// held returns the memory that the heap has from the system.
 func held() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

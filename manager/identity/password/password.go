@@ -123,7 +123,7 @@ func decode(hash string) (c Cost, salt, key []byte, err error) {
 	parts := strings.Split(hash, "$")
 	var version int
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
-		return c, nil, nil, fmt.Errorf("stored password is no argon2id hash")
+		return c, nil, nil, fmt.Errorf("stored password is not an argon2id hash")
 	}
 	if _, err := fmt.Sscanf(parts[2], "v=%d", &version); err != nil || version != argon2.Version {
 		return c, nil, nil, fmt.Errorf("stored password has argon2 version %q", parts[2])

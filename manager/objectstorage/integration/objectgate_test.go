@@ -51,7 +51,7 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// breaks makes things go wrong, or right again with nil.
+// breaks sets a failure; nil ends it.
 func (g *gate) breaks(f func(w http.ResponseWriter, r *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,7 +64,7 @@ func (g *gate) count(what string) int {
 	return g.asked[what]
 }
 
-// answer asks the server itself.
+// answer returns the answer of the server itself.
 func (g *gate) answer(t *testing.T, r *http.Request) (*http.Response, []byte) {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.RequestURI = g.upstream.Scheme, g.upstream.Host, ""
@@ -104,7 +104,7 @@ func (g *gate) client(t *testing.T) *minio.Client {
 	return c
 }
 
-// bucket makes a bucket with objects, by key.
+// bucket creates a bucket with objects, by key.
 func (g *gate) bucket(t *testing.T, name string, objects map[string][]byte) *minio.Client {
 	t.Helper()
 	c := g.client(t)

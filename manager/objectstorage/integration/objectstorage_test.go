@@ -107,7 +107,7 @@ func TestBrokenObjectStorage(t *testing.T) {
 		}, task.StatusDone, ""},
 		"busy at first": {func() func(http.ResponseWriter, *http.Request) bool {
 			var mu sync.Mutex
-			seen := map[string]bool{} // each request fails once, whatever else is sent meanwhile
+			seen := map[string]bool{} // each request fails once, regardless of concurrent ones
 			return func(w http.ResponseWriter, r *http.Request) bool {
 				key := r.Method + " " + r.URL.String() + " " + r.Header.Get("Range")
 				mu.Lock()
@@ -191,10 +191,10 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		"the secret":     {su, managertest.Vars{"secret": "another"}, "secret", "signature"},
 		"the region":     {su, managertest.Vars{"region": "eu-north-9"}, "region", "region"},
 		"nobody listens": {su, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", "cannot be reached: connection refused"},
-		"no such host":   {su, managertest.Vars{"endpoint": "http://no-such-host.invalid"}, "endpoint", "cannot be reached: there is no such host"},
+		"no such host":   {su, managertest.Vars{"endpoint": "http://no-such-host.invalid"}, "endpoint", "cannot be reached: the host does not exist"},
 		"metadata":       {su, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", "is not on the Internet"},
 		"inside":         {su, managertest.Vars{"endpoint": inside}, "endpoint", "is not on the Internet"},
-		// Who is not the operator does not learn what listens where.
+		// Only the operator learns which services listen where.
 		"a domain's bucket":          {admin, managertest.Vars{"bucket": "no-such"}, "endpoint", unproven},
 		"a domain's secret":          {admin, managertest.Vars{"secret": "another"}, "endpoint", unproven},
 		"a domain's, nobody listens": {admin, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", unproven},

@@ -51,7 +51,7 @@ func TestFolderFromAnObjectStorageAndBack(t *testing.T) {
 			t.Errorf("overwrite left some: %+v", f)
 		}
 		got = l.ends(t, l.bring(t, managertest.Vars{"existing": "FAIL"}), task.StatusFailed)
-		if f := got.ObjectTransfer; f.Failed != int64(len(objects)) || !strings.Contains(got.Message, "a file is there") {
+		if f := got.ObjectTransfer; f.Failed != int64(len(objects)) || !strings.Contains(got.Message, "a file exists there") {
 			t.Errorf("fail: %+v", got)
 		}
 	})

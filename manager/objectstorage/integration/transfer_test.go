@@ -30,7 +30,7 @@ func (l *lake) killManager(t *testing.T) {
 	l.StartProxy(t, nil)
 }
 
-// A proxy and a manager go away in the middle; nothing that came is brought again.
+// A proxy and a manager stop in the middle; no file that has arrived is transferred again.
 func TestTransferGoesOn(t *testing.T) {
 	objects := map[string][]byte{}
 	for i := range 40 {
@@ -109,7 +109,7 @@ func TestCancelExport(t *testing.T) {
 	l.ends(t, id, task.StatusCancelled)
 	managertest.Eventually(t, "the parts are taken back", func() bool { return l.uploads(t) == 0 })
 
-	// It continues when it is asked to, with an upload of its own.
+	// It continues on request, with an upload of its own.
 	l.breaks(nil)
 	l.Member.Must(t, `mutation($id: ID!) { retryTask(input: {id: $id}) { task { status } } }`, managertest.Vars{"id": id}, nil)
 	l.ends(t, id, task.StatusDone)
@@ -118,8 +118,8 @@ func TestCancelExport(t *testing.T) {
 	}
 }
 
-// Who begins an upload in parts dies before it hears of its id: its parts do not stay,
-// and what others send to the same key does.
+// The process that begins a multipart upload dies before it learns the id: its parts are removed,
+// and uploads of others to the same key stay.
 func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 	const cancel = `mutation($id: ID!) { cancelTask(input: {id: $id}) { task { status } } }`
 	for name, c := range map[string]struct {
@@ -177,7 +177,7 @@ func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// Who loses the storage while their task runs ends it with the next batch.
+// If a user loses access to the storage while their task runs, the task ends with the next batch.
 func TestATransferEndsWithItsRights(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, l *lake){
 		"it becomes read-only": func(t *testing.T, l *lake) {
@@ -185,7 +185,7 @@ func TestATransferEndsWithItsRights(t *testing.T) {
 		},
 		"he is no longer active": func(t *testing.T, l *lake) {
 			l.Client.User.UpdateOneID(l.A.Member.ID).SetStatus(user.StatusInactive).ExecX(l.System(t))
-			l.Member = l.Manager.As(t, l.Superadmin) // who may look still
+			l.Member = l.Manager.As(t, l.Superadmin) // users who can still see it
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// One machine gives a kernel one or four accelerators, another two. Other amounts
-// are refused, and these go where they can be had.
+// One machine allows one or four accelerators per kernel, another two. Other amounts are refused,
+// and these amounts go to the machine that allows them.
 func TestOnlyAmountsOfASlot(t *testing.T) {
 	c := clustertest.New(t, 0)
 	plugin := testenv.Plugin(t, "accelerator/mock")
@@ -50,7 +50,7 @@ func TestOnlyAmountsOfASlot(t *testing.T) {
 	if errs.Code() != "INVALID_ARGUMENT" || len(errs) != 1 || errs[0].Extensions.Field != "slots.mock.device" || errs[0].Extensions.Limit != "1, 2 or 4" {
 		t.Errorf("three: %v", errs)
 	}
-	if want := "mock.device is offered in 1, 2 or 4, not 3"; len(errs) == 1 && errs[0].Message != want {
+	if want := "mock.device is available in amounts of 1, 2 or 4, not 3"; len(errs) == 1 && errs[0].Message != want {
 		t.Errorf("it says %q, want %q", errs[0].Message, want)
 	}
 	var dry struct {

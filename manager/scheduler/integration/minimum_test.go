@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// An image says by labels what a container of it needs: less is refused by createSession,
-// a dry run and a change alike, and who names no cpu or memory gets as much.
+// The labels of an image have the minimum of its containers: createSession, a dry run and a change
+// refuse less, and a request without cpu or memory gets the minimum.
 func TestMinimumOfAnImage(t *testing.T) {
 	c := clustertest.New(t, 0)
 	c.Grow(t, 1)

@@ -14,7 +14,7 @@ import (
 
 const changeGroup = `mutation($in: UpdateResourceGroupInput!) { updateResourceGroup(input: $in) { resourceGroup { strategy order holdAfter } } }`
 
-// The group's order decides who of two that wait gets the room that comes free.
+// The group's order decides which of two waiting sessions gets the free capacity.
 func TestOrderOfAGroup(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ctx := c.System(t)
@@ -34,7 +34,7 @@ func TestOrderOfAGroup(t *testing.T) {
 	}
 	for _, one := range []struct {
 		order string
-		newer bool // of the two that wait goes first
+		newer bool // the waiting session that starts first
 	}{{"FIFO", false}, {"LIFO", true}, {"DRF", true}, {"FAIR_SHARE", true}} {
 		t.Run(one.order, func(t *testing.T) {
 			var got struct {
@@ -49,7 +49,7 @@ func TestOrderOfAGroup(t *testing.T) {
 			if g := got.UpdateResourceGroup.ResourceGroup; g.Order != one.order || g.HoldAfter != -1 || g.Strategy != "DISPERSED" {
 				t.Errorf("%+v", g)
 			}
-			// The member holds a part all the time, and asks before the lead does.
+			// The member uses a part all the time, and their request is older than the lead's.
 			holds := part(c.Member, 3)
 			c.WaitFor(t, holds, lifecycle.Running)
 			blocker := part(lead, 6)

@@ -34,8 +34,7 @@ func idle(t *testing.T, c *clustertest.Cluster, percent int64, more managertest.
 	return clustertest.SessionInput(in, "sleep", "600")
 }
 
-// decide has small sessions come and go, each of which is decided on after all
-// that came before it.
+// decide creates and ends small sessions, each of which is decided after all earlier ones.
 func decide(t *testing.T, c *clustertest.Cluster) {
 	t.Helper()
 	for range 2 {
@@ -87,7 +86,7 @@ func TestSessionMakesRoom(t *testing.T) {
 	c.CheckInvariants(t, false)
 }
 
-// What makes room for others runs again afterwards, and that is not a failed attempt.
+// A preempted session runs again afterwards, and this does not count as a failed attempt.
 func TestSessionMakesRoomAndComesBack(t *testing.T) {
 	c := clustertest.New(t, 1)
 	c.UpdateGroup(t, managertest.Vars{"preemption": "RESCHEDULE", "preemptionAfter": 0, "preemptionScope": "PROJECT", "maxAttempts": 1})

@@ -319,7 +319,7 @@ func TestWhyASessionWaits(t *testing.T) {
 	c.Terminate(t, second, true)
 	c.WaitForEnd(t, second)
 
-	// Without an agent that takes it, it waits for another reason.
+	// Without a suitable agent, it waits for another reason.
 	c.Client.PolicyAttachment.Delete().ExecX(ctx)
 	c.Client.Agent.Update().SetSchedulable(false).ExecX(ctx)
 	third := c.Create(t, clustertest.SessionInput(nil, "exit", "0"))

@@ -61,8 +61,8 @@ type Change struct {
 	Review bool        // nothing has changed, but everything is to be decided again
 }
 
-// maxClasses is the number of agent states in memory, per agent, after which the Planner
-// starts anew.
+// maxClasses is the number of agent states in memory, per agent, after which the Planner starts
+// with a new cluster.
 const maxClasses = 16
 
 // Decide returns decisions on all waiting requests, or only on new ones. Between calls without

@@ -89,7 +89,7 @@ func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []
 	}
 	var list []live
 	for _, l := range q.evictable(g) {
-		if !q.doomed[l.SessionID] && g.src.Preemption.covers(r, l.Running, q.now) {
+		if !q.victims[l.SessionID] && g.src.Preemption.covers(r, l.Running, q.now) {
 			list = append(list, l)
 		}
 	}
@@ -113,7 +113,7 @@ func (q *queue) preempt(g *group, r *Request, shapes []*shape) (*report.Room, []
 		return nil, nil
 	}
 	for _, l := range best.list {
-		q.doom(l)
+		q.addVictim(l)
 	}
 	room := &report.Room{Since: q.now, Sessions: []uuid.UUID{}}
 	for _, l := range best.list {
@@ -231,15 +231,15 @@ func (f *future) fewest(on []int, list []live, shapes []*shape) *victims {
 		enough := f.could(on, shapes)
 		f.hold(l.holds)
 		if enough {
-			return f.q.victims([]live{l}, on)
+			return f.q.victimsOn([]live{l}, on)
 		}
 	}
 	longest := slices.Clone(list)
 	slices.Reverse(longest)
 	smallest := slices.Clone(longest)
 	slices.SortStableFunc(smallest, func(a, b live) int { return f.size(a, on, shapes) - f.size(b, on, shapes) })
-	best := f.q.victims(f.without(longest, on, shapes), on)
-	if other := f.q.victims(f.without(smallest, on, shapes), on); other.better(best) {
+	best := f.q.victimsOn(f.without(longest, on, shapes), on)
+	if other := f.q.victimsOn(f.without(smallest, on, shapes), on); other.better(best) {
 		best = other
 	}
 	return best
@@ -275,7 +275,7 @@ func (f *future) without(list []live, on []int, shapes []*shape) (ended []live) 
 	return ended
 }
 
-func (q *queue) victims(list []live, on []int) *victims {
+func (q *queue) victimsOn(list []live, on []int) *victims {
 	v := &victims{list: list, on: on}
 	for _, l := range list {
 		v.ran += q.now.Sub(l.Since)
@@ -283,9 +283,9 @@ func (q *queue) victims(list []live, on []int) *victims {
 	return v
 }
 
-// doom records that a session is to end.
-func (q *queue) doom(l live) {
-	q.doomed[l.SessionID] = true
+// addVictim records that a session is to end.
+func (q *queue) addVictim(l live) {
+	q.victims[l.SessionID] = true
 	q.leave(l)
 	for i := range q.keeps {
 		if k := q.kept(i); k != nil {

@@ -37,7 +37,7 @@ func (q *queue) prepare() {
 	q.ready = true
 	q.live, q.leaving, q.placed, q.members = nil, nil, nil, nil
 	clear(q.keeps)
-	clear(q.doomed)
+	clear(q.victims)
 	clear(q.promises)
 	clear(q.vain)
 	var list []*Request

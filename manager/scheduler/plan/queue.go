@@ -32,7 +32,7 @@ type queue struct {
 	ready    bool
 	keeps    map[int]*keep // by agent
 	promises map[uuid.UUID]*promise
-	doomed   map[uuid.UUID]bool // sessions that are to end for others
+	victims  map[uuid.UUID]bool // sessions that are to end for others
 	vain     map[string]bool    // requests for which preemption does not help
 	placed   []live             // with a known end
 	// Of running sessions, computed on first use.
@@ -79,7 +79,7 @@ func newQueue(s *Snapshot) *queue {
 		src: s, c: newCluster(s), now: s.Now, limits: NewLedger(s.Limits),
 		groups: map[uuid.UUID]*group{}, profiles: map[string]*profile{},
 		shapes: map[string]*shape{}, failed: map[string]*reasons{},
-		keeps: map[int]*keep{}, promises: map[uuid.UUID]*promise{}, doomed: map[uuid.UUID]bool{}, vain: map[string]bool{},
+		keeps: map[int]*keep{}, promises: map[uuid.UUID]*promise{}, victims: map[uuid.UUID]bool{}, vain: map[string]bool{},
 	}
 	for _, g := range s.Groups {
 		q.groups[g.ID] = &group{src: g, classes: classes{number: map[uint64]int32{}}}

@@ -85,7 +85,7 @@ func (q *queue) ending(group uuid.UUID) []live {
 	var list []live
 	seen := map[uuid.UUID]bool{}
 	for _, l := range q.lives(group) {
-		if seen[l.SessionID] = true; !l.Leaving && !q.doomed[l.SessionID] && !l.Ends.IsZero() {
+		if seen[l.SessionID] = true; !l.Leaving && !q.victims[l.SessionID] && !l.Ends.IsZero() {
 			list = append(list, l)
 		}
 	}

@@ -72,7 +72,8 @@ func TestSessionsStartAfterOthers(t *testing.T) {
 		t.Errorf("%+v", got.Node)
 	}
 
-	// The first is ended: what was to follow goes with it, to the end of the chain.
+	// The first session is ended: the sessions that depend on it are cancelled, to the end of the
+	// chain.
 	if errs := c.Terminate(t, first, true); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -84,7 +85,8 @@ func TestSessionsStartAfterOthers(t *testing.T) {
 		}
 	}
 
-	// What succeeds lets go of the next, and what has succeeded holds nothing up.
+	// A success releases the next session, and a dependency that has succeeded already delays
+	// nothing.
 	good := c.Create(t, clustertest.SessionInput(nil, "exit", "0"))
 	next := c.Create(t, clustertest.SessionInput(managertest.Vars{"dependsOn": []uuid.UUID{good}}, "exit", "0"))
 	if s := c.WaitForEnd(t, next); s.Result != session.ResultSuccess || s.StartedAt.Before(*c.Session(t, good).TerminatedAt) {
@@ -96,7 +98,7 @@ func TestSessionsStartAfterOthers(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// A manager that was not there when it happened finds what is left to do.
+// A manager that was not running at that time finds the remaining work.
 func TestDependenciesOutliveTheLeader(t *testing.T) {
 	c := clustertest.New(t, 1)
 	needed := c.Create(t, clustertest.SessionInput(managertest.Vars{"startsAt": time.Now().Add(time.Hour)}, "exit", "0"))
@@ -167,7 +169,7 @@ func TestDesignatedAgents(t *testing.T) {
 			t.Errorf("runs on %s, asked for %s", got, want)
 		}
 	}
-	// Only who may change agents keeps a session to them.
+	// Only users who can change agents can restrict a session to them.
 	if _, errs := clustertest.TryCreate(t, c.Member, on(managertest.Vars{"agents": []uuid.UUID{b}, "strictAgents": true})); errs.Code() != "PERMISSION_DENIED" || errs[0].Extensions.Field != "strictAgents" {
 		t.Errorf("strict as a member: %s", errs)
 	}
@@ -178,8 +180,8 @@ func TestDesignatedAgents(t *testing.T) {
 	if _, errs := clustertest.TryCreate(t, super, on(managertest.Vars{"strictAgents": true, "project": c.A.Project.ID})); errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != "agents" {
 		t.Errorf("strict without agents: %s", errs)
 	}
-	// When the agent takes nothing, who prefers it goes elsewhere, who is kept to
-	// it waits and says why.
+	// While the agent is cordoned, a session that prefers it runs elsewhere, and a session that is
+	// restricted to it waits with the reason.
 	c.Client.Agent.UpdateOneID(b).SetSchedulable(false).ExecX(ctx)
 	if got := where(c.Create(t, on(managertest.Vars{"agents": []uuid.UUID{b}}))); got != a {
 		t.Errorf("runs on %s, which is cordoned", got)

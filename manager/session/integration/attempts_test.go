@@ -12,8 +12,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// The attempts of a group bound the attempts, each goes to another agent, and
-// what was tried is in the history.
+// The group limits the number of attempts, each is on another agent, and all are in the history.
 func TestAttemptsOfAGroup(t *testing.T) {
 	c := clustertest.New(t, 3)
 	c.UpdateGroup(t, managertest.Vars{"maxAttempts": 2})

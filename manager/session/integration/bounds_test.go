@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// One preset is now for one caller, later for another and never for a third.
+// One preset could start now for one caller, later for another and never for a third.
 func TestPresetFitsPerCaller(t *testing.T) {
 	c := clustertest.New(t, 1)
 	root := c.Manager.As(t, c.Superadmin)
@@ -76,8 +76,8 @@ func TestPresetFitsPerCaller(t *testing.T) {
 	}
 }
 
-// What waits is bounded, in number and in amounts, however many ask at once;
-// the refusal names the policy, and what ends makes room.
+// Pending sessions are limited in number and in amounts, however many requests are concurrent; the
+// refusal names the policy, and an end makes room.
 func TestWaitingIsBounded(t *testing.T) {
 	c := clustertest.New(t, 0)
 	many := func(as *managertest.Client, amount string) (made []uuid.UUID, refused managertest.Errors) {
@@ -115,8 +115,8 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
-// A session lives as long as its policy lets it as the policy is now: one whose
-// time is raised before its end lives on.
+// The current policy determines the lifetime of a session: one whose limit is raised before its end
+// continues.
 func TestLifetimeIsRaised(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ctx := c.System(t)
@@ -132,7 +132,7 @@ func TestLifetimeIsRaised(t *testing.T) {
 		c.WaitFor(t, id, lifecycle.Running)
 	}
 	c.UpdatePolicy(t, raised, managertest.Vars{"maxSessionLifetime": 7200})
-	// An hour goes by: first for the one that would have ended first.
+	// An hour passes: first for the session that would have ended first.
 	c.Client.Session.UpdateOneID(lives).SetStartedAt(time.Now().Add(-time.Hour - time.Minute)).ExecX(ctx)
 	c.Client.Session.UpdateOneID(ends).SetStartedAt(time.Now().Add(-time.Hour)).ExecX(ctx)
 	if s := c.WaitForEnd(t, ends); s.TerminationReason == nil || *s.TerminationReason != "lifetime" {

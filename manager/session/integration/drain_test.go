@@ -26,7 +26,7 @@ type drained struct {
 	SessionsLeft  int
 }
 
-// told waits until the session's history has an entry of this code, and returns it.
+// told waits until the session's history has an entry with this code, and returns it.
 func told(t *testing.T, c *clustertest.Cluster, id uuid.UUID, code string) (message string) {
 	t.Helper()
 	managertest.Eventually(t, "the history says "+code, func() bool {
@@ -47,8 +47,8 @@ func look(t *testing.T, c *clustertest.Cluster, as *managertest.Client, n *clust
 	return got.Node
 }
 
-// An agent is drained: nothing new lands, owners learn until when they may stay,
-// and at the deadline the rest starts again elsewhere, which counts as no failure.
+// An agent is drained: it gets no new sessions, owners are notified of the deadline, and at the
+// deadline the remaining sessions start again elsewhere, which does not count as a failure.
 func TestDrainReschedules(t *testing.T) {
 	c := clustertest.New(t, 2)
 	super := c.Manager.As(t, c.Superadmin)
@@ -80,7 +80,7 @@ func TestDrainReschedules(t *testing.T) {
 		c.Terminate(t, id, true)
 		c.WaitForEnd(t, id)
 	}
-	// Why says so, too.
+	// The pending reason says so, too.
 	c.Client.Agent.Update().Where(entagent.Name(to.Name)).SetSchedulable(false).SetCordonReason("new cables").ExecX(c.System(t))
 	waits := c.Create(t, clustertest.SessionInput(nil, "exit", "0"))
 	managertest.Eventually(t, "it says why it waits", func() bool {
@@ -135,7 +135,7 @@ func TestDrainTerminates(t *testing.T) {
 	super.Must(t, drainAgent, managertest.Vars{"in": in}, nil)
 	told(t, c, batch, "draining")
 	told(t, c, interactive, "draining")
-	// What is called off is taken back.
+	// A drain that is cancelled is withdrawn from the sessions.
 	super.Must(t, `mutation($id: ID!) { undrainAgent(input: {id: $id}) { agent { id } } }`, managertest.Vars{"id": in["id"]}, nil)
 	told(t, c, batch, "drain_ended")
 	in["after"] = 1
@@ -165,7 +165,7 @@ func TestDrainTerminates(t *testing.T) {
 	}
 }
 
-// A user ends what the platform would start again: that is the end of it.
+// A user ends a session that the platform would start again: it stays ended.
 func TestUserEndsWhatIsRescheduled(t *testing.T) {
 	c := clustertest.New(t, 1)
 	super := c.Manager.As(t, c.Superadmin)

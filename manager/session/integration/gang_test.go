@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// TestHowSessionsOfSeveralKernelsEnd: a batch session ends with its main kernel or
-// with one that fails, an interactive one with any.
+// TestHowSessionsOfSeveralKernelsEnd checks that a batch session ends with its main kernel or with
+// one that fails, and an interactive one with any.
 func TestHowSessionsOfSeveralKernelsEnd(t *testing.T) {
 	c := clustertest.New(t, 2)
 	for _, one := range []struct {
@@ -49,7 +49,7 @@ func TestKernelsStartTogether(t *testing.T) {
 	for _, d := range c.Client.Device.Query().AllX(ctx) {
 		cpus = max(cpus, d.Capacity["cpu"])
 	}
-	most := managertest.Vars{"cpu": fmt.Sprintf("%.3f", 0.6*float64(cpus)/1000), "mem": "16m"} // one fits an agent
+	most := managertest.Vars{"cpu": fmt.Sprintf("%.3f", 0.6*float64(cpus)/1000), "mem": "16m"} // one fits on an agent
 	in := func(kernels int) managertest.Vars {
 		return clustertest.SessionInput(managertest.Vars{"kernels": kernels, "slots": most}, "run")
 	}

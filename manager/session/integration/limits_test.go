@@ -48,8 +48,8 @@ func bound(t *testing.T, c *clustertest.Cluster) {
 	}
 }
 
-// audit compares, at one moment, what the policies count with the live
-// allocations, and both with the limits.
+// audit compares, at one moment, the usage of the policies with the live allocations, and both with
+// the limits.
 func auditLimits(c *clustertest.Cluster, ctx context.Context, policies *policy.Service) error {
 	tx, err := c.Client.BeginTx(ctx, &sql.TxOptions{Isolation: stdsql.LevelRepeatableRead})
 	if err != nil {
@@ -97,8 +97,8 @@ func auditLimits(c *clustertest.Cluster, ctx context.Context, policies *policy.S
 	return nil
 }
 
-// Sixteen clients make a thousand random operations: at no moment more is
-// held than any policy allows, and what is counted is what is held.
+// Sixteen clients send a thousand random operations: at no moment is more allocated than any policy
+// allows, and the counted usage equals the allocations.
 func TestLimitsUnderParallelClients(t *testing.T) {
 	c := clustertest.New(t, 2)
 	bound(t, c)
@@ -176,7 +176,7 @@ func TestLimitsUnderParallelClients(t *testing.T) {
 	c.CheckInvariants(t, false)
 }
 
-// The eight of one moment under a limit of four are never more than four.
+// Of eight concurrent requests under a limit of four, at most four succeed.
 func TestEightUnderALimitOfFour(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ctx := c.System(t)
@@ -201,7 +201,7 @@ func TestEightUnderALimitOfFour(t *testing.T) {
 		}
 		return running() == 4 && len(waiting) == 4
 	})
-	// A lower limit ends nothing, and what runs already counts.
+	// A lower limit ends no session, and running sessions count.
 	pol.Update().SetTotalSlots(resource.Slots{"cpu": 100}).ExecX(ctx)
 	managertest.Eventually(t, "those that wait say the lower limit", func() bool {
 		for _, w := range c.Client.Session.Query().Where(session.StatusEQ(lifecycle.Pending)).AllX(ctx) {
@@ -216,8 +216,8 @@ func TestEightUnderALimitOfFour(t *testing.T) {
 	}
 }
 
-// What can never fit is refused with every reason; a session lives as long as
-// the shortest policy lets it, as that policy is now.
+// A session that can never fit is refused with every reason. The shortest limit of the current
+// policies determines the lifetime of a session.
 func TestRefusedAndOverdue(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ctx := c.System(t)
@@ -254,7 +254,7 @@ func TestRefusedAndOverdue(t *testing.T) {
 		t.Errorf("%s %s %s", s.Status, *s.TerminationReason, s.Result)
 	}
 	if n := c.Client.SessionEvent.Query().Where(sessionevent.SessionID(runs), sessionevent.Code("lifetime"), sessionevent.ToStatusEQ(lifecycle.Terminating),
-		sessionevent.Message("policy small of the user member-a lets a session run for 1s")).CountX(ctx); n != 1 {
+		sessionevent.Message("policy small of the user member-a allows a session to run for 1s")).CountX(ctx); n != 1 {
 		t.Errorf("%d entries name the policy\n%s", n, c.History(t, runs))
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// Many ask two managers at once: no limit is passed at any moment, and none
-// of what was promised is lost.
+// Many clients send requests to two managers at once: no limit is exceeded at any moment, and no
+// confirmed session is lost.
 func TestParallelCreatesKeepLimits(t *testing.T) {
 	c := clustertest.New(t, 1)
 	second := c.Start(t)
@@ -60,7 +60,7 @@ func TestParallelCreatesKeepLimits(t *testing.T) {
 	for i := range 200 {
 		wg.Go(func() {
 			who := i % 4
-			key := fmt.Sprintf("%d-%d", who/2, i/8) // asked for up to four times, of both managers
+			key := fmt.Sprintf("%d-%d", who/2, i/8) // requested up to four times, at both managers
 			client := i%2 + who/2*2
 			turns[client] <- struct{}{}
 			id, errs := clustertest.TryCreate(t, clients[client], clustertest.SessionInput(managertest.Vars{"idempotencyKey": key}, "exit", "0"))
@@ -97,8 +97,8 @@ func TestParallelCreatesKeepLimits(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// A request that began while its user was in the project does not outrun their
-// leaving: the session is made before they leave, or not at all.
+// A request that began while its user was in the project cannot create a session after they have
+// left: it is created before, or not at all.
 func TestSessionInAProjectOneHasLeft(t *testing.T) {
 	c := clustertest.New(t, 0)
 	ctx := c.System(t)
@@ -109,7 +109,7 @@ func TestSessionInAProjectOneHasLeft(t *testing.T) {
 	defer func() { _ = leave.Rollback() }()
 	leave.Membership.Delete().Where(membership.UserID(c.A.Member.ID), membership.ProjectID(c.A.Project.ID)).ExecX(ctx)
 	done := make(chan managertest.Errors, 1)
-	go func() { // they ask while no one sees yet that they have left
+	go func() { // the requests come before the leaving is committed
 		_, errs := clustertest.TryCreate(t, c.Member, clustertest.SessionInput(managertest.Vars{"project": c.A.Project.ID}, "sleep", "600"))
 		done <- errs
 	}()
@@ -149,8 +149,8 @@ func TestSessionInAProjectOneHasLeft(t *testing.T) {
 	}
 }
 
-// Fractions that only together pass the limit, asked for and ended at one
-// moment by many: what is held at any time is never more than the policy allows.
+// Many concurrent requests create and end fractions that exceed the limit only together: at no time
+// is more allocated than the policy allows.
 func TestFractionsUnderALimit(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ctx := c.System(t)

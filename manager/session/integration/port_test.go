@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A port's WebSocket sends what the program in the session sends, and no frame besides.
+// A port's WebSocket sends the data of the program in the session, and no other frame.
 func TestAPortSendsOnlyData(t *testing.T) {
 	c := clustertest.New(t, 0)
 	c.Grow(t, 1)

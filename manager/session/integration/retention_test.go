@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/manager/clustertest"
 )
 
-// Ended sessions stay, with what their use is summed from, unless an operator limits
-// that; then all of an old session goes, and nothing of another.
+// Ended sessions stay, with the allocations that usage is summed from, unless an operator limits
+// the retention; then all rows of an old session are deleted, and none of another.
 func TestEndedSessionsAreKeptAsLongAsSet(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ctx := c.System(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// The number of folders is kept however many are asked for at once, and the
-// bytes of a quota scope at the upload.
+// The limit of folders is enforced for concurrent requests, and the limit of bytes of a quota scope
+// at the upload.
 func TestFoldersAreBounded(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -67,7 +67,7 @@ func TestFoldersAreBounded(t *testing.T) {
 	if errs := c.Member.Ask(t, `mutation($id: ID!) { restoreVfolder(input: {id: $id}) { vfolder { id } } }`, managertest.Vars{"id": mine[1].ID}, nil); errs.Code() != "RESOURCE_EXHAUSTED" {
 		t.Errorf("back from the trash beyond the limit: %s", errs)
 	}
-	c.UpdatePolicy(t, id, managertest.Vars{"maxVfolders": 1, "maxScopeBytes": 2_000_000}) // what is there stays
+	c.UpdatePolicy(t, id, managertest.Vars{"maxVfolders": 1, "maxScopeBytes": 2_000_000}) // existing files stay
 	if n := d.Client.Vfolder.Query().Where(vfolder.OwnerID(c.A.Member.ID), vfolder.DeletedAtIsNil()).CountX(d.System(t)); n != 3 {
 		t.Errorf("%d folders after the limit was lowered", n)
 	}

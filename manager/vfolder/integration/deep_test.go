@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A folder in which a session has made a tree that is too deep is cloned without the end
-// of it, and the task says so.
+// A folder with a tree that is too deep is cloned without its deepest levels, and the task reports
+// this.
 func TestADeepFolderIsCloned(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)

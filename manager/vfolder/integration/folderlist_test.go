@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// Folders are filtered by whose they are where they are read, page by page.
+// Folders are filtered by owner in the database, page by page.
 func TestFoldersAreFilteredByWhoseTheyAre(t *testing.T) {
 	c := clustertest.New(t, 0)
 	ctx := c.System(t)
@@ -53,7 +53,7 @@ func TestFoldersAreFilteredByWhoseTheyAre(t *testing.T) {
 	}
 	const list = `query($w: VfolderWhereInput, $n: Int, $after: Cursor) { vfolders(first: $n, after: $after, where: $w, orderBy: [{field: NAME}]) {
 		totalCount pageInfo { hasNextPage endCursor } edges { node { name kind } } } }`
-	// pages reads a list two at a time: each page must tell the same total.
+	// pages reads a list two at a time: each page must have the same total.
 	pages := func(as *managertest.Client, where managertest.Vars) (names, kinds []string) {
 		v := managertest.Vars{"w": where, "n": 2}
 		for {

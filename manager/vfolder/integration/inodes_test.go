@@ -20,8 +20,8 @@ import (
 	"github.com/berthhq/berth/storage"
 )
 
-// A limit on the number of files goes from the administrator to a product that keeps
-// it, a real Ceph, and what is used comes back.
+// A limit on the number of files reaches a product that enforces it, a real Ceph, and the usage
+// comes back.
 func TestNumbersOfFilesAreLimited(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a Ceph takes a while")
@@ -60,7 +60,7 @@ func TestNumbersOfFilesAreLimited(t *testing.T) {
 		return os.WriteFile(filepath.Join(path, fmt.Sprint("more", n)), []byte("x"), 0o644)
 	}
 
-	// Zero is a limit, unset is none, and neither has to do with bytes.
+	// Zero is a limit, unset is no limit, and both are independent of bytes.
 	if bytes, files := limit(nil, 0); bytes != nil || files == nil || *files != 0 {
 		t.Errorf("no file at all: %v %v", bytes, files)
 	}
@@ -72,7 +72,7 @@ func TestNumbersOfFilesAreLimited(t *testing.T) {
 	}
 	managertest.Eventually(t, "a file without a limit on them", func() bool { return write(0) == nil })
 
-	// What is used comes with the next look, which a proxy that comes back causes.
+	// The usage comes with the next check, which the reconnection of the proxy causes.
 	scope := func() *ent.QuotaScope {
 		return c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t))
 	}
@@ -103,7 +103,7 @@ func TestNumbersOfFilesAreLimited(t *testing.T) {
 	if wrote < 10 {
 		t.Errorf("refused after %d files", wrote)
 	}
-	// Nor is there room for another folder.
+	// Another folder does not fit either.
 	managertest.Eventually(t, "the manager knows", func() bool {
 		look()
 		_, errs := clustertest.CreateFolder(t, c.Member, managertest.Vars{"name": fmt.Sprint("more", wrote)})

@@ -27,7 +27,7 @@ const (
 	cancelTask  = `mutation($id: ID!) { cancelTask(input: {id: $id}) { task { status } } }`
 )
 
-// filled makes a folder with so many small files in it.
+// filled creates a folder with a number of small files.
 func filled(t *testing.T, d *clustertest.Proxy, as *managertest.Client, in managertest.Vars, files int) *ent.Vfolder {
 	t.Helper()
 	id, errs := clustertest.CreateFolder(t, as, in)
@@ -49,7 +49,7 @@ func filled(t *testing.T, d *clustertest.Proxy, as *managertest.Client, in manag
 	return f
 }
 
-// files counts the files of a folder on disk, and checks what is in them.
+// files counts the files of a folder on disk, and checks their contents.
 func files(t *testing.T, d *clustertest.Proxy, f *ent.Vfolder) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(d.Root, f.Path), func(p string, e fs.DirEntry, err error) error {
@@ -72,7 +72,7 @@ func files(t *testing.T, d *clustertest.Proxy, f *ent.Vfolder) (n int) {
 	return n
 }
 
-// clone asks for a clone and returns its folder and task.
+// clone requests a clone and returns its folder and task.
 func clone(t *testing.T, as *managertest.Client, in managertest.Vars) (folder, task uuid.UUID, errs managertest.Errors) {
 	t.Helper()
 	var got struct {
@@ -150,7 +150,7 @@ func TestAFolderIsCloned(t *testing.T) {
 	}
 }
 
-// A clone that is cancelled leaves nothing: by a token that is for folders alone.
+// A cancelled clone leaves nothing; here by a token with the scope of folders only.
 func TestACloneIsCancelled(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -195,7 +195,8 @@ func TestACloneIsCancelled(t *testing.T) {
 	}
 }
 
-// A clone and a deletion whose proxy goes in the middle wait for it, and others continue.
+// A clone and a deletion whose proxy disconnects in the middle wait for it, and other tasks
+// continue.
 func TestWorkOnFoldersGoesOn(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -258,7 +259,7 @@ func TestWorkOnFoldersGoesOn(t *testing.T) {
 	}
 }
 
-// What another may do with a folder in the trash, and when it empties itself.
+// The permissions of others on a folder in the trash, and its automatic deletion.
 func TestTheTrash(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -283,7 +284,7 @@ func TestTheTrash(t *testing.T) {
 		t.Errorf("files in the trash are changed: %s", errs)
 	}
 
-	// What is too old goes when the sweep comes by, which it does first of all.
+	// Folders that are too old are deleted by the sweep, which runs first.
 	root.Must(t, `mutation { setRetention(input: {category: TRASH, days: 7}) { retention { days } } }`, nil, nil)
 	d.Client.Vfolder.UpdateOneID(b.ID).SetDeletedAt(time.Now().AddDate(0, 0, -8)).ExecX(c.System(t))
 	c.Manager.Stop()
@@ -299,7 +300,8 @@ func TestTheTrash(t *testing.T) {
 	}
 }
 
-// Folders whose names begin with a dot are in every session, unless that is not wanted.
+// Folders whose names begin with a dot are mounted in every session, unless the request excludes
+// them.
 func TestAutoMount(t *testing.T) {
 	c := clustertest.New(t, 1)
 	d := clustertest.NewProxy(t, c)

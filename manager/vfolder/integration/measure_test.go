@@ -18,9 +18,8 @@ import (
 	"github.com/berthhq/berth/storage"
 )
 
-// What folders hold is found out by itself, and again when it is old. A folder that
-// cannot be measured keeps its figures and is in no one's way, nor is one whose proxy
-// is away.
+// The usage of folders is measured automatically, and again when it is old. A folder that cannot be
+// measured, or whose proxy is disconnected, keeps its values and does not delay others.
 func TestFoldersAreMeasured(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -47,7 +46,7 @@ func TestFoldersAreMeasured(t *testing.T) {
 	}
 	away.Stop()
 	old := time.Now().Add(-time.Hour).Truncate(time.Second)
-	for _, f := range []*ent.Vfolder{gone, far, data} { // the one that is gone comes first
+	for _, f := range []*ent.Vfolder{gone, far, data} { // the missing one comes first
 		old = old.Add(time.Second)
 		c.Client.Vfolder.UpdateOneID(f.ID).SetMeasuredAt(old).ExecX(c.System(t))
 	}
@@ -60,7 +59,7 @@ func TestFoldersAreMeasured(t *testing.T) {
 	}
 }
 
-// Rates are shown as long as the product tells them, and not as they once were.
+// Rates are shown as long as the product reports them, and never outdated ones.
 func TestRatesOfAVolume(t *testing.T) {
 	c := clustertest.New(t, 0)
 	program := filepath.Join(t.TempDir(), "paced")
@@ -107,12 +106,12 @@ func TestRatesOfAVolume(t *testing.T) {
 	}
 }
 
-// Of two proxies of a volume the one counts where it is well.
+// Of two proxies of a volume, the one with the healthier state takes precedence.
 func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
 	vfs := testenv.Plugin(t, "volume/vfs")
-	// Its name comes before the other's, and its directory is not there.
+	// Its name sorts before the other\'s, and its directory is missing.
 	bad := clustertest.NewProxyOf(t, c, "a1", storage.VolumeConfig{Name: "main", Backend: vfs, MountPath: filepath.Join(t.TempDir(), "not", "there")})
 	admin := c.Manager.As(t, c.Superadmin)
 	told := func() (proxy, health string) {
@@ -138,7 +137,7 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 		return false
 	}
 	managertest.Eventually(t, "the bad one is there", func() bool { return seen("a1") })
-	for range 5 { // the volume is used by way of the good one
+	for range 5 { // the volume is used through the healthy one
 		if _, errs := clustertest.CreateFolder(t, c.Member, managertest.Vars{"name": uuid.NewString()}); len(errs) > 0 {
 			t.Fatal(errs)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A model store takes models only: its administrators write in them, its members read.
+// A model store contains only models: its administrators can write, and its members can read.
 func TestAModelStore(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -66,7 +66,7 @@ func TestAModelStore(t *testing.T) {
 		t.Errorf("shared for writing: %s", errs)
 	}
 
-	// Who may write finds it out by writing.
+	// The test writes, to find out who can.
 	makeIn := `mutation($id: ID!, $path: String!) { createDirectories(input: {vfolder: $id, paths: [$path]}) { results { error } } }`
 	if errs := member.Ask(t, makeIn, managertest.Vars{"id": f.ID, "path": "a"}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member writes: %s", errs)

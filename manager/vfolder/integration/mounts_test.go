@@ -66,7 +66,7 @@ func (l *loft) machine(t *testing.T) *clustertest.Node {
 	return n
 }
 
-// start makes a session that mounts folders.
+// start creates a session that mounts folders.
 func (l *loft) start(t *testing.T, as *managertest.Client, mounts ...managertest.Vars) uuid.UUID {
 	t.Helper()
 	id, errs := clustertest.TryCreate(t, as, clustertest.SessionInput(managertest.Vars{"mounts": mounts}, "sleep", "600"))
@@ -88,7 +88,7 @@ func (l *loft) has(t *testing.T, on *clustertest.Node, id uuid.UUID, want map[st
 	})
 }
 
-// tells wants an entry in the history of a session.
+// tells checks for an entry in the history of a session.
 func (l *loft) tells(t *testing.T, id uuid.UUID, text string) {
 	t.Helper()
 	if h := l.History(t, id); !strings.Contains(h, text) {
@@ -122,7 +122,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	l.has(t, n, works, map[string]string{"/home/work/data": "ro", "/home/work/mine": "rw"})
 	l.change(t, l.Member, "updateVfolderShare", ", permission: READ_WRITE")
 	l.has(t, n, works, map[string]string{"/home/work/data": "rw", "/home/work/mine": "rw"})
-	l.has(t, n, reads, map[string]string{"/home/work/in": "ro"}) // as it was asked for
+	l.has(t, n, reads, map[string]string{"/home/work/in": "ro"}) // as requested
 
 	n.Stop()
 	l.change(t, l.Member, "revokeVfolderShare", "")
@@ -170,7 +170,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	l.CheckInvariants(t, false)
 }
 
-// The leader is killed before the machine has heard of it.
+// The leader is killed before it has notified the machine.
 func TestTheNextLeaderSettlesMounts(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	second := l.Start(t)
@@ -189,7 +189,7 @@ func TestTheNextLeaderSettlesMounts(t *testing.T) {
 	l.has(t, n, id, map[string]string{"/home/work/data": "ro"})
 }
 
-// What a session that waits will mount is what is right when it starts.
+// The permissions at its start determine the mounts of a waiting session.
 func TestMountsOfWhatWaits(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	l.Grow(t, 1) // a machine without the volume
@@ -216,7 +216,7 @@ func TestMountsOfWhatWaits(t *testing.T) {
 	}
 }
 
-// One that is revoked when the session starts is left out.
+// A folder whose permission was revoked before the session starts is left out.
 func TestRevokedMountIsLeftOut(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	l.Grow(t, 1)
@@ -257,12 +257,12 @@ func TestMountsOfAProjectsFolder(t *testing.T) {
 	lead.Must(t, `mutation($p: ID!, $u: ID!) { removeMembership(input: {project: $p, user: $u}) { project { id } } }`,
 		managertest.Vars{"p": l.A.Project.ID, "u": l.A.Member.ID}, nil)
 	l.has(t, n, id, map[string]string{})
-	l.tells(t, id, "folder team is of a project of which the session's owner is no longer a member: /home/work/team is empty")
+	l.tells(t, id, "folder team belongs to a project of which the session's owner is no longer a member: /home/work/team is empty")
 	l.has(t, n, leads, map[string]string{"/home/work/team": "rw"})
 }
 
-// Who is deactivated reads nothing of others, in sessions that run on; they are no
-// reason any more why a folder cannot be put into the trash.
+// In the running sessions of a deactivated user, the folders of others are removed; these sessions
+// no longer prevent that a folder is moved to the trash.
 func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	n := l.machine(t)
@@ -276,6 +276,6 @@ func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	}
 	l.Join(t, n, l.Manager)
 	l.has(t, n, id, map[string]string{})
-	l.tells(t, id, "folder data is closed to the session's owner, who can no longer log in: /home/work/data is empty")
+	l.tells(t, id, "folder data cannot be used by the session's owner, who can no longer log in: /home/work/data is empty")
 	l.Member.Must(t, trashFolder, managertest.Vars{"id": l.folder}, nil)
 }

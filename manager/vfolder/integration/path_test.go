@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// Paths that lead out of a folder are refused by every query and mutation that takes
-// one, and what only looks as if it did is a name like any other, in the folder.
+// Paths that lead out of a folder are refused by every query and mutation that takes one, and a
+// name that only looks like such a path is an ordinary name in the folder.
 func TestPathsThatLeadOut(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -52,7 +52,7 @@ func TestPathsThatLeadOut(t *testing.T) {
 			case errs.Code() == "INVALID_ARGUMENT":
 			case len(errs) > 0:
 				t.Errorf("%s of %q: %s", door, path, errs)
-			case len(got.Done.Results) == 1 && got.Done.Results[0].Error != nil: // said of the one item
+			case len(got.Done.Results) == 1 && got.Done.Results[0].Error != nil: // the error of the item
 			case got.Copy.Task.ID != uuid.Nil:
 				if job := ended(t, c, got.Copy.Task.ID); job.Status != task.StatusFailed {
 					t.Errorf("%s of %q: %v", door, path, job)
@@ -72,7 +72,7 @@ func TestPathsThatLeadOut(t *testing.T) {
 	}
 }
 
-// tree is what is on a volume, and beside it.
+// tree returns the entries on a volume, and beside it.
 func tree(t *testing.T, root string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Dir(root), func(path string, _ fs.DirEntry, err error) error {
@@ -85,8 +85,8 @@ func tree(t *testing.T, root string) (list []string) {
 	return list
 }
 
-// Places in a container that are the system's, and paths out of the folder, are refused
-// when the session is asked for, by field.
+// Targets in directories of the system, and paths out of the folder, are refused when the session
+// is requested, with the field.
 func TestMountsThatAreNone(t *testing.T) {
 	c := clustertest.New(t, 0)
 	clustertest.NewProxy(t, c)

@@ -20,9 +20,8 @@ import (
 
 const joinToken = `mutation { createJoinToken(input: {role: STORAGE}) { token } }`
 
-// A proxy joins with the token that a superadmin made, which works once and for an hour;
-// it comes back without one; and when it is removed it is cut off and comes back no more,
-// until it is let in again.
+// A proxy joins with a token of a superadmin, which is valid once and for an hour; it reconnects
+// without a token; after its removal it is disconnected and refused, until it joins again.
 func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 	c := clustertest.New(t, 0)
 	root := c.Manager.As(t, c.Superadmin)
@@ -83,7 +82,7 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 		root.Must(t, remove, managertest.Vars{"n": "far"}, nil)
 	}
 	served(t, false)
-	// Nor does it come back by itself, or started again: it tries, and is refused.
+	// It cannot come back by itself or after a restart: its attempts are refused.
 	managertest.Eventually(t, "the removed proxy is refused", func() bool { return len(said.Lines("refused: ask for a new join token")) > 0 })
 	d.Stop()
 	again := clustertest.NewJournal()
@@ -97,13 +96,13 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 	})
 	d.Stop()
 
-	// Who looks at its volume after a while sees that no one serves it.
+	// After a while, its volume is shown as unavailable.
 	ago := time.Now().Add(-time.Minute)
 	managertest.Eventually(t, "its volume is unavailable", func() bool {
-		// Again: the last of what it reported may be written yet.
+		// Repeated, because its last report may still be written.
 		c.Client.StorageProxy.Update().Where(storageproxy.Name("far"), storageproxy.LastSeenAtGT(ago)).SetLastSeenAt(ago).ExecX(c.System(t))
 		v := c.Client.Volume.Query().Where(volume.Name("main")).OnlyX(c.System(t))
-		return v.Health == "unavailable" && strings.Contains(v.HealthMessage, "its storage proxy far has not been heard of since")
+		return v.Health == "unavailable" && strings.Contains(v.HealthMessage, "its storage proxy far has not sent a heartbeat since")
 	})
 
 	d.Config.JoinToken, d.Config.Dir = token(), t.TempDir()

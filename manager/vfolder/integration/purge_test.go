@@ -23,7 +23,7 @@ import (
 
 const deleteUser = `mutation($in: DeleteUserInput!) { deleteUser(input: $in) { task { id status } } }`
 
-// purge has a user purged who is made inactive first, and waits for the end.
+// purge deactivates and purges a user, and waits for the end.
 func purge(t *testing.T, c *clustertest.Cluster, by *managertest.Client, u *ent.User, in managertest.Vars) *ent.Task {
 	t.Helper()
 	by.Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: INACTIVE}) { user { status } } }`, managertest.Vars{"id": u.ID}, nil)
@@ -49,8 +49,8 @@ func put(t *testing.T, dir, text string) {
 	}
 }
 
-// A user with a running session and folders goes; another gets the folders, with
-// their bytes, beside one of the same name. The trail and their session stay.
+// A user with a running session and folders is purged; another user gets the folders with their
+// bytes, beside a folder of the same name. The audit log and the session stay.
 func TestPurgedUserLeavesHisFolders(t *testing.T) {
 	c := clustertest.New(t, 1)
 	d := clustertest.NewProxy(t, c)
@@ -105,14 +105,14 @@ func TestPurgedUserLeavesHisFolders(t *testing.T) {
 		t.Errorf("his login gets %d", status)
 	}
 	remembered(t, c, c.A.Member, lead, running)
-	// The new owner uses what they got.
+	// The new owner uses the folders.
 	lead.Must(t, `mutation($id: ID!) { updateVfolder(input: {id: $id, name: "mine"}) { vfolder { name } } }`, managertest.Vars{"id": his}, nil)
 	lead.Must(t, trashFolder, managertest.Vars{"id": his}, nil)
 	lead.Must(t, deleteFolder, managertest.Vars{"id": his}, nil)
 	c.CheckInvariants(t, true)
 }
 
-// remembered checks what says who a purged user was, and that they are not listed.
+// remembered checks the records with the name of a purged user, and that the user is not listed.
 func remembered(t *testing.T, c *clustertest.Cluster, u *ent.User, mate *managertest.Client, owned uuid.UUID) {
 	t.Helper()
 	for action, actor := range map[string]string{"updateUser": c.A.Admin.Email, "deleteUser": c.A.Admin.Email, "deleteUser.done": c.A.Admin.Email, "createSession": u.Email} {
@@ -163,7 +163,8 @@ func TestPurgedUserTakesHisFoldersAlong(t *testing.T) {
 	}
 }
 
-// Anyone who was to get the folders has left meanwhile: they stay where they were.
+// The user who was to get the folders was deactivated in the meantime: the folders stay where they
+// were.
 func TestHeirWhoIsGone(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)

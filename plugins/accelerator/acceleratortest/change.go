@@ -122,14 +122,14 @@ func awaitSnapshot(c *accelerator.Client, w pb.Accelerator_WatchDevicesClient, e
 			return err
 		}
 		last = s
-		if told(s, expect, want) {
+		if reports(s, expect, want) {
 			return nil
 		}
 	}
 }
 
-// told reports whether a snapshot contains everything that is expected.
-func told(s *pb.DeviceSnapshot, expect fixture.Outcome, want map[string]pb.Health) bool {
+// reports reports whether a snapshot contains everything that is expected.
+func reports(s *pb.DeviceSnapshot, expect fixture.Outcome, want map[string]pb.Health) bool {
 	for _, id := range expect.Gone {
 		if device(s, id) != nil {
 			return false

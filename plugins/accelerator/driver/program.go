@@ -80,24 +80,24 @@ func unmarshal(raw []byte, v any, name string) error {
 	return nil
 }
 
-// Loose is a JSON value that some versions of a program print as a string and others as a number.
-type Loose string
+// Scalar is a JSON value that some versions of a program print as a string and others as a number.
+type Scalar string
 
 // UnmarshalJSON accepts strings, numbers, booleans and null.
-func (l *Loose) UnmarshalJSON(raw []byte) error {
+func (l *Scalar) UnmarshalJSON(raw []byte) error {
 	switch raw[0] {
 	case '"':
 		var s string
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return err
 		}
-		*l = Loose(Clean(s, 200))
+		*l = Scalar(Clean(s, 200))
 	case '{', '[':
 		return fmt.Errorf("%.20s is neither text nor number", raw)
 	case 'n':
 		*l = ""
 	default:
-		*l = Loose(raw)
+		*l = Scalar(raw)
 	}
 	return nil
 }

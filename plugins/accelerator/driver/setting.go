@@ -64,7 +64,7 @@ var (
 
 // Quantity parses values that programs print for people, such as "37C", "19.5 W", "15.7GiB" and 12,
 // and converts them to a metric's unit: bytes, watt, celsius, percent or mhz.
-func Quantity(text Loose) (float64, error) {
+func Quantity(text Scalar) (float64, error) {
 	found := quantityForm.FindStringSubmatch(strings.TrimSpace(string(text)))
 	if found == nil {
 		return 0, fmt.Errorf("%q is no quantity", Clean(string(text), 40))

@@ -56,14 +56,14 @@ func TestDirIsTheAllocationsOwn(t *testing.T) {
 }
 
 func TestQuantity(t *testing.T) {
-	for text, want := range map[driver.Loose]float64{
+	for text, want := range map[driver.Scalar]float64{
 		"12": 12, "37C": 37, "41.5 °C": 41.5, "19.5W": 19.5, "500mW": .5, "15.5GiB": 15.5 * (1 << 30), "2.4 GB": 2.4e9, " 3 MiB ": 3 << 20, "9%": 9,
 	} {
 		if got, err := driver.Quantity(text); err != nil || got != want {
 			t.Errorf("%q is %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []driver.Loose{"", "N/A", "-1", "NaN", "1e9", "12 parsecs", "0x10", "1 2"} {
+	for _, text := range []driver.Scalar{"", "N/A", "-1", "NaN", "1e9", "12 parsecs", "0x10", "1 2"} {
 		if got, err := driver.Quantity(text); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}

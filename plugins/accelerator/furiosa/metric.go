@@ -32,7 +32,7 @@ func (m *machine) measure(d *pb.Device, told map[string]reading, err error) []*p
 	if err == nil && !ok {
 		err = errUnknown
 	}
-	read := func(text driver.Loose) (float64, error) {
+	read := func(text driver.Scalar) (float64, error) {
 		if !ok {
 			return 0, err
 		}

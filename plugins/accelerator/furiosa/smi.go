@@ -15,13 +15,13 @@ const smiTimeout = 1500 * time.Millisecond
 
 // reading is the output of furiosa-smi for a card.
 type reading struct {
-	Name        driver.Loose `json:"dev_name"`
-	UUID        driver.Loose `json:"device_uuid"`
-	Temperature driver.Loose `json:"temperature"`
-	Power       driver.Loose `json:"power"`
+	Name        driver.Scalar `json:"dev_name"`
+	UUID        driver.Scalar `json:"device_uuid"`
+	Temperature driver.Scalar `json:"temperature"`
+	Power       driver.Scalar `json:"power"`
 	Memory      struct {
 		DRAM struct {
-			Used driver.Loose `json:"used_size"`
+			Used driver.Scalar `json:"used_size"`
 		} `json:"DRAM"`
 	} `json:"memory"`
 	Elements []json.RawMessage `json:"pe_utilizations"`
@@ -34,10 +34,10 @@ func (r reading) busy() (float64, error) {
 	}
 	sum := 0.0
 	for _, raw := range r.Elements {
-		var plain driver.Loose
+		var plain driver.Scalar
 		var named struct {
-			Usage       driver.Loose `json:"pe_usage_percentage"`
-			Utilization driver.Loose `json:"utilization"`
+			Usage       driver.Scalar `json:"pe_usage_percentage"`
+			Utilization driver.Scalar `json:"utilization"`
 		}
 		if json.Unmarshal(raw, &plain) != nil {
 			if err := json.Unmarshal(raw, &named); err != nil {

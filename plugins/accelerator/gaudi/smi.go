@@ -31,7 +31,7 @@ func (r reading) number(name string) (float64, error) {
 	if r == nil {
 		return 0, errNoRow
 	}
-	n, err := driver.Quantity(driver.Loose(r[name]))
+	n, err := driver.Quantity(driver.Scalar(r[name]))
 	if err != nil {
 		return 0, fmt.Errorf("hl-smi, %s: %w", name, err)
 	}

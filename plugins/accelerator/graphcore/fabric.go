@@ -51,8 +51,8 @@ func (m *machine) readIPUoF() (ipuof, []entry, error) {
 	var out []entry
 	for i, r := range raw {
 		var told struct {
-			IP driver.Loose `json:"ip"`
-			ID driver.Loose `json:"device_id"`
+			IP driver.Scalar `json:"ip"`
+			ID driver.Scalar `json:"device_id"`
 		}
 		id := 0
 		err := json.Unmarshal(r, &told)

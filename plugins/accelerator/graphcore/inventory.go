@@ -14,7 +14,7 @@ import (
 )
 
 // ipu is the output of gc-inventory for one IPU: names such as "board type", and values with units.
-type ipu map[string]driver.Loose
+type ipu map[string]driver.Scalar
 
 func (i ipu) text(name string) string {
 	v := driver.Clean(string(i[name]), 100)
@@ -24,11 +24,11 @@ func (i ipu) text(name string) string {
 	return v
 }
 
-var errUntold = errors.New("gc-inventory does not tell it")
+var errNotReported = errors.New("gc-inventory does not tell it")
 
 func (i ipu) number(name string) (float64, error) {
 	if i.text(name) == "" {
-		return 0, errUntold
+		return 0, errNotReported
 	}
 	return driver.Quantity(i[name])
 }
@@ -69,9 +69,9 @@ func (m *machine) inventory(ctx context.Context) ([]ipu, error) {
 func (m *machine) hosts(ctx context.Context) (map[int]string, error) {
 	var all struct {
 		Cards []struct {
-			Host driver.Loose `json:"IPU-M"`
+			Host driver.Scalar `json:"IPU-M"`
 			IPUs []struct {
-				ID driver.Loose `json:"ID"`
+				ID driver.Scalar `json:"ID"`
 			} `json:"ipus"`
 		} `json:"cards"`
 	}

@@ -39,7 +39,7 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 	return driver.Whole(s, set, m.look(ctx).measure)
 }
 
-var errUntold = errors.New("nothing tells it")
+var errNotReported = errors.New("nothing tells it")
 
 func (r readings) measure(d *pb.Device) []*pb.Metric {
 	c, id := r.cards[d.GetId()], d.GetId()
@@ -51,7 +51,7 @@ func (r readings) measure(d *pb.Device) []*pb.Metric {
 		return driver.Gauge(key+"_"+name, id, unit, value, limit, err)
 	}
 	monitor, status := r.monitor.of(c), r.status.of(c)
-	held, err := 0.0, errUntold
+	held, err := 0.0, errNotReported
 	if status.locked != nil {
 		err = nil
 		if *status.locked {

@@ -11,9 +11,9 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// says is the output of tsp-ctl for a card. The output is made for people and differs between
+// reading is the output of tsp-ctl for a card. The output is made for people and differs between
 // versions, so unknown parts are ignored.
-type says struct {
+type reading struct {
 	status      string
 	locked      *bool
 	temperature *float64
@@ -21,7 +21,7 @@ type says struct {
 }
 
 // report has the output by tsp-ctl's name of a card: its number or its PCI address.
-type report map[string]*says
+type report map[string]*reading
 
 var (
 	colour = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
@@ -45,7 +45,7 @@ func (m *machine) ask(ctx context.Context, verb string) (report, error) {
 // read parses the text: lines after a card's name belong to that card.
 func read(text string) report {
 	r := report{}
-	var now *says
+	var now *reading
 	for line := range strings.Lines(colour.ReplaceAllString(text, "")) {
 		if at := naming.FindStringSubmatchIndex(line); at != nil {
 			name := group(naming.FindStringSubmatch(line))
@@ -55,7 +55,7 @@ func read(text string) report {
 				name = driver.Address(name)
 			}
 			if r[name] == nil {
-				r[name] = &says{}
+				r[name] = &reading{}
 			}
 			now, line = r[name], line[at[1]:]
 		}
@@ -67,7 +67,7 @@ func read(text string) report {
 }
 
 // note parses a line and stores values that are not set yet.
-func (s *says) note(line string) {
+func (s *reading) note(line string) {
 	if v := group(statusForm.FindStringSubmatch(line)); v != "" && s.status == "" {
 		s.status = strings.ToLower(v)
 	}
@@ -93,14 +93,14 @@ func group(found []string) string {
 }
 
 // of returns the output for a card.
-func (r report) of(c card) *says {
+func (r report) of(c card) *reading {
 	if s := r[c.Address]; s != nil {
 		return s
 	}
 	if s := r[strconv.Itoa(c.number)]; s != nil && c.node != "" {
 		return s
 	}
-	return &says{}
+	return &reading{}
 }
 
 // bad are the states in which a card cannot work.

@@ -243,8 +243,8 @@ func (c control) share() error {
 	return os.Chmod(c.shm, 0o777|os.ModeSticky) // the mode of /dev/shm, regardless of the umask
 }
 
-// tell sends a command to the server.
-func (c control) tell(ctx context.Context, order string) error {
+// send sends a command to the server.
+func (c control) send(ctx context.Context, order string) error {
 	program, err := findControl(c.host)
 	if err != nil {
 		return err
@@ -260,12 +260,12 @@ func (c control) tell(ctx context.Context, order string) error {
 	return nil
 }
 
-func (c control) alive(ctx context.Context) bool { return c.tell(ctx, "get_server_list") == nil }
+func (c control) alive(ctx context.Context) bool { return c.send(ctx, "get_server_list") == nil }
 
 // end stops the server, kills it if it does not exit, and removes its files.
 func (c control) end(ctx context.Context) error {
 	if pid := c.pid(); pid > 0 {
-		_ = c.tell(ctx, "quit")
+		_ = c.send(ctx, "quit")
 		if !c.gone(ctx) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

@@ -37,7 +37,7 @@ func measure(r *report, err error, d *pb.Device) []*pb.Metric {
 		if len(npus) == 0 {
 			return nil
 		}
-		take := func(into *float64, failed *error, text driver.Loose, add func(a, b float64) float64) {
+		take := func(into *float64, failed *error, text driver.Scalar, add func(a, b float64) float64) {
 			v, err := driver.Quantity(text)
 			if err != nil {
 				*failed = err

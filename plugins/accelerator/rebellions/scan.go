@@ -61,7 +61,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 // cards groups the NPUs by card.
 func cards(r *report) [][]npu {
 	var out [][]npu
-	at := map[driver.Loose]int{}
+	at := map[driver.Scalar]int{}
 	for _, n := range r.NPUs {
 		if _, _, card := product(string(n.Name)); card && nonzero(string(n.Card)) {
 			if i, ok := at[n.Card]; ok {
@@ -83,7 +83,7 @@ func (m *machine) device(card []npu) *pb.Device {
 	first := card[0]
 	slot, model, whole := product(string(first.Name))
 	d := &pb.Device{Model: "Rebellions " + model, Health: pb.Health_HEALTH_HEALTHY, Allocatable: true, Attributes: map[string]string{}}
-	for name, v := range map[string]driver.Loose{"firmware": first.FW, "link_speed": first.PCI.Speed, "link_width": first.PCI.Width, "product": first.Name} {
+	for name, v := range map[string]driver.Scalar{"firmware": first.FW, "link_speed": first.PCI.Speed, "link_width": first.PCI.Width, "product": first.Name} {
 		if v != "" {
 			d.Attributes[name] = string(v)
 		}

@@ -11,42 +11,42 @@ import (
 
 // report is the JSON output of rbln-smi. The types of values differ between versions of the SDK.
 type report struct {
-	Driver   driver.Loose `json:"KMD_version"`
-	NPUs     []npu        `json:"devices"`
-	Contexts []contextOf  `json:"contexts"`
+	Driver   driver.Scalar `json:"KMD_version"`
+	NPUs     []npu         `json:"devices"`
+	Contexts []contextOf   `json:"contexts"`
 }
 
 type npu struct {
-	Group  driver.Loose `json:"group_id"`
-	Index  driver.Loose `json:"npu"` // changes with the groups
-	Name   driver.Loose `json:"name"`
-	Card   driver.Loose `json:"sid"`
-	UUID   driver.Loose `json:"uuid"`
-	Node   driver.Loose `json:"device"` // rbln0
-	Status driver.Loose `json:"status"`
-	FW     driver.Loose `json:"fw_ver"`
+	Group  driver.Scalar `json:"group_id"`
+	Index  driver.Scalar `json:"npu"` // changes with the groups
+	Name   driver.Scalar `json:"name"`
+	Card   driver.Scalar `json:"sid"`
+	UUID   driver.Scalar `json:"uuid"`
+	Node   driver.Scalar `json:"device"` // rbln0
+	Status driver.Scalar `json:"status"`
+	FW     driver.Scalar `json:"fw_ver"`
 	PCI    struct {
-		Bus   driver.Loose `json:"bus_id"`
-		NUMA  driver.Loose `json:"numa_node"`
-		Speed driver.Loose `json:"link_speed"`
-		Width driver.Loose `json:"link_width"`
+		Bus   driver.Scalar `json:"bus_id"`
+		NUMA  driver.Scalar `json:"numa_node"`
+		Speed driver.Scalar `json:"link_speed"`
+		Width driver.Scalar `json:"link_width"`
 	} `json:"pci"`
-	Temperature driver.Loose `json:"temperature"`
-	Power       driver.Loose `json:"card_power"`
-	State       driver.Loose `json:"pstate"`
+	Temperature driver.Scalar `json:"temperature"`
+	Power       driver.Scalar `json:"card_power"`
+	State       driver.Scalar `json:"pstate"`
 	Memory      struct {
-		Used  driver.Loose `json:"used"`
-		Total driver.Loose `json:"total"`
+		Used  driver.Scalar `json:"used"`
+		Total driver.Scalar `json:"total"`
 	} `json:"memory"`
-	Util driver.Loose `json:"util"`
+	Util driver.Scalar `json:"util"`
 }
 
 // contextOf is the usage of an NPU by a process.
 type contextOf struct {
-	NPU    driver.Loose `json:"npu"`
-	PID    driver.Loose `json:"pid"`
-	Memory driver.Loose `json:"memory"`
-	Alloc  driver.Loose `json:"memalloc"`
+	NPU    driver.Scalar `json:"npu"`
+	PID    driver.Scalar `json:"pid"`
+	Memory driver.Scalar `json:"memory"`
+	Alloc  driver.Scalar `json:"memalloc"`
 }
 
 // program returns the current or the earlier name of the vendor's program.

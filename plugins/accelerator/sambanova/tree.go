@@ -93,7 +93,7 @@ func (s *system) read(text string) {
 func (r *rdu) note(name, value string, tile int, below bool) {
 	switch {
 	case name == "size" && below:
-		if n, err := driver.Quantity(driver.Loose(strings.Replace(value, "GB", "GiB", 1))); err == nil && n < 1<<50 { // the sizes of memory are powers of two
+		if n, err := driver.Quantity(driver.Scalar(strings.Replace(value, "GB", "GiB", 1))); err == nil && n < 1<<50 { // the sizes of memory are powers of two
 			r.memory += uint64(n)
 		}
 	case below:

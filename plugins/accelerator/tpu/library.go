@@ -24,7 +24,7 @@ const (
 // asking limits the wait for all responses of one library.
 const asking = time.Second
 
-var errSilent = errors.New("no program on it tells")
+var errNotReported = errors.New("no program on it tells")
 
 // figures are the metrics from libraries, by the number of a chip in its program.
 type figures struct {
@@ -97,7 +97,7 @@ func (m *machine) container(ctx context.Context, pid int32, chips, cores int) (f
 		}
 	}
 	if len(all.used) == 0 {
-		return all, errors.Join(errSilent, first)
+		return all, errors.Join(errNotReported, first)
 	}
 	return all, nil
 }

@@ -106,7 +106,7 @@ func (m *machine) note(devices []*pb.Device, f figures, err error) {
 func measure(d *pb.Device, told seen, known bool) []*pb.Metric {
 	var err error
 	if !known {
-		err = errSilent
+		err = errNotReported
 	}
 	total := told.total
 	if total <= 0 {

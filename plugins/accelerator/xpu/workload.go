@@ -153,7 +153,7 @@ func local(fields map[string]string, prefix string) float64 {
 		if !ok || !strings.HasPrefix(region, "vram") && !strings.HasPrefix(region, "local") {
 			continue
 		}
-		if n, err := driver.Quantity(driver.Loose(value)); err == nil {
+		if n, err := driver.Quantity(driver.Scalar(value)); err == nil {
 			sum += n
 		}
 	}

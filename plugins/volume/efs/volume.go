@@ -71,10 +71,10 @@ func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
 	if mount, err := nfsmount.Find(f.Path()); err != nil { // a directory below the mount point
 		h.Metadata["mount"] = err.Error()
 	} else {
-		for k, v := range mount.Told() {
+		for k, v := range mount.Shown() {
 			h.Metadata[k] = v
 		}
-		for _, doubt := range mount.Doubts() {
+		for _, doubt := range mount.Warnings() {
 			driver.Worse(h, pb.HealthReport_DEGRADED, doubt)
 		}
 	}

@@ -28,10 +28,10 @@ func (e *export) Health(ctx context.Context) (*pb.HealthReport, error) {
 		h.Metadata["mount"] = err.Error()
 		return h, nil
 	}
-	for k, v := range mount.Told() {
+	for k, v := range mount.Shown() {
 		h.Metadata[k] = v
 	}
-	reasons := mount.Doubts()
+	reasons := mount.Warnings()
 	if err := e.Writable(); err != nil {
 		reasons = append(reasons, "the server refuses to let uid "+strconv.Itoa(os.Geteuid())+" write ("+status.Convert(err).Message()+"): export with no_root_squash, or give the directory to that user")
 	}

@@ -97,12 +97,14 @@ func (v *own) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tell(f), nil
+	return scopeOf(f), nil
 }
 
-// tell converts a file system to a scope. The array updates its usage periodically, so it is never
+// scopeOf converts a file system to a scope. The array updates its usage periodically, so it is never
 // marked as exact.
-func tell(f *filesystem) *pb.Scope { return &pb.Scope{Limit: f.limit(), UsedBytes: &f.Space.Virtual} }
+func scopeOf(f *filesystem) *pb.Scope {
+	return &pb.Scope{Limit: f.limit(), UsedBytes: &f.Space.Virtual}
+}
 
 // SetScopeLimit implements driver.Volume.
 func (v *own) SetScopeLimit(ctx context.Context, scope string, limit *pb.Limit) error {
@@ -165,7 +167,7 @@ func (v *own) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 			if f.Destroyed || !driver.IsScope(scope) {
 				continue
 			}
-			s := tell(&f)
+			s := scopeOf(&f)
 			if s.Scope = scope; !yield(s, nil) {
 				return
 			}

@@ -111,7 +111,7 @@ func (s *share) Health(ctx context.Context) (*pb.HealthReport, error) {
 			h.Metadata[name] = v
 		}
 	}
-	reasons := doubts(mounted)
+	reasons := warnings(mounted)
 	if err := s.Writable(); err != nil {
 		reasons = append(reasons, "the server refuses to let uid "+strconv.Itoa(os.Geteuid())+" write ("+status.Convert(err).Message()+")")
 	}
@@ -131,8 +131,8 @@ func (s *share) Health(ctx context.Context) (*pb.HealthReport, error) {
 	return h, nil
 }
 
-// doubts returns reasons not to store users' files on a mount with such options.
-func doubts(mounted map[string]string) []string {
+// warnings returns reasons not to store users' files on a mount with such options.
+func warnings(mounted map[string]string) []string {
 	var out []string
 	has := func(name string) bool { _, ok := mounted[name]; return ok }
 	if has("soft") {

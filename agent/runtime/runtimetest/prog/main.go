@@ -49,7 +49,7 @@ func check(err error) {
 var verbs = map[string]func(args []string){
 	"exit":     func(a []string) { os.Exit(number(a[0])) },
 	"sleep":    func(a []string) { time.Sleep(time.Duration(number(a[0])) * time.Second) },
-	"stubborn": stubborn,
+	"stubborn": ignoreSignals,
 	"alloc":    alloc,
 	"fork":     fork,
 	"lines":    lines,
@@ -80,8 +80,8 @@ var verbs = map[string]func(args []string){
 	"tick":     tick,
 }
 
-// stubborn ignores all signals except SIGKILL.
-func stubborn([]string) {
+// ignoreSignals ignores all signals except SIGKILL.
+func ignoreSignals([]string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	fmt.Println("ready")
 	time.Sleep(time.Hour)

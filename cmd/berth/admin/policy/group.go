@@ -178,7 +178,7 @@ func groupOptions(cmd *cobra.Command, o *client.UpdateResourceGroupInput) {
 
 func waitingText(most int) string {
 	if most == 0 {
-		return "for ever"
+		return "forever"
 	}
 	return "at most " + cli.Seconds(most)
 }

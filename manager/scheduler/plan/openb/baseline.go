@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// state is a node as the policies of the literature see it. Free GPUs are in
-// falling order.
+// state is a node as the policies of the literature see it. Free amounts of GPUs are in falling
+// order.
 type state struct {
 	cpu, mem int64
 	model    string
@@ -18,7 +18,7 @@ type state struct {
 	free     [16]int16
 }
 
-// left is all that is free of its GPUs.
+// left is the total free amount of its GPUs.
 func (s *state) left() (sum int64) {
 	for _, f := range s.free[:s.gpus] {
 		sum += int64(f)
@@ -26,13 +26,13 @@ func (s *state) left() (sum int64) {
 	return sum
 }
 
-// allows reports whether a task may and can run there, apart from GPUs.
+// allows reports whether a task can run on the node, apart from GPUs.
 func (s *state) allows(t *Task) bool {
 	return s.cpu >= t.CPU && s.mem >= t.Mem && (t.Spec == "" || slices.Contains(strings.Split(t.Spec, "|"), s.model))
 }
 
-// options are the states after the task has been placed, one for every GPU
-// that differs, the one with the least room first.
+// options returns the states after the task has been placed: one for every GPU with a different
+// free amount, the smallest first.
 func (s *state) options(t *Task) []state {
 	if !s.allows(t) || t.GPUs > s.gpus || t.GPUs > 0 && int64(s.free[t.GPUs-1]) < t.Milli {
 		return nil
@@ -63,11 +63,11 @@ func (s *state) sort() {
 	slices.SortFunc(s.free[:s.gpus], func(a, b int16) int { return int(b) - int(a) })
 }
 
-// scorer rates what a placement does to a node: less is better.
+// scorer scores the effect of a placement on a node: lower is better.
 type scorer func(before, after *state) float64
 
-// greedy takes for every task the placement with the least score; equal scores
-// go to the earlier node, and there to the GPU with the least room.
+// greedy places every task where the score is lowest; equal scores go to the earlier node, and
+// there to the GPU with the smallest free amount.
 func greedy(make func(nodes []Node, list []Task) scorer) Policy {
 	return func(nodes []Node, list, arrivals []Task, _ uint64) Result {
 		score := make(nodes, list)
@@ -114,14 +114,13 @@ func greedy(make func(nodes []Node, list []Task) scorer) Policy {
 	}
 }
 
-// usual is the part of a list that FGD's mixture covers: the most frequent
-// tasks, as in the published one.
+// usual is the part of a list that FGD's mixture covers: the most frequent tasks, as in the
+// published implementation.
 const usual = 0.95
 
-// FGD is fragmentation gradient descent: the placement after which the GPUs
-// that a usual task of the list could not use grow least. As in the published
-// one the score is in whole percent of a logistic curve, and equal ones go to
-// the earlier node.
+// FGD is fragmentation gradient descent: it chooses the placement that adds least to the GPUs that
+// a usual task of the list cannot use. As in the published implementation, the score is in whole
+// percent of a logistic curve, and equal scores go to the earlier node.
 var FGD = greedy(func(_ []Node, list []Task) scorer {
 	types := usualTypes(list)
 	known := map[state]float64{}
@@ -141,13 +140,14 @@ var FGD = greedy(func(_ []Node, list []Task) scorer {
 	}
 })
 
-// kind is a distinct task of a list and its share in it.
+// kind is a distinct task of a list and its fraction of the list.
 type kind struct {
 	Task
 	share float64
 }
 
-// usualTypes are the most frequent tasks of a list, the first of equals first.
+// usualTypes returns the most frequent tasks of a list; of equally frequent ones, the first comes
+// first.
 func usualTypes(list []Task) []kind {
 	at := map[Task]int{}
 	var types []kind
@@ -174,7 +174,7 @@ func usualTypes(list []Task) []kind {
 	return types
 }
 
-// fragment is what of a node's free GPUs the task cannot use.
+// fragment returns the amount of a node's free GPUs that the task cannot use.
 func (t *kind) fragment(s *state) (sum int64) {
 	able := 0
 	for _, f := range s.free[:s.gpus] {
@@ -190,9 +190,8 @@ func (t *kind) fragment(s *state) (sum int64) {
 	return sum
 }
 
-// BestFit leaves the least of cpu and GPUs, in parts of the largest node. As in
-// the published one the score is in whole percent, and equal ones go to the
-// earlier node.
+// BestFit leaves the smallest amount of cpu and GPUs free, in parts of the largest node. As in the
+// published implementation, the score is in whole percent, and equal scores go to the earlier node.
 var BestFit = greedy(func(nodes []Node, _ []Task) scorer {
 	var cpu, gpus float64
 	for i := range nodes {
@@ -203,7 +202,7 @@ var BestFit = greedy(func(nodes []Node, _ []Task) scorer {
 	}
 })
 
-// Random takes any node that has room, and there any GPU that has.
+// Random takes any node with room, and on it any GPU with room.
 func Random(nodes []Node, _, arrivals []Task, seed uint64) Result {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	states := begin(nodes)

@@ -1,7 +1,6 @@
-// Package openb measures how well and how fast the planner packs, on the public
-// trace of a cluster with shared GPUs (Alibaba 2023) and by the protocol of
-// "Beware of Fragmentation" (USENIX ATC'23), beside policies of the literature.
-// It is a benchmark; nothing imports it.
+// Package openb measures how well and how fast the planner packs, on the public trace of a cluster
+// with shared GPUs (Alibaba 2023) and by the protocol of "Beware of Fragmentation" (USENIX ATC'23),
+// compared with policies of the literature. It is a benchmark; nothing imports it.
 package openb
 
 import (
@@ -27,17 +26,17 @@ type Task struct {
 	Spec     string // allowed models, separated by |; empty: any
 }
 
-// GPU is what a task asks for, in thousandths of a GPU.
+// GPU is the requested amount of each GPU, in thousandths of a GPU.
 func (t *Task) GPU() int64 { return int64(t.GPUs) * t.Milli }
 
-// Data is the trace, and what others measured on it.
+// Data is the trace, and the published results on it.
 type Data struct {
 	Nodes     []Node
 	Lists     map[string][]Task
 	Published map[string]map[string]float64 // mean unallocated % at 130 %, by list and policy
 }
 
-// Load reads the folder; lists are found by their names.
+// Load reads the folder. Lists are found by their names.
 func Load(dir string) (*Data, error) {
 	d := &Data{Lists: map[string][]Task{}, Published: map[string]map[string]float64{}}
 	err := read(filepath.Join(dir, "openb_node_list_gpu_node.csv"), func(r row) {

@@ -15,9 +15,9 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// Product runs Berth's planner: one pass over all arrivals, in their order, in a
-// group that never holds agents. What a task may run on stands as the name of a
-// volume. With shuffled, the seed also decides which node has which name.
+// Product runs Berth's planner: one pass over all arrivals, in their order, in a group that never
+// reserves agents. The models that a task can run on are represented by the name of a volume. With
+// shuffled, the seed also determines which node has which name.
 func Product(strategy plan.Strategy, demand func(list []Task) []plan.Demand, shuffled bool) Policy {
 	return func(nodes []Node, list, arrivals []Task, seed uint64) Result {
 		s := snapshot(nodes, arrivals, strategy, demand(list))
@@ -48,7 +48,7 @@ func Product(strategy plan.Strategy, demand func(list []Task) []plan.Demand, shu
 	}
 }
 
-// GivenDemand is the mixture of the list, as FGD is given it.
+// GivenDemand is the mixture of the list, as FGD receives it.
 func GivenDemand(list []Task) []plan.Demand {
 	counts := map[Task]int{}
 	for _, t := range list {
@@ -120,7 +120,7 @@ func agent(i int, n *Node, specs map[string]bool) plan.Agent {
 	return a
 }
 
-// slots asks for a part of one GPU, or for whole ones.
+// slots requests a part of one GPU, or whole GPUs.
 func slots(t *Task) resource.Slots {
 	s := resource.Slots{resource.CPU: t.CPU, resource.Mem: t.Mem}
 	switch {

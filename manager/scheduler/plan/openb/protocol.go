@@ -4,9 +4,8 @@ import (
 	"math/rand/v2"
 )
 
-// Arrivals follows the published protocol: random copies of tasks are appended
-// until they ask for 130 % of the GPUs, then all are shuffled. A list that asks
-// for more by itself is cut there.
+// Arrivals follows the published protocol: random copies of tasks are appended until they request
+// 130 % of the GPUs, then all are shuffled. A longer list is cut there.
 func Arrivals(nodes []Node, list []Task, seed uint64) []Task {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	target, sum := capacity(nodes)*13/10, int64(0)

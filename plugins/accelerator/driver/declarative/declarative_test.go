@@ -156,7 +156,7 @@ func TestTooHot(t *testing.T) {
 	}}}
 	for now, want := range map[string]pb.Health{"89 C": pb.Health_HEALTH_HEALTHY, "90 C": pb.Health_HEALTH_UNHEALTHY} {
 		d := &pb.Device{Health: pb.Health_HEALTH_HEALTHY, Allocatable: true}
-		m.complete(d, found{}, report{"0": says{"now": now, "most": "90 C"}}, nil)
+		m.complete(d, found{}, report{"0": values{"now": now, "most": "90 C"}}, nil)
 		if d.GetHealth() != want || d.GetAllocatable() != (want == pb.Health_HEALTH_HEALTHY) {
 			t.Errorf("%s: %v", now, d)
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-// says has the values that the program printed for one device, by path or group.
-type says map[string]string
+// values has the values that the program printed for one device, by path or group.
+type values map[string]string
 
 // report has the values of all devices, by the names that the program uses.
-type report map[string]says
+type report map[string]values
 
 // ask runs the program. Without a program it returns nothing.
 func (m *machine) ask(ctx context.Context) (report, error) {
@@ -28,7 +28,7 @@ func (m *machine) ask(ctx context.Context) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []says
+	var list []values
 	if p.Format == "lines" {
 		list = p.lines(string(out))
 	} else if list, err = p.json(out); err != nil {
@@ -51,14 +51,14 @@ func (m *machine) ask(ctx context.Context) (report, error) {
 	return r, nil
 }
 
-func (p *Program) lines(text string) []says {
-	var out []says
+func (p *Program) lines(text string) []values {
+	var out []values
 	for line := range strings.Lines(text) {
 		found := p.line.FindStringSubmatch(line)
 		if found == nil {
 			continue // headings
 		}
-		one := says{}
+		one := values{}
 		for i, name := range p.line.SubexpNames() {
 			if name != "" {
 				one[name] = strings.TrimSpace(found[i])
@@ -69,7 +69,7 @@ func (p *Program) lines(text string) []says {
 	return out
 }
 
-func (p *Program) json(raw []byte) ([]says, error) {
+func (p *Program) json(raw []byte) ([]values, error) {
 	var all any
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, fmt.Errorf("%s prints no JSON: %s", p.Run[0], driver.Clean(err.Error(), 100))
@@ -85,9 +85,9 @@ func (p *Program) json(raw []byte) ([]says, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s prints no list at %q", p.Run[0], p.List)
 	}
-	var out []says
+	var out []values
 	for _, entry := range list {
-		one := says{}
+		one := values{}
 		flatten(one, "", entry, 0)
 		out = append(out, one)
 	}
@@ -95,7 +95,7 @@ func (p *Program) json(raw []byte) ([]says, error) {
 }
 
 // flatten stores nested values under paths with dots.
-func flatten(to says, path string, v any, depth int) {
+func flatten(to values, path string, v any, depth int) {
 	switch v := v.(type) {
 	case map[string]any:
 		if depth > 8 {
@@ -113,7 +113,7 @@ func flatten(to says, path string, v any, depth int) {
 	}
 }
 
-func (s says) text(p *Program, field string) string {
+func (s values) text(p *Program, field string) string {
 	f, ok := p.Fields[field]
 	if !ok {
 		return ""
@@ -121,14 +121,14 @@ func (s says) text(p *Program, field string) string {
 	return driver.Clean(s[f.From], 100)
 }
 
-var errUntold = errors.New("the program does not tell")
+var errNotReported = errors.New("the program does not tell")
 
 // number parses a value and ignores its unit.
-func (s says) number(p *Program, field string) (float64, error) {
+func (s values) number(p *Program, field string) (float64, error) {
 	f, ok := p.Fields[field]
 	text := s[f.From]
 	if !ok || text == "" {
-		return 0, errUntold
+		return 0, errNotReported
 	}
 	digits := strings.TrimRightFunc(strings.TrimSpace(text), func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)

@@ -71,8 +71,8 @@ func options(text string) map[string]string {
 // Version returns the version of the protocol: "3", "4.2".
 func (m Mount) Version() string { return m.Options["vers"] }
 
-// Doubts returns reasons not to store users' files on this mount, as text for people.
-func (m Mount) Doubts() []string {
+// Warnings returns reasons not to store users' files on this mount, as text for people.
+func (m Mount) Warnings() []string {
 	var out []string
 	has := func(name string) bool { _, ok := m.Options[name]; return ok }
 	if has("soft") || has("softerr") {
@@ -92,8 +92,8 @@ func (m Mount) Doubts() []string {
 	return out
 }
 
-// Told returns the options to show.
-func (m Mount) Told() map[string]string {
+// Shown returns the options to show.
+func (m Mount) Shown() map[string]string {
 	out := map[string]string{"server": m.Server, "version": m.Version()}
 	for _, name := range []string{"proto", "sec", "rsize", "wsize", "timeo", "retrans", "nconnect", "local_lock"} {
 		if v := m.Options[name]; v != "" {

@@ -15,12 +15,12 @@ const table = `21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
 
 func TestFind(t *testing.T) {
 	m, err := find(strings.NewReader(table), "/data")
-	if err != nil || m.Server != "filer:/export/a b" || m.Version() != "4.2" || len(m.Doubts()) != 0 || m.Told()["wsize"] != "1048576" {
-		t.Errorf("%+v, doubts %q, %v", m, m.Doubts(), err)
+	if err != nil || m.Server != "filer:/export/a b" || m.Version() != "4.2" || len(m.Warnings()) != 0 || m.Shown()["wsize"] != "1048576" {
+		t.Errorf("%+v, doubts %q, %v", m, m.Warnings(), err)
 	}
 	m, err = find(strings.NewReader(table), "/old one")
-	if err != nil || len(m.Doubts()) != 3 {
-		t.Errorf("%+v, doubts %q, %v", m, m.Doubts(), err)
+	if err != nil || len(m.Warnings()) != 3 {
+		t.Errorf("%+v, doubts %q, %v", m, m.Warnings(), err)
 	}
 	for _, path := range []string{"/", "/over", "/none"} {
 		if m, err := find(strings.NewReader(table), path); !errors.Is(err, ErrNotNFS) {
