@@ -7,8 +7,10 @@ import (
 
 // Logins lists the active logins of a user, by id; "" means the logged-in user.
 func (c *Client) Logins(ctx context.Context, user string) ([]LoginSession, error) {
-	out, err := queryLoginSessions(ctx, c, user)
-	return out.LoginSessions, err
+	return collect(0, func(first *int, after string) (*queryLoginSessionsLoginSessionsLoginSessionConnection, error) {
+		out, err := queryLoginSessions(ctx, c, user, first, after)
+		return &out.LoginSessions, err
+	})
 }
 
 // EndLogin ends a login at once, with its open connections.

@@ -60,16 +60,16 @@ func (c *Client) RestartPlugin(ctx context.Context, id, plugin string) error {
 	return err
 }
 
-// RemoveAgent removes a lost agent. With expel its certificate is refused too, and the agent
+// DeleteAgent removes a lost agent. With expel its certificate is refused too, and the agent
 // can be alive.
-func (c *Client) RemoveAgent(ctx context.Context, id string, expel bool) (*Agent, error) {
-	out, err := removeAgent(ctx, c, RemoveAgentInput{ID: id, Expel: expel})
+func (c *Client) DeleteAgent(ctx context.Context, id string, expel bool) (*Agent, error) {
+	out, err := deleteAgent(ctx, c, DeleteAgentInput{ID: id, Expel: expel})
 	return &out.Payload.Agent, err
 }
 
-// RemoveStorageProxy permanently removes a storage proxy.
-func (c *Client) RemoveStorageProxy(ctx context.Context, name string) error {
-	_, err := removeStorageProxy(ctx, c, RemoveStorageProxyInput{Name: name})
+// DeleteStorageProxy permanently removes a storage proxy.
+func (c *Client) DeleteStorageProxy(ctx context.Context, name string) error {
+	_, err := deleteStorageProxy(ctx, c, DeleteStorageProxyInput{Name: name})
 	return err
 }
 
@@ -96,4 +96,13 @@ func (c *Client) Devices(ctx context.Context, agent string, links bool) ([]Devic
 		return nil, notFound("agent", agent)
 	}
 	return out.Node.Devices, nil
+}
+
+// AgentByName returns the agent with a name.
+func (c *Client) AgentByName(ctx context.Context, name string) (*Agent, error) {
+	out, err := queryAgentByName(ctx, c, name)
+	if err == nil && out.Agent == nil {
+		return nil, notFound("agent", name)
+	}
+	return out.Agent, err
 }

@@ -96,7 +96,7 @@ func (c *Client) Retention(ctx context.Context) ([]Retention, error) {
 }
 
 // SetRetention keeps rows of a category for a number of days, 0 forever.
-func (c *Client) SetRetention(ctx context.Context, category string, days int) (*Retention, error) {
+func (c *Client) SetRetention(ctx context.Context, category Enum, days int) (*Retention, error) {
 	out, err := setRetention(ctx, c, SetRetentionInput{Category: category, Days: days})
 	return &out.Payload.Retention, err
 }

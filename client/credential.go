@@ -44,8 +44,10 @@ func (c *Client) RevokeAccessToken(ctx context.Context, id string) error {
 
 // SSHKeys lists the keys of the logged-in user.
 func (c *Client) SSHKeys(ctx context.Context) ([]SSHKey, error) {
-	out, err := querySSHKeys(ctx, c)
-	return out.SSHKeys, err
+	return collect(0, func(first *int, after string) (*querySSHKeysSSHKeysSSHKeyConnection, error) {
+		out, err := querySSHKeys(ctx, c, first, after)
+		return &out.SSHKeys, err
+	})
 }
 
 // CreateSSHKey lets the server generate a key.
@@ -56,7 +58,7 @@ func (c *Client) CreateSSHKey(ctx context.Context, name string) (*NewSSHKey, err
 
 // AddSSHKey adds a public key, in the format of a line of authorized_keys.
 func (c *Client) AddSSHKey(ctx context.Context, name, public string) (*SSHKey, error) {
-	out, err := addSSHKey(ctx, c, AddSSHKeyInput{Name: name, PublicKey: public})
+	out, err := createSSHKey(ctx, c, CreateSSHKeyInput{Name: name, PublicKey: public})
 	return &out.Payload.SSHKey, err
 }
 

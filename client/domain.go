@@ -24,8 +24,17 @@ func (c *Client) UpdateDomain(ctx context.Context, in UpdateDomainInput) (*Domai
 	return &out.Payload.Domain, err
 }
 
-// PurgeDomain removes a domain without users; name must be its name.
-func (c *Client) PurgeDomain(ctx context.Context, id, name string) error {
-	_, err := purgeDomain(ctx, c, PurgeDomainInput{ID: id, Name: name})
+// DeleteDomain removes a domain without users; name must be its name.
+func (c *Client) DeleteDomain(ctx context.Context, id, name string) error {
+	_, err := deleteDomain(ctx, c, DeleteDomainInput{ID: id, Name: name})
 	return err
+}
+
+// DomainByName returns the domain with a name.
+func (c *Client) DomainByName(ctx context.Context, name string) (*Domain, error) {
+	out, err := queryDomainByName(ctx, c, name)
+	if err == nil && out.Domain == nil {
+		return nil, notFound("domain", name)
+	}
+	return out.Domain, err
 }

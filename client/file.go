@@ -101,9 +101,9 @@ func (c *Client) Stat(ctx context.Context, folder, name string) (*File, error) {
 	return nil, notFound("file", name)
 }
 
-// MakeDirectories creates up to 1000 directories with their parents.
-func (c *Client) MakeDirectories(ctx context.Context, folder string, paths []string) ([]FileResult, error) {
-	out, err := makeDirectories(ctx, c, MakeDirectoriesInput{Vfolder: folder, Paths: paths})
+// CreateDirectories creates up to 1000 directories with their parents.
+func (c *Client) CreateDirectories(ctx context.Context, folder string, paths []string) ([]FileResult, error) {
+	out, err := createDirectories(ctx, c, CreateDirectoriesInput{Vfolder: folder, Paths: paths})
 	return out.Payload.Results, err
 }
 

@@ -36,7 +36,7 @@ func (c *Client) UpdateFolderShare(ctx context.Context, share string, permission
 
 // RemoveFolderShare revokes a share, or leaves the folder if it is a share with the viewer.
 func (c *Client) RemoveFolderShare(ctx context.Context, share string) (*FolderShare, error) {
-	out, err := removeVfolderShare(ctx, c, RemoveVfolderShareInput{ID: share})
+	out, err := revokeVfolderShare(ctx, c, RevokeVfolderShareInput{ID: share})
 	return &out.Payload.Share, err
 }
 

@@ -23,21 +23,24 @@ type AccessToken struct {
 	// What the token can be used for. Without admin, it has the permissions of an ordinary user.
 	Scopes []Enum `json:"scopes"`
 	// The only project that the token reaches; null for all projects of its user.
-	Project   *Ref       `json:"project"`
-	CreatedAt time.Time  `json:"createdAt"`
+	Project   *Ref      `json:"project"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null for never.
 	ExpiresAt *time.Time `json:"expiresAt"`
-	// Accurate to about a minute.
+	// Accurate to about a minute; null if it has not been used.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
-	RevokedAt  *time.Time `json:"revokedAt"`
+	// Null if it has not been revoked.
+	RevokedAt *time.Time `json:"revokedAt"`
 	// The access token or keypair that this token was created with; the token ends when that ends. Null if it was created from a login.
 	MakerID *string `json:"makerID"`
 	Status  Enum    `json:"status"`
 }
 
-// One line as in authorized_keys: ed25519, ecdsa, or rsa with at least 2048 bits.
-type AddSSHKeyInput struct {
-	Name      string `json:"name"`
-	PublicKey string `json:"publicKey"`
+type AddMembershipInput struct {
+	Project string `json:"project"`
+	User    string `json:"user"`
+	// Default: false for a new member, unchanged for others.
+	Admin bool `json:"admin,omitempty"`
 }
 
 // Advice is a PendingReport with the sessions ahead, and changes with which the session could
@@ -141,9 +144,10 @@ type Agent struct {
 	Schedulable bool `json:"schedulable"`
 	// Why the agent accepts no new sessions; empty if no reason was given.
 	CordonReason string `json:"cordonReason"`
-	// Set while the agent is drained: when drainAction is applied to the sessions that are left.
+	// When drainAction is applied to the sessions that are left; null while the agent is not drained.
 	DrainDeadline *time.Time `json:"drainDeadline"`
-	DrainAction   *Enum      `json:"drainAction"`
+	// Null while the agent is not drained.
+	DrainAction *Enum `json:"drainAction"`
 	// True if the agent is drained and no session is left on it.
 	Drained bool `json:"drained"`
 	// Number of sessions that still use resources of the agent, including sessions that the viewer cannot see.
@@ -327,12 +331,14 @@ type AgentVersionPluginsAgentPlugin struct {
 
 // Allocation is a part of a device that a kernel uses or used.
 type Allocation struct {
-	ID        string            `json:"id"`
-	Slot      string            `json:"slot"`
-	Amount    string            `json:"amount"`
-	CreatedAt time.Time         `json:"createdAt"`
-	FreedAt   *time.Time        `json:"freedAt"`
-	Device    *AllocationDevice `json:"device"`
+	ID        string    `json:"id"`
+	Slot      string    `json:"slot"`
+	Amount    string    `json:"amount"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null while it is in use.
+	FreedAt *time.Time `json:"freedAt"`
+	// Null if the viewer cannot see it.
+	Device *AllocationDevice `json:"device"`
 }
 
 // AllocationDevice includes the requested fields of the GraphQL type Device.
@@ -373,7 +379,8 @@ type App struct {
 type AppActionInput struct {
 	Session string `json:"session"`
 	App     string `json:"app"`
-	Kernel  string `json:"kernel,omitempty"`
+	// Default: the main container.
+	Kernel string `json:"kernel,omitempty"`
 }
 
 type AppInput struct {
@@ -384,7 +391,8 @@ type AppInput struct {
 	// The TCP port that it listens on, on the loopback interface.
 	Port int `json:"port"`
 	// How it is started on demand; {port} and {prefix} are replaced. Default: as the catalogue says, or not at all.
-	Command     []string          `json:"command,omitzero"`
+	Command []string `json:"command,omitzero"`
+	// Environment variables of the app. Default: none.
 	Environment map[string]string `json:"environment,omitzero"`
 }
 
@@ -408,6 +416,14 @@ type AppShare struct {
 	CreatedAt time.Time  `json:"createdAt"`
 }
 
+// Give at most one of domain, project and resourceGroup; none of them means all sessions.
+type AttachIdleCheckerInput struct {
+	Checker       string `json:"checker"`
+	Domain        string `json:"domain,omitempty"`
+	Project       string `json:"project,omitempty"`
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+}
+
 // Attaches a policy to exactly one of domain, project, user and keypair, and replaces the policy that is attached there with the same restriction. Without a policy, only removes the attached one.
 type AttachResourcePolicyInput struct {
 	Policy        string `json:"policy,omitempty"`
@@ -421,12 +437,15 @@ type AttachResourcePolicyInput struct {
 
 // Attachment is a policy at one place where it applies.
 type Attachment struct {
-	ID      string   `json:"id"`
-	Policy  Ref      `json:"policy"`
-	Domain  *Ref     `json:"domain"`
-	Project *Ref     `json:"project"`
-	User    *UserRef `json:"user"`
-	// The keypair. The policy limits requests that are signed with it, and counts everything that its owner uses.
+	ID     string `json:"id"`
+	Policy Ref    `json:"policy"`
+	// Null if the policy is attached to something else, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the policy is attached to something else, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the policy is attached to something else, or the viewer cannot see them.
+	User *UserRef `json:"user"`
+	// The keypair; null if the policy is attached to something else. The policy limits requests that are signed with it, and counts everything that its owner uses.
 	KeypairID *string `json:"keypairID"`
 	// Applies only to sessions of this resource group; null for all.
 	ResourceGroup *Ref `json:"resourceGroup"`
@@ -436,20 +455,25 @@ type Attachment struct {
 
 // AuditEntry is one mutation or one refused request.
 type AuditEntry struct {
-	ID      string    `json:"id"`
-	At      time.Time `json:"at"`
-	ActorID *string   `json:"actorId"`
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+	// Null for the platform itself and for requests without a login.
+	ActorID *string `json:"actorId"`
 	// The actor's e-mail address at that time.
 	ActorEmail string `json:"actorEmail"`
-	// The user whose permissions were used, if they are not the actor's own.
-	ActedAs   *UserRef `json:"actedAs"`
-	ActedAsID *string  `json:"actedAsId"`
-	// The mutation, the denied field, or one of connect, authenticate, actAs, enterSession, readSessionLog, exportAudit, purgeUser.done; for WebDAV and SFTP, readFiles and changeFiles.
+	// The user whose permissions were used; null if they are the actor's own, or the viewer cannot see the user.
+	ActedAs *UserRef `json:"actedAs"`
+	// Null if the permissions were the actor's own.
+	ActedAsID *string `json:"actedAsId"`
+	// The mutation, the denied field, or one of connect, authenticate, actAs, enterSession, readSessionLog, exportAudit, deleteUser.done; for WebDAV and SFTP, readFiles and changeFiles.
 	Action string `json:"action"`
 	// A kind of object as in AccessEntity; empty if the entry is not about an object.
-	Entity        string  `json:"entity"`
-	EntityID      *string `json:"entityId"`
-	DomainID      *string `json:"domainId"`
+	Entity string `json:"entity"`
+	// Null if the entry is not about one object.
+	EntityID *string `json:"entityId"`
+	// Null if the entry is not about a domain or something in one.
+	DomainID *string `json:"domainId"`
+	// Null if the entry is not about a project or something in one.
 	ProjectID     *string `json:"projectId"`
 	RequestID     string  `json:"requestId"`
 	ClientAddress string  `json:"clientAddress"`
@@ -459,17 +483,9 @@ type AuditEntry struct {
 	DurationUS int64  `json:"durationUs"`
 }
 
-// Give at most one of domain, project and resourceGroup; none of them means all sessions.
-type BindIdleCheckerInput struct {
-	Checker       string `json:"checker"`
-	Domain        string `json:"domain,omitempty"`
-	Project       string `json:"project,omitempty"`
-	ResourceGroup string `json:"resourceGroup,omitempty"`
-}
-
 type CancelSessionArrayInput struct {
 	ID string `json:"id"`
-	// Skip the grace period.
+	// Skip the grace period. Default: false.
 	Force bool `json:"force,omitempty"`
 }
 
@@ -477,7 +493,7 @@ type CancelTaskInput struct {
 	ID string `json:"id"`
 }
 
-// With endCredentials, all access tokens, keypairs and SSH keys are revoked too.
+// With endCredentials, all access tokens, keypairs and SSH keys are revoked too. Default: false.
 type ChangePasswordInput struct {
 	Current        string `json:"current"`
 	New            string `json:"new"`
@@ -511,7 +527,7 @@ type ClusterManager struct {
 type ClusterState struct {
 	// False while no manager leads. Without a leader, no session starts, ends or moves. A healthy cluster elects a new leader within seconds.
 	Led bool `json:"led"`
-	// Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed except on request. The
+	// Null unless the cluster is in recovery mode. In that mode, no session starts, and nothing is ended or removed except on request. The
 	// leader turns the mode on if the database is older than what runs, as after a restore from a backup.
 	Recovery *ClusterStateRecovery `json:"recovery"`
 }
@@ -544,7 +560,7 @@ type Container struct {
 	Status   Enum   `json:"status"`
 }
 
-// 1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy.
+// 1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy. Default: within the folder, without overwriting.
 type CopyFilesInput struct {
 	Vfolder   string         `json:"vfolder"`
 	Items     []MoveFileItem `json:"items"`
@@ -560,10 +576,18 @@ type CreateAccessTokenInput struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
+// 1 to 1000 paths. Missing parent directories are created too.
+type CreateDirectoriesInput struct {
+	Vfolder string   `json:"vfolder"`
+	Paths   []string `json:"paths"`
+}
+
 type CreateDomainInput struct {
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string `json:"description,omitempty"`
-	Policy      string `json:"policy,omitempty"`
+	// A policy to attach. Default: none.
+	Policy string `json:"policy,omitempty"`
 }
 
 type CreateDownloadInput struct {
@@ -573,20 +597,26 @@ type CreateDownloadInput struct {
 }
 
 type CreateIdentityProviderInput struct {
-	Name          string   `json:"name"`
-	DisplayName   string   `json:"displayName,omitempty"`
-	Issuer        string   `json:"issuer"`
-	ClientID      string   `json:"clientID"`
-	ClientSecret  string   `json:"clientSecret"`
-	Scopes        []string `json:"scopes,omitzero"`
-	AutoProvision bool     `json:"autoProvision,omitempty"`
-	EmailDomains  []string `json:"emailDomains,omitzero"`
-	Domain        string   `json:"domain"`
-	Project       string   `json:"project,omitempty"`
+	Name string `json:"name"`
+	// Default: empty.
+	DisplayName  string `json:"displayName,omitempty"`
+	Issuer       string `json:"issuer"`
+	ClientID     string `json:"clientID"`
+	ClientSecret string `json:"clientSecret"`
+	// In addition to openid. Default: email and profile.
+	Scopes []string `json:"scopes,omitzero"`
+	// Default: false.
+	AutoProvision bool `json:"autoProvision,omitempty"`
+	// Domains of the accounts that can log in. Default: all.
+	EmailDomains []string `json:"emailDomains,omitzero"`
+	Domain       string   `json:"domain"`
+	// The project of accounts that the provider creates. Default: none.
+	Project string `json:"project,omitempty"`
 }
 
 type CreateIdleCheckerInput struct {
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string `json:"description,omitempty"`
 	Kind        Enum   `json:"kind"`
 	// Default: true.
@@ -601,19 +631,21 @@ type CreateIdleCheckerInput struct {
 	Warning *int `json:"warning,omitempty"`
 	// Default: ALL.
 	Match Enum `json:"match,omitempty"`
-	// At least one for utilization and memory; not allowed for the other kinds.
+	// At least one for UTILIZATION and MEMORY; not allowed for the other kinds. Default: none.
 	Thresholds []IdleThresholdInput `json:"thresholds,omitzero"`
 	// Default: INTERACTIVE.
 	SessionTypes []Enum `json:"sessionTypes,omitzero"`
-	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only.
+	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for NETWORK only. Default: none.
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
 type CreateInvitationInput struct {
-	Email          string `json:"email"`
-	Domain         string `json:"domain"`
-	Project        string `json:"project,omitempty"`
-	ExpiresInHours *int   `json:"expiresInHours,omitempty"`
+	Email  string `json:"email"`
+	Domain string `json:"domain"`
+	// The project that the person joins. Default: none.
+	Project string `json:"project,omitempty"`
+	// At most 720; default 72.
+	ExpiresInHours *int `json:"expiresInHours,omitempty"`
 }
 
 // A token that lets one machine join. It works once and expires after an hour.
@@ -621,7 +653,7 @@ type CreateJoinTokenInput struct {
 	Role Enum `json:"role"`
 }
 
-// Only users who can set limits can set rateLimit.
+// Only users who can set limits can set rateLimit. Default: the platform's limit.
 type CreateKeypairInput struct {
 	Name      string `json:"name"`
 	RateLimit *int   `json:"rateLimit,omitempty"`
@@ -634,12 +666,14 @@ type CreateObjectStorageInput struct {
 	// For example eu-central-1. Default: the endpoint is asked for it.
 	Region string `json:"region,omitempty"`
 	Bucket string `json:"bucket"`
+	// Default: the whole bucket.
 	Prefix string `json:"prefix,omitempty"`
 	// Default: PATH.
 	Addressing Enum `json:"addressing,omitempty"`
-	// Give both accessKeyID and secret, or neither for a public bucket.
+	// Give both accessKeyID and secret, or neither for a public bucket. Default: a public bucket.
 	AccessKeyID string `json:"accessKeyID,omitempty"`
-	Secret      string `json:"secret,omitempty"`
+	// Default: a public bucket.
+	Secret string `json:"secret,omitempty"`
 	// Default: false.
 	ReadOnly bool `json:"readOnly,omitempty"`
 	// Makes the object storage available to all members of the domain. Default: it belongs to the viewer.
@@ -647,25 +681,34 @@ type CreateObjectStorageInput struct {
 }
 
 type CreateProjectInput struct {
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string `json:"description,omitempty"`
 	Domain      string `json:"domain"`
-	Type        Enum   `json:"type,omitempty"`
-	Policy      string `json:"policy,omitempty"`
+	// Default: GENERAL.
+	Type Enum `json:"type,omitempty"`
+	// A policy to attach. Default: none.
+	Policy string `json:"policy,omitempty"`
 }
 
 type CreateRegistryInput struct {
-	Name      string `json:"name"`
-	Host      string `json:"host"`
-	PlainHTTP bool   `json:"plainHttp,omitempty"`
-	Username  string `json:"username,omitempty"`
-	Password  string `json:"password,omitempty"`
+	Name string `json:"name"`
+	Host string `json:"host"`
+	// Default: false.
+	PlainHTTP bool `json:"plainHttp,omitempty"`
+	// Default: access without a login.
+	Username string `json:"username,omitempty"`
+	// Default: access without a login.
+	Password string `json:"password,omitempty"`
 }
 
 type CreateResourceGroupInput struct {
-	Name         string `json:"name"`
-	Description  string `json:"description,omitempty"`
-	Public       bool   `json:"public,omitempty"`
+	Name string `json:"name"`
+	// Default: empty.
+	Description string `json:"description,omitempty"`
+	// Default: false.
+	Public bool `json:"public,omitempty"`
+	// Default: all types.
 	SessionTypes []Enum `json:"sessionTypes,omitzero"`
 	// IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none.
 	AllowedNetworks []string `json:"allowedNetworks,omitzero"`
@@ -720,22 +763,27 @@ type CreateResourcePolicyInput struct {
 
 type CreateResourcePresetInput struct {
 	// Unique within its resource group, or among the presets for all groups.
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string `json:"description,omitempty"`
 	Slots       Slots  `json:"slots"`
-	ShmBytes    *int64 `json:"shmBytes,omitempty"`
+	// Default: 0, the platform's default.
+	ShmBytes *int64 `json:"shmBytes,omitempty"`
 	// Null: the preset becomes one for all resource groups.
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 }
 
 type CreateRoleInput struct {
-	Name        string                `json:"name"`
+	Name string `json:"name"`
+	// Default: empty.
 	Description string                `json:"description,omitempty"`
 	Allows      []RolePermissionInput `json:"allows"`
 }
 
 type CreateSSHKeyInput struct {
 	Name string `json:"name"`
+	// One line as in authorized_keys: ed25519, ecdsa, or rsa with at least 2048 bits. Default: the server generates a key, and returns its private half once.
+	PublicKey string `json:"publicKey,omitempty"`
 }
 
 type CreateSessionArrayInput struct {
@@ -761,9 +809,9 @@ type CreateSessionInput struct {
 	Name string `json:"name,omitempty"`
 	// A session to clone: fields that are not given are those of its request. Slots and environment variables that are given
 	// are added to it or replace those of the same name; an amount of 0 removes a slot. The viewer must be able to enter the
-	// session. Not taken over: the name, and a start time that has passed.
+	// session. Not taken over: the name, and a start time that has passed. Default: none.
 	From string `json:"from,omitempty"`
-	// A template to start from, in the same way. Not together with from.
+	// A template to start from, in the same way. Not together with from. Default: none.
 	Template string `json:"template,omitempty"`
 	// Full reference, or name:tag if only one registry has it. Required without from and template.
 	Image string `json:"image,omitempty"`
@@ -774,12 +822,14 @@ type CreateSessionInput struct {
 	// 1 to 29 containers that start together or not at all; default 1. They run on one agent if it has room for all of
 	// them, otherwise on several. They reach each other by name: main, sub1, sub2 and so on.
 	Kernels *int `json:"kernels,omitempty"`
-	// The command of every kernel. When one of them ends, the session ends.
+	// The command of every kernel. When one of them ends, the session ends. Default for interactive sessions: the image's own; required for batch sessions.
 	Command []string `json:"command,omitzero"`
-	// Shell script that runs before the command, at most 64 KiB.
-	BootstrapScript string            `json:"bootstrapScript,omitempty"`
-	Environment     map[string]string `json:"environment,omitzero"`
-	Mounts          []MountInput      `json:"mounts,omitzero"`
+	// Shell script that runs before the command, at most 64 KiB. Default: none.
+	BootstrapScript string `json:"bootstrapScript,omitempty"`
+	// Default: none.
+	Environment map[string]string `json:"environment,omitzero"`
+	// Default: none.
+	Mounts []MountInput `json:"mounts,omitzero"`
 	// Default true: folders of the viewer and of the project whose names begin with a dot are mounted at /home/work/NAME, unless something else is mounted there. False: they are not mounted.
 	AutoMount *bool `json:"autoMount,omitempty"`
 	// Default: the viewer's only project.
@@ -788,36 +838,36 @@ type CreateSessionInput struct {
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 	// 0 to 100; a higher number goes first. Default 10.
 	Priority *int `json:"priority,omitempty"`
-	// Only for batch sessions: the session does not start before this time. At most a year from now.
+	// Only for batch sessions: the session does not start before this time. At most a year from now. Default: as soon as possible.
 	StartsAt *time.Time `json:"startsAt,omitempty"`
-	// Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled.
+	// Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled. Default: none.
 	DependsOn []string `json:"dependsOn,omitzero"`
-	// Agents to run on, at most 32. The session must have access to all of them.
+	// Agents to run on, at most 32. The session must have access to all of them. Default: any agent of the resource group.
 	Agents []string `json:"agents,omitzero"`
 	// True: run only on these agents; the viewer needs permission to change them. Default: prefer these agents.
 	StrictAgents bool `json:"strictAgents,omitempty"`
 	// Seconds that the session can run, 60 to 31536000. A session with a lifetime can start early, in a gap before others need the resources. Default: unlimited.
 	Lifetime *int `json:"lifetime,omitempty"`
-	// True: the session can be ended for a session of a higher priority, where its resource group allows preemption.
+	// True: the session can be ended for a session of a higher priority, where its resource group allows preemption. Default: false.
 	Preemptible bool `json:"preemptible,omitempty"`
-	// A session group of the viewer in the same project.
+	// A session group of the viewer in the same project. Default: none.
 	SessionGroup string `json:"sessionGroup,omitempty"`
 	// Size of /dev/shm in bytes; default 64 MiB.
 	ShmBytes *int64 `json:"shmBytes,omitempty"`
 	// Bytes that each container can write to the disk of its machine, not counting folders; at least 64 MiB. Default: 20 GiB, or less if a policy allows less.
 	DiskBytes *int64 `json:"diskBytes,omitempty"`
-	// At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit.
+	// At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit. Default: none.
 	Tags []string `json:"tags,omitzero"`
-	// A second request with the same key returns the session of the first request.
+	// A second request with the same key returns the session of the first request. Without a key, each request creates a session.
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
-	// Apps beside those of the image and the catalogue, at most 32. They replace others of the same name.
+	// Apps beside those of the image and the catalogue, at most 32. They replace others of the same name. Default: only those.
 	Apps []AppInput `json:"apps,omitzero"`
 }
 
 type CreateSessionTemplateInput struct {
 	// 1 to 64 characters; unique among the templates of the user or project.
 	Name string `json:"name"`
-	// At most 1000 characters.
+	// At most 1000 characters. Default: empty.
 	Description string `json:"description,omitempty"`
 	// Share it with this project. Only admins of the project can do that. Default: it belongs to the viewer.
 	Project string `json:"project,omitempty"`
@@ -833,14 +883,19 @@ type CreateUploadInput struct {
 
 // The password must have at least 10 characters.
 type CreateUserInput struct {
-	Email    string   `json:"email"`
-	Username string   `json:"username,omitempty"`
-	FullName string   `json:"fullName,omitempty"`
-	Password string   `json:"password"`
-	Role     Enum     `json:"role,omitempty"`
-	Domain   string   `json:"domain"`
+	Email string `json:"email"`
+	// Default: the part of the e-mail address before the @.
+	Username string `json:"username,omitempty"`
+	// Default: empty.
+	FullName string `json:"fullName,omitempty"`
+	Password string `json:"password"`
+	// Default: USER.
+	Role   Enum   `json:"role,omitempty"`
+	Domain string `json:"domain"`
+	// Projects to join. Default: none.
 	Projects []string `json:"projects,omitzero"`
-	Policy   string   `json:"policy,omitempty"`
+	// A policy to attach. Default: none.
+	Policy string `json:"policy,omitempty"`
 }
 
 type CreateVfolderInput struct {
@@ -860,7 +915,19 @@ type DeclineVfolderShareInput struct {
 	ID string `json:"id"`
 }
 
-// 1 to 1000 paths. Directories are deleted only with recursive.
+type DeleteAgentInput struct {
+	ID string `json:"id"`
+	// True: the machine's certificate is refused from now on, even if the agent is alive. Default false.
+	Expel bool `json:"expel,omitempty"`
+}
+
+// The name must match, to protect against deleting the wrong domain.
+type DeleteDomainInput struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// 1 to 1000 paths. Directories are deleted only with recursive. Default: false.
 type DeleteFilesInput struct {
 	Vfolder   string   `json:"vfolder"`
 	Paths     []string `json:"paths"`
@@ -875,12 +942,28 @@ type DeleteIdleCheckerInput struct {
 	ID string `json:"id"`
 }
 
+type DeleteImageInput struct {
+	ID string `json:"id"`
+}
+
 type DeleteKeypairInput struct {
 	ID string `json:"id"`
 }
 
 type DeleteObjectStorageInput struct {
 	ID string `json:"id"`
+}
+
+// An orphan on a volume: a folder with its files or, without folder, a quota scope that contains no folder.
+type DeleteOrphanInput struct {
+	Volume string `json:"volume"`
+	Scope  string `json:"scope"`
+	Folder string `json:"folder,omitempty"`
+}
+
+type DeleteProjectInput struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 }
 
 type DeleteRegistryInput struct {
@@ -915,6 +998,22 @@ type DeleteSessionTemplateInput struct {
 	ID string `json:"id"`
 }
 
+type DeleteShareWeightInput struct {
+	ID string `json:"id"`
+}
+
+// The name that the proxy joined with.
+type DeleteStorageProxyInput struct {
+	Name string `json:"name"`
+}
+
+// foldersTo gives the user's folders to another user of the domain; deleteFolders deletes them. If the user owns folders, one of the two is required.
+type DeleteUserInput struct {
+	ID            string `json:"id"`
+	FoldersTo     string `json:"foldersTo,omitempty"`
+	DeleteFolders bool   `json:"deleteFolders,omitempty"`
+}
+
 type DeleteVfolderInput struct {
 	ID string `json:"id"`
 }
@@ -927,12 +1026,20 @@ type Dependency struct {
 	Name string `json:"name"`
 	// True if the needed session or array has succeeded.
 	Satisfied bool `json:"satisfied"`
-	// The session that waits.
+	// The session that waits; null if the viewer cannot see it.
 	Session *SessionRef `json:"session"`
 	// The session that must succeed; null if it is an array, was removed or the viewer cannot see it.
 	Needed *SessionRef `json:"needed"`
 	// The array whose members must all succeed; null if it is a session, was removed or the viewer cannot see it.
 	NeededArray *Ref `json:"neededArray"`
+}
+
+// At most one of domain, project and resourceGroup: the same as when it was attached.
+type DetachIdleCheckerInput struct {
+	Checker       string `json:"checker"`
+	Domain        string `json:"domain,omitempty"`
+	Project       string `json:"project,omitempty"`
+	ResourceGroup string `json:"resourceGroup,omitempty"`
 }
 
 // By the id of the attachment.
@@ -946,17 +1053,18 @@ type Device struct {
 	// The agent's name for the device.
 	DeviceID string `json:"deviceId"`
 	// The plugin that reports the device; empty for cpu and mem.
-	Plugin        string            `json:"plugin"`
-	Vendor        string            `json:"vendor"`
-	Model         string            `json:"model"`
-	Capacity      Slots             `json:"capacity"`
-	Occupied      Slots             `json:"occupied"`
-	Attributes    map[string]string `json:"attributes"`
-	NUMANode      *int              `json:"numaNode"`
-	Health        Enum              `json:"health"`
-	HealthMessage string            `json:"healthMessage"`
-	Allocatable   bool              `json:"allocatable"`
-	RejectReasons []string          `json:"rejectReasons"`
+	Plugin     string            `json:"plugin"`
+	Vendor     string            `json:"vendor"`
+	Model      string            `json:"model"`
+	Capacity   Slots             `json:"capacity"`
+	Occupied   Slots             `json:"occupied"`
+	Attributes map[string]string `json:"attributes"`
+	// Null if the device belongs to no NUMA node, or the machine does not report it.
+	NUMANode      *int     `json:"numaNode"`
+	Health        Enum     `json:"health"`
+	HealthMessage string   `json:"healthMessage"`
+	Allocatable   bool     `json:"allocatable"`
+	RejectReasons []string `json:"rejectReasons"`
 	// The current allocations of the device. The session is missing where the viewer cannot see it.
 	Holders []DeviceHoldersDeviceHolder `json:"holders"`
 }
@@ -973,9 +1081,9 @@ type DeviceDetail struct {
 	ProcessingUnits int `json:"processingUnits"`
 	// Names of the hardware that the device is a part of together with other devices, such as a card or a tray.
 	Groups []string `json:"groups"`
-	// How containers are kept within their share of the device, if it can be shared: advisory, limit, mps or mig.
-	Enforcement string `json:"enforcement"`
-	// For a partition, the device that it is cut from. The two are never in use at the same time.
+	// How containers are kept within their share of the device; null if it cannot be shared or its plugin does not report it.
+	Enforcement *Enum `json:"enforcement"`
+	// For a partition, the device that it is cut from; null for other devices. The two are never in use at the same time.
 	Parent *DeviceDetailParentDevice `json:"parent"`
 	// Links to other devices of the same agent.
 	Links []DeviceDetailLinksDeviceLink `json:"links"`
@@ -1048,7 +1156,7 @@ type __premarshalDeviceDetail struct {
 
 	Groups []string `json:"groups"`
 
-	Enforcement string `json:"enforcement"`
+	Enforcement *Enum `json:"enforcement"`
 
 	Parent *DeviceDetailParentDevice `json:"parent"`
 
@@ -1115,8 +1223,7 @@ type DeviceDetailCountersDeviceCounter struct {
 type DeviceDetailLinksDeviceLink struct {
 	// The agent's name for the other end of the link.
 	PeerID string `json:"peerId"`
-	// pcie, nvlink, xgmi, nic, noc, same_board or unknown.
-	Type string `json:"type"`
+	Type   Enum   `json:"type"`
 	// A smaller number is closer; comparable only within one plugin.
 	Distance int `json:"distance"`
 	// Gigabits per second as the plugin reports them; 0 if unknown.
@@ -1139,9 +1246,10 @@ type DeviceDetailParentDevice struct {
 type DeviceHoldersDeviceHolder struct {
 	Slot string `json:"slot"`
 	// Amount of the slot, as a decimal.
-	Amount  string    `json:"amount"`
-	Since   time.Time `json:"since"`
-	Session *Ref      `json:"session"`
+	Amount string    `json:"amount"`
+	Since  time.Time `json:"since"`
+	// Null if the viewer cannot see it.
+	Session *Ref `json:"session"`
 	// True if the session belongs to the viewer.
 	Mine bool `json:"mine"`
 }
@@ -1237,8 +1345,9 @@ type EffectiveLimit struct {
 	Holder string `json:"holder"`
 	// Name of the policy.
 	Policy string `json:"policy"`
-	// Names of the resource group and the project that the limit is restricted to.
+	// Name of the resource group that the limit is restricted to; null for all.
 	ResourceGroup *string `json:"resourceGroup"`
+	// Name of the project that the limit is restricted to; null for all.
 	WithinProject *string `json:"withinProject"`
 }
 
@@ -1252,7 +1361,7 @@ type ExportFolderInput struct {
 	// A directory or a file of the folder. Default: everything.
 	Path          string `json:"path,omitempty"`
 	ObjectStorage string `json:"objectStorage"`
-	// Target prefix, relative to the storage's prefix.
+	// Target prefix, relative to the storage's prefix. Default: the prefix itself.
 	Directory string `json:"directory,omitempty"`
 	// Default: UPDATE.
 	Existing Enum `json:"existing,omitempty"`
@@ -1269,7 +1378,8 @@ type File struct {
 
 // FileResult is the result for one path; Error is nil on success.
 type FileResult struct {
-	Path  string  `json:"path"`
+	Path string `json:"path"`
+	// Null if it succeeded.
 	Error *string `json:"error"`
 }
 
@@ -1358,7 +1468,7 @@ type Folder struct {
 	// What members of its project can do with it. Not used for a user's folder.
 	Permission Enum      `json:"permission"`
 	CreatedAt  time.Time `json:"createdAt"`
-	// When the folder was moved to the trash.
+	// When the folder was moved to the trash; null if it is not in the trash.
 	DeletedAt *time.Time `json:"deletedAt"`
 	// The user who owns it; null for a project's folder.
 	Owner *UserRef `json:"owner"`
@@ -1367,8 +1477,9 @@ type Folder struct {
 	QuotaScope FolderQuotaScope `json:"quotaScope"`
 	// Null if not measured yet.
 	UsedBytes *int64 `json:"usedBytes"`
+	// Null if not measured yet.
 	FileCount *int64 `json:"fileCount"`
-	// When a session that mounts it was last created.
+	// When a session that mounts it was last created; null if none was.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	// Live sessions that mount it.
 	MountedBy []Ref `json:"mountedBy"`
@@ -1380,10 +1491,11 @@ type Folder struct {
 // All folders of one user or one project on a volume, with a common limit and usage.
 type FolderQuotaScope struct {
 	ID string `json:"id"`
-	// A limit that an administrator has set for this scope.
+	// The limit that an administrator has set for this scope; null if none.
 	LimitBytes *int64 `json:"limitBytes"`
-	UsedBytes  *int64 `json:"usedBytes"`
-	Volume     Ref    `json:"volume"`
+	// Null before the first measurement.
+	UsedBytes *int64 `json:"usedBytes"`
+	Volume    Ref    `json:"volume"`
 }
 
 // FolderShare is the permission of one person on a shared folder.
@@ -1394,17 +1506,19 @@ type FolderShare struct {
 	Permission Enum      `json:"permission"`
 	Status     Enum      `json:"status"`
 	// For the user whom the folder is shared with: null before they accept, and after the share has ended.
-	Vfolder      *Ref       `json:"vfolder"`
-	VfolderName  string     `json:"vfolderName"`
-	InviterEmail *string    `json:"inviterEmail"`
-	AnsweredAt   *time.Time `json:"answeredAt"`
+	Vfolder     *Ref   `json:"vfolder"`
+	VfolderName string `json:"vfolderName"`
+	// Null if the viewer cannot see the inviter.
+	InviterEmail *string `json:"inviterEmail"`
+	// Null before an answer.
+	AnsweredAt *time.Time `json:"answeredAt"`
 }
 
 // FolderSharing lists the shares of a folder and the share of the viewer.
 type FolderSharing struct {
 	// Users whom the folder is shared with, including open invitations; empty if the viewer cannot share it.
 	Shares []FolderShare `json:"shares"`
-	// The share that gives the viewer access, if there is one.
+	// The share that gives the viewer access; null if there is none.
 	MyShare *FolderShare `json:"myShare"`
 }
 
@@ -1412,10 +1526,6 @@ type FolderSharing struct {
 type FolderTask struct {
 	Vfolder Folder `json:"vfolder"`
 	Task    Task   `json:"task"`
-}
-
-type ForgetImageInput struct {
-	ID string `json:"id"`
 }
 
 // GPUDirect says whether a kernel has a feature of GPUDirect.
@@ -1436,10 +1546,20 @@ type GrantResourceGroupInput struct {
 }
 
 type GrantRoleInput struct {
-	Role    string `json:"role"`
-	User    string `json:"user"`
-	Scope   Enum   `json:"scope"`
+	Role  string `json:"role"`
+	User  string `json:"user"`
+	Scope Enum   `json:"scope"`
+	// The object of the scope; null for the scope SYSTEM.
 	ScopeID string `json:"scopeId,omitempty"`
+}
+
+// Give at most one of domain, project and user; none of them means everyone.
+type GrantVolumeInput struct {
+	Volume      string `json:"volume"`
+	Domain      string `json:"domain,omitempty"`
+	Project     string `json:"project,omitempty"`
+	User        string `json:"user,omitempty"`
+	Permissions []Enum `json:"permissions"`
 }
 
 // Group is a resource group: a partition of agents with an access list.
@@ -1491,11 +1611,13 @@ type Group struct {
 // GroupAccess is a user or project with access to a resource group, and the grants that give
 // it.
 type GroupAccess struct {
-	ResourceGroup *Ref     `json:"resourceGroup"`
-	User          *UserRef `json:"user"`
-	Project       *Ref     `json:"project"`
-	// Any of superadmin, public, domain, project, user, keypair.
-	Via []string `json:"via"`
+	// Null if the viewer cannot see it.
+	ResourceGroup *Ref `json:"resourceGroup"`
+	// Null for a project, or if the viewer cannot see the user.
+	User *UserRef `json:"user"`
+	// Null for a user, or if the viewer cannot see the project.
+	Project *Ref   `json:"project"`
+	Via     []Enum `json:"via"`
 }
 
 // GroupAgentsAgentConnection includes the requested fields of the GraphQL type AgentConnection.
@@ -1505,10 +1627,13 @@ type GroupAgentsAgentConnection struct {
 
 // GroupGrant gives one holder access to a resource group; for a keypair all holders are nil.
 type GroupGrant struct {
-	ID      string   `json:"id"`
-	Domain  *Ref     `json:"domain"`
-	Project *Ref     `json:"project"`
-	User    *UserRef `json:"user"`
+	ID string `json:"id"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	User *UserRef `json:"user"`
 }
 
 type HandOverVfolderInput struct {
@@ -1530,7 +1655,7 @@ type IdentityProvider struct {
 	AutoProvision bool     `json:"autoProvision"`
 	EmailDomains  []string `json:"emailDomains"`
 	Domain        Ref      `json:"domain"`
-	// The project of accounts that the provider creates.
+	// The project of accounts that the provider creates; null if they join none.
 	Project   *Ref      `json:"project"`
 	CreatedAt time.Time `json:"createdAt"`
 }
@@ -1538,9 +1663,11 @@ type IdentityProvider struct {
 // IdleBinding is one place where a checker applies; objects that the viewer cannot see are nil.
 type IdleBinding struct {
 	ID string `json:"id"`
-	// Null if the viewer cannot see it; the same is true of the two fields below.
-	Domain        *Ref `json:"domain"`
-	Project       *Ref `json:"project"`
+	// Null if the checker is attached to something else, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the checker is attached to something else, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the checker is attached to something else, or the viewer cannot see it.
 	ResourceGroup *Ref `json:"resourceGroup"`
 	// True if it applies to all sessions.
 	Everywhere bool `json:"everywhere"`
@@ -1562,12 +1689,12 @@ type IdleChecker struct {
 	// Seconds between the warning and the end of the session.
 	Warning int  `json:"warning"`
 	Match   Enum `json:"match"`
-	// For utilization and memory only.
+	// For UTILIZATION and MEMORY only.
 	Thresholds   []IdleThreshold `json:"thresholds"`
 	SessionTypes []Enum          `json:"sessionTypes"`
-	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for network only.
+	// Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for NETWORK only.
 	IgnoredApps []string `json:"ignoredApps"`
-	// Where the checker is bound, as far as the viewer can see. A checker without bindings does nothing.
+	// Where the checker is attached, as far as the viewer can see. A checker without bindings does nothing.
 	Bindings  []IdleBinding `json:"bindings"`
 	CreatedAt time.Time     `json:"createdAt"`
 }
@@ -1602,7 +1729,7 @@ type IdleDryRunSessionsIdleDryRunEnd struct {
 type IdleDryRunSessionsIdleDryRunEndSession struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Null if the viewer cannot see it; the same is true of the three fields below.
+	// Null if the viewer cannot see them.
 	Owner *UserRef `json:"owner"`
 }
 
@@ -1674,12 +1801,14 @@ type ImportFolderInput struct {
 // ImportResultsImportResult includes the requested fields of the GraphQL type ImportResult.
 type ImportResultsImportResult struct {
 	// Line number in the file; the header is line 1.
-	Row    int     `json:"row"`
-	Email  string  `json:"email"`
-	Status Enum    `json:"status"`
-	Error  *string `json:"error"`
-	Field  *string `json:"field"`
-	// The generated password; it is shown only once.
+	Row    int    `json:"row"`
+	Email  string `json:"email"`
+	Status Enum   `json:"status"`
+	// Null if the row is valid.
+	Error *string `json:"error"`
+	// The column of the error; null if the error is not about a single one.
+	Field *string `json:"field"`
+	// The generated password; it is shown only once. Null if none was generated.
 	Password *string `json:"password"`
 }
 
@@ -1697,11 +1826,13 @@ type Invitation struct {
 	ID     string `json:"id"`
 	Email  string `json:"email"`
 	Domain Ref    `json:"domain"`
-	// The project that the person becomes a member of.
-	Project   *Ref       `json:"project"`
-	CreatedAt time.Time  `json:"createdAt"`
-	ExpiresAt time.Time  `json:"expiresAt"`
-	UsedAt    *time.Time `json:"usedAt"`
+	// The project that the person becomes a member of; null for none.
+	Project   *Ref      `json:"project"`
+	CreatedAt time.Time `json:"createdAt"`
+	ExpiresAt time.Time `json:"expiresAt"`
+	// Null if it has not been used.
+	UsedAt *time.Time `json:"usedAt"`
+	// Null if it has not been revoked.
 	RevokedAt *time.Time `json:"revokedAt"`
 }
 
@@ -1715,19 +1846,23 @@ type JoinToken struct {
 
 // Kernel is one container of a session.
 type Kernel struct {
-	ID            string       `json:"id"`
-	Role          Enum         `json:"role"`
-	Index         int          `json:"index"`
-	Hostname      string       `json:"hostname"`
-	Status        Enum         `json:"status"`
-	StatusMessage string       `json:"statusMessage"`
-	ExitCode      *int         `json:"exitCode"`
-	Slots         Slots        `json:"slots"`
-	CreatedAt     time.Time    `json:"createdAt"`
-	StartedAt     *time.Time   `json:"startedAt"`
-	TerminatedAt  *time.Time   `json:"terminatedAt"`
-	Agent         *Ref         `json:"agent"`
-	Allocations   []Allocation `json:"allocations"`
+	ID            string `json:"id"`
+	Role          Enum   `json:"role"`
+	Index         int    `json:"index"`
+	Hostname      string `json:"hostname"`
+	Status        Enum   `json:"status"`
+	StatusMessage string `json:"statusMessage"`
+	// Null before the container has ended.
+	ExitCode  *int      `json:"exitCode"`
+	Slots     Slots     `json:"slots"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null before the container has started.
+	StartedAt *time.Time `json:"startedAt"`
+	// Null before the container has ended.
+	TerminatedAt *time.Time `json:"terminatedAt"`
+	// Null before it is placed, or if the viewer cannot see the agent.
+	Agent       *Ref         `json:"agent"`
+	Allocations []Allocation `json:"allocations"`
 	// Latest samples; after the kernel has ended, its last ones.
 	Stats KernelStats `json:"stats"`
 	// Environment variables for programs that run in several containers or on several accelerators. Those that the session itself sets are left out. Empty before the kernel has a machine and after it has ended.
@@ -1738,6 +1873,7 @@ type Kernel struct {
 
 // KernelStats includes the requested fields of the GraphQL type KernelStats.
 type KernelStats struct {
+	// When the samples were taken; null before the first.
 	At      *time.Time `json:"at"`
 	Metrics []Metric   `json:"metrics"`
 }
@@ -1752,9 +1888,10 @@ type Keypair struct {
 	// Requests per 15 minutes; null for the platform's default.
 	RateLimit *int      `json:"rateLimit"`
 	CreatedAt time.Time `json:"createdAt"`
-	// Accurate to about a minute.
+	// Accurate to about a minute; null if it has not been used.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
-	RotatedAt  *time.Time `json:"rotatedAt"`
+	// Null if the secret is the first one.
+	RotatedAt *time.Time `json:"rotatedAt"`
 	// When the secret expires; null for never.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	// The access token or keypair that the secret was created with; the secret ends when that ends. Null if it was created from a login.
@@ -1812,12 +1949,6 @@ type LoginSession struct {
 	Current bool `json:"current"`
 }
 
-// 1 to 1000 paths. Missing parent directories are created too.
-type MakeDirectoriesInput struct {
-	Vfolder string   `json:"vfolder"`
-	Paths   []string `json:"paths"`
-}
-
 // Membership is one member of a project.
 type Membership struct {
 	ID    string  `json:"id"`
@@ -1833,19 +1964,19 @@ type Metric struct {
 	Value    float64 `json:"value"`
 	Capacity float64 `json:"capacity"`
 	Unit     string  `json:"unit"`
-	// measured, attributed, estimated or unavailable.
-	Quality string `json:"quality"`
+	Quality  Enum    `json:"quality"`
 }
 
 // Mount is a folder in a session.
 type Mount struct {
-	ID      string `json:"id"`
+	ID string `json:"id"`
+	// Null if the viewer cannot see it, or it was deleted.
 	Vfolder *Ref   `json:"vfolder"`
 	Target  string `json:"target"`
 	Subpath string `json:"subpath"`
 	// The current state. It follows the permission of the session's owner on the folder.
 	ReadOnly bool `json:"readOnly"`
-	// When the mount was removed because the session's owner lost access to the folder.
+	// When the mount was removed because the session's owner lost access to the folder; null if that has not happened.
 	RevokedAt *time.Time `json:"revokedAt"`
 }
 
@@ -1855,8 +1986,9 @@ type MountInput struct {
 	// Absolute path in the container; default /home/work/<folder name>.
 	Target string `json:"target,omitempty"`
 	// Path below the folder; default: the whole folder.
-	Subpath  string `json:"subpath,omitempty"`
-	ReadOnly bool   `json:"readOnly,omitempty"`
+	Subpath string `json:"subpath,omitempty"`
+	// Default: as the permission on the folder allows.
+	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
 // MountRequest is a folder that a request mounts.
@@ -1873,7 +2005,7 @@ type MoveFileItem struct {
 	To   string `json:"to"`
 }
 
-// 1 to 1000 items. toVfolder: another folder on the same volume. overwrite replaces files and links, never directories.
+// 1 to 1000 items. toVfolder: another folder on the same volume. overwrite replaces files and links, never directories. Default: within the folder, without overwriting.
 type MoveFilesInput struct {
 	Vfolder   string         `json:"vfolder"`
 	Items     []MoveFileItem `json:"items"`
@@ -1884,30 +2016,30 @@ type MoveFilesInput struct {
 // NewInvitation is an invitation with its secret, which cannot be read again.
 type NewInvitation struct {
 	Invitation Invitation `json:"invitation"`
-	// The secret; it is shown only once.
+	// The secret; it is shown only once. Null after a revocation.
 	Secret *string `json:"secret"`
-	// A path of the web page; it contains the secret.
+	// A path of the web page, which contains the secret. Null after a revocation.
 	Link *string `json:"link"`
 }
 
 // NewKeypair is a keypair with its secret, which cannot be read again.
 type NewKeypair struct {
 	Keypair Keypair `json:"keypair"`
-	// The secret; it is shown only once.
+	// The secret; it is shown only once. Null if the request did not create one.
 	Secret *string `json:"secret"`
 }
 
 // NewSSHKey is a key. If the server generated it, PrivateKey is set; it cannot be read again.
 type NewSSHKey struct {
 	SSHKey SSHKey `json:"sshKey"`
-	// The private half in OpenSSH's format; it is shown only once.
+	// The private half in OpenSSH's format; it is shown only once. Null if the request had a public key.
 	PrivateKey *string `json:"privateKey"`
 }
 
 // NewToken is a token with its secret, which cannot be read again.
 type NewToken struct {
 	AccessToken AccessToken `json:"accessToken"`
-	// The secret; it is shown only once.
+	// The secret; it is shown only once. Null after a revocation.
 	Secret *string `json:"secret"`
 }
 
@@ -1937,9 +2069,10 @@ type ObjectStorage struct {
 // ObjectStorageTest is the result of a test of an object storage.
 type ObjectStorageTest struct {
 	OK bool `json:"ok"`
-	// What is wrong, if ok is false; field names the input field that causes it.
+	// What is wrong; null if ok.
 	Message *string `json:"message"`
-	Field   *string `json:"field"`
+	// The input field that causes the error; null if ok, or if it is not a single one.
+	Field *string `json:"field"`
 }
 
 // ObjectTransfer is the progress of an import or export.
@@ -1962,7 +2095,8 @@ type ObjectTransfer struct {
 //
 // The result for one path; for a pair, path is from. error is null on success.
 type ObjectTransferFailuresFileResult struct {
-	Path  string  `json:"path"`
+	Path string `json:"path"`
+	// Null if it succeeded.
 	Error *string `json:"error"`
 }
 
@@ -1987,8 +2121,10 @@ type OccupancyDrift struct {
 	// Name of the agent.
 	Agent string `json:"agent"`
 	// The agent's name for the device; empty if the difference is not about a device.
-	Device  string  `json:"device"`
-	Kernel  *string `json:"kernel"`
+	Device string `json:"device"`
+	// Null if the difference is not about a container.
+	Kernel *string `json:"kernel"`
+	// Null if the database has no session for it.
 	Session *string `json:"session"`
 	Detail  string  `json:"detail"`
 	// True if the audit has repaired the difference or started to.
@@ -2036,7 +2172,8 @@ type OrphanFolder struct {
 
 // OrphanScope is a quota scope without an owner.
 type OrphanScope struct {
-	Scope     string `json:"scope"`
+	Scope string `json:"scope"`
+	// Null if the volume does not report it.
 	UsedBytes *int64 `json:"usedBytes"`
 }
 
@@ -2054,7 +2191,7 @@ type Overview struct {
 	Managers []ClusterManager `json:"managers"`
 	// The storage proxies that have joined, by name. The versions of agents and plugins are on those objects.
 	StorageProxies []StorageProxy `json:"storageProxies"`
-	// Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed except on request. The
+	// Null unless the cluster is in recovery mode. In that mode, no session starts, and nothing is ended or removed except on request. The
 	// leader turns the mode on if the database is older than what runs, as after a restore from a backup.
 	Recovery *Recovery `json:"recovery"`
 }
@@ -2072,7 +2209,7 @@ type OverviewEvictionsStopped struct {
 // PasswordReset is a user with the password, if the server generated it.
 type PasswordReset struct {
 	User User `json:"user"`
-	// The generated password; it is shown only once.
+	// The generated password; it is shown only once. Null if the request had one.
 	Password *string `json:"password"`
 }
 
@@ -2097,7 +2234,7 @@ type PendingReport struct {
 	Dropped []PendingReportDroppedDroppedAgents `json:"dropped"`
 	// Policy limits that are reached.
 	Limits []LimitReached `json:"limits"`
-	// What is missing on the agent that comes closest.
+	// What is missing on the agent that comes closest; null if no agent was compared.
 	Nearest *PendingReportNearestNearestFit `json:"nearest"`
 	// What decides its position among sessions of the same priority; null if that is its age.
 	Order *QueueOrder `json:"order"`
@@ -2167,36 +2304,23 @@ type Preset struct {
 	ResourceGroup *Ref `json:"resourceGroup"`
 }
 
-// Project is a project with its members.
+// Project is a project with the number of its members.
 type Project struct {
-	ID          string       `json:"id"`
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Active      bool         `json:"active"`
-	Type        Enum         `json:"type"`
-	CreatedAt   time.Time    `json:"createdAt"`
-	Domain      Ref          `json:"domain"`
-	Memberships []Membership `json:"memberships"`
-	Policies    []Attachment `json:"policies"`
-	Occupied    Slots        `json:"occupied"`
+	ID          string                                 `json:"id"`
+	Name        string                                 `json:"name"`
+	Description string                                 `json:"description"`
+	Active      bool                                   `json:"active"`
+	Type        Enum                                   `json:"type"`
+	CreatedAt   time.Time                              `json:"createdAt"`
+	Domain      Ref                                    `json:"domain"`
+	Memberships ProjectMembershipsMembershipConnection `json:"memberships"`
+	Policies    []Attachment                           `json:"policies"`
+	Occupied    Slots                                  `json:"occupied"`
 }
 
-// The name must match, to protect against purging the wrong domain.
-type PurgeDomainInput struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}
-
-type PurgeProjectInput struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}
-
-// foldersTo gives the user's folders to another user of the domain; deleteFolders deletes them. If the user owns folders, one of the two is required.
-type PurgeUserInput struct {
-	ID            string `json:"id"`
-	FoldersTo     string `json:"foldersTo,omitempty"`
-	DeleteFolders bool   `json:"deleteFolders,omitempty"`
+// ProjectMembershipsMembershipConnection includes the requested fields of the GraphQL type MembershipConnection.
+type ProjectMembershipsMembershipConnection struct {
+	TotalCount int `json:"totalCount"`
 }
 
 // QueueEntry is a session in the queue. Session is nil if the viewer cannot see it.
@@ -2230,7 +2354,7 @@ type QueueEntrySession struct {
 	Name string `json:"name"`
 	// Requested slots of each kernel.
 	Slots Slots `json:"slots"`
-	// Null if the viewer cannot see it; the same is true of the three fields below.
+	// Null if the viewer cannot see them.
 	Owner *UserRef `json:"owner"`
 }
 
@@ -2246,19 +2370,20 @@ type QueueOrder struct {
 type QuotaScope struct {
 	ID   string `json:"id"`
 	Kind Enum   `json:"kind"`
-	// A limit that an administrator has set for this scope.
+	// The limit that an administrator has set for this scope; null if none.
 	LimitBytes *int64 `json:"limitBytes"`
 	// The limit in force: the scope's own limit, or the lowest limit of the policies. Null: unlimited.
 	EffectiveLimitBytes *int64 `json:"effectiveLimitBytes"`
-	UsedBytes           *int64 `json:"usedBytes"`
-	// Limit of the number of files, directories and links together. Policies have no such limit.
+	// Null before the first measurement.
+	UsedBytes *int64 `json:"usedBytes"`
+	// Limit of the number of files, directories and links together; null for none. Policies have no such limit.
 	LimitInodes *int64 `json:"limitInodes"`
 	// Null if the volume does not count files.
-	UsedInodes *int64 `json:"usedInodes"`
-	// hard, delayed, cooperative or none.
-	Enforcement string     `json:"enforcement"`
-	MeasuredAt  *time.Time `json:"measuredAt"`
-	Volume      Ref        `json:"volume"`
+	UsedInodes  *int64 `json:"usedInodes"`
+	Enforcement Enum   `json:"enforcement"`
+	// Null before the first measurement.
+	MeasuredAt *time.Time `json:"measuredAt"`
+	Volume     Ref        `json:"volume"`
 	// The user whose folders are in the scope; null for a project, or if the viewer cannot see them.
 	HolderUser *UserRef `json:"holderUser"`
 	// The project whose folders are in the scope; null for a user, or if the viewer cannot see it.
@@ -2287,44 +2412,15 @@ type Registry struct {
 	// Host and port, without a scheme.
 	Host string `json:"host"`
 	// True if the registry uses http instead of https.
-	PlainHTTP     bool       `json:"plainHttp"`
-	CreatedAt     time.Time  `json:"createdAt"`
+	PlainHTTP bool      `json:"plainHttp"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null if it has not been scanned.
 	LastScannedAt *time.Time `json:"lastScannedAt"`
-}
-
-type RemoveAgentInput struct {
-	ID string `json:"id"`
-	// True: the machine's certificate is refused from now on, even if the agent is alive. Default false.
-	Expel bool `json:"expel,omitempty"`
 }
 
 type RemoveMembershipInput struct {
 	Project string `json:"project"`
 	User    string `json:"user"`
-}
-
-// An orphan on a volume: a folder with its files or, without folder, a quota scope that contains no folder.
-type RemoveOrphanInput struct {
-	Volume string `json:"volume"`
-	Scope  string `json:"scope"`
-	Folder string `json:"folder,omitempty"`
-}
-
-type RemoveShareWeightInput struct {
-	ID string `json:"id"`
-}
-
-// The name that the proxy joined with.
-type RemoveStorageProxyInput struct {
-	Name string `json:"name"`
-}
-
-type RemoveVfolderShareInput struct {
-	ID string `json:"id"`
-}
-
-type RemoveVolumeGrantInput struct {
-	ID string `json:"id"`
 }
 
 type RenameSessionInput struct {
@@ -2362,7 +2458,7 @@ type RestartSessionInput struct {
 	ID string `json:"id"`
 }
 
-// name: another name for the folder, if its old name is in use by now.
+// name: another name for the folder, if its old name is in use by now. Default: the old name.
 type RestoreVfolderInput struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
@@ -2370,9 +2466,10 @@ type RestoreVfolderInput struct {
 
 // Retention is how long the rows of one category are kept.
 type Retention struct {
-	Category string `json:"category"`
+	Category Enum `json:"category"`
 	// 0 means forever.
-	Days    int        `json:"days"`
+	Days int `json:"days"`
+	// When old rows were last looked for; null if that has not happened.
 	SweptAt *time.Time `json:"sweptAt"`
 	// Number of rows removed so far.
 	Removed int64 `json:"removed"`
@@ -2411,6 +2508,14 @@ type RevokeRoleInput struct {
 	ID string `json:"id"`
 }
 
+type RevokeVfolderShareInput struct {
+	ID string `json:"id"`
+}
+
+type RevokeVolumeInput struct {
+	ID string `json:"id"`
+}
+
 // Role is a named set of permissions that can be granted.
 type Role struct {
 	ID          string `json:"id"`
@@ -2428,7 +2533,7 @@ type RoleGrant struct {
 	Role  Ref     `json:"role"`
 	User  UserRef `json:"user"`
 	Scope Enum    `json:"scope"`
-	// Null for the scope system.
+	// Null for the scope SYSTEM.
 	ScopeID *string `json:"scopeId"`
 }
 
@@ -2463,9 +2568,10 @@ type SSHKey struct {
 	// As in authorized_keys, without options or comment.
 	PublicKey string `json:"publicKey"`
 	// SHA256:…
-	Fingerprint string     `json:"fingerprint"`
-	CreatedAt   time.Time  `json:"createdAt"`
-	ExpiresAt   *time.Time `json:"expiresAt"`
+	Fingerprint string    `json:"fingerprint"`
+	CreatedAt   time.Time `json:"createdAt"`
+	// Null for never.
+	ExpiresAt *time.Time `json:"expiresAt"`
 	// The access token or keypair that the key was created with; the key ends when that ends. Null if it was created from a login.
 	MakerID *string `json:"makerID"`
 	Status  Enum    `json:"status"`
@@ -2477,9 +2583,11 @@ type ScanRegistryInput struct {
 
 // ScanResult is the result for one tag of a registry.
 type ScanResult struct {
-	Reference string    `json:"reference"`
-	Image     *ImageRef `json:"image"`
-	Error     *string   `json:"error"`
+	Reference string `json:"reference"`
+	// Null if there is an error.
+	Image *ImageRef `json:"image"`
+	// Null if the tag was registered.
+	Error *string `json:"error"`
 }
 
 // Session is a session with the fields of a list.
@@ -2491,25 +2599,30 @@ type Session struct {
 	Type    Enum   `json:"type"`
 	Status  Enum   `json:"status"`
 	Result  Enum   `json:"result"`
-	// Exit code of the main process, once it has ended.
+	// Exit code of the main process; null before it has ended.
 	ExitCode *int `json:"exitCode"`
 	Priority int  `json:"priority"`
 	// Requested slots of each kernel.
-	Slots             Slots    `json:"slots"`
-	Command           []string `json:"command"`
-	TerminationReason *Enum    `json:"terminationReason"`
+	Slots   Slots    `json:"slots"`
+	Command []string `json:"command"`
+	// Null before the session ends.
+	TerminationReason *Enum `json:"terminationReason"`
 	// Why the session ended or failed, for people.
-	StatusMessage string     `json:"statusMessage"`
-	CreatedAt     time.Time  `json:"createdAt"`
-	StartedAt     *time.Time `json:"startedAt"`
-	TerminatedAt  *time.Time `json:"terminatedAt"`
+	StatusMessage string    `json:"statusMessage"`
+	CreatedAt     time.Time `json:"createdAt"`
+	// Null before the session runs.
+	StartedAt *time.Time `json:"startedAt"`
+	// Null before the session has ended.
+	TerminatedAt *time.Time `json:"terminatedAt"`
 	// Labels of the session, in the order in which they were given.
 	Tags []string `json:"tags"`
-	// The index of the session in its array.
+	// The index of the session in its array; null if it is not in one.
 	ArrayIndex *int `json:"arrayIndex"`
-	// Null if the viewer cannot see it; the same is true of the three fields below.
-	Owner         *UserRef `json:"owner"`
-	Project       *Ref     `json:"project"`
+	// Null if the viewer cannot see them.
+	Owner *UserRef `json:"owner"`
+	// Null if the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the viewer cannot see it.
 	ResourceGroup *Ref     `json:"resourceGroup"`
 	Image         ImageRef `json:"image"`
 }
@@ -2525,9 +2638,10 @@ type SessionArray struct {
 	// How many members run at the same time at most; null: no limit of their own.
 	MaxRunning *int      `json:"maxRunning"`
 	CreatedAt  time.Time `json:"createdAt"`
-	// Null if the viewer cannot see it; the same is true of the two fields below.
-	Owner   *UserRef `json:"owner"`
-	Project *Ref     `json:"project"`
+	// Null if the viewer cannot see them.
+	Owner *UserRef `json:"owner"`
+	// Null if the viewer cannot see it.
+	Project *Ref `json:"project"`
 	// The members by state: of each index the latest session.
 	Counts SessionArrayCounts `json:"counts"`
 }
@@ -2559,12 +2673,14 @@ type SessionDetail struct {
 	Session `json:"-"`
 	// Environment variables. A viewer who cannot enter the session gets empty values.
 	Environment map[string]string `json:"environment"`
-	ScheduledAt *time.Time        `json:"scheduledAt"`
-	// When the current transient status times out.
+	// Null before the session is placed.
+	ScheduledAt *time.Time `json:"scheduledAt"`
+	// When the current transient status times out; null in other states.
 	DeadlineAt *time.Time `json:"deadlineAt"`
-	Domain     *Ref       `json:"domain"`
-	Kernels    []Kernel   `json:"kernels"`
-	Mounts     []Mount    `json:"mounts"`
+	// Null if the viewer cannot see it.
+	Domain  *Ref     `json:"domain"`
+	Kernels []Kernel `json:"kernels"`
+	Mounts  []Mount  `json:"mounts"`
 	// Every attempt and change of state, oldest first.
 	History []SessionEvent `json:"history"`
 	// Why the session waits; null if it does not wait.
@@ -2577,15 +2693,15 @@ type SessionDetail struct {
 	IdleExempt bool `json:"idleExempt"`
 	// Bytes that each container of the session can write to the disk of its machine, not counting folders; 0 for sessions from before this limit existed.
 	DiskBytes int64 `json:"diskBytes"`
-	// Requested limit of the running time in seconds, if there is one.
+	// Requested limit of the running time in seconds; null for none.
 	Lifetime *int `json:"lifetime"`
-	// When the lifetime ends. A policy or an idle check can end the session earlier.
+	// When the lifetime ends; null without a lifetime, or before the session runs. A policy or an idle check can end the session earlier.
 	EndsAt *time.Time `json:"endsAt"`
 	// True if the session can be ended for a session of a higher priority, where its resource group allows preemption.
 	Preemptible bool `json:"preemptible"`
-	// The sessions that it is placed together with.
+	// The sessions that it is placed together with; null if it is not in a group.
 	SessionGroup *Ref `json:"sessionGroup"`
-	// The session does not start before this time.
+	// The session does not start before this time; null: as soon as possible.
 	StartsAt *time.Time `json:"startsAt"`
 	// The requested agents, as far as the viewer can see them.
 	Agents []Ref `json:"agents"`
@@ -2595,11 +2711,11 @@ type SessionDetail struct {
 	DependsOn []Dependency `json:"dependsOn"`
 	// Sessions that start only after it has succeeded.
 	Dependents []Dependency `json:"dependents"`
-	// The session that this one was started again from, with restartSession or as a retry of an array.
+	// The session that this one was started again from, with restartSession or as a retry of an array; null if there is none or the viewer cannot see it.
 	RestartOf *SessionRef `json:"restartOf"`
 	// The sessions that were started again from this one, in any order.
 	Restarts []SessionRef `json:"restarts"`
-	// The array of which the session is a member.
+	// The array of which the session is a member; null if it is not in one.
 	Array *Ref `json:"array"`
 }
 
@@ -2783,11 +2899,13 @@ type SessionEvent struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
 	// schedule, prepare, create, run, terminate.
-	Phase      string `json:"phase"`
-	FromStatus *Enum  `json:"fromStatus"`
-	ToStatus   *Enum  `json:"toStatus"`
-	Result     Enum   `json:"result"`
-	Attempt    int    `json:"attempt"`
+	Phase string `json:"phase"`
+	// Null if the entry is not a change of state.
+	FromStatus *Enum `json:"fromStatus"`
+	// Null if the entry is not a change of state.
+	ToStatus *Enum `json:"toStatus"`
+	Result   Enum  `json:"result"`
+	Attempt  int   `json:"attempt"`
 	// Machine-readable reason; empty for plain success.
 	Code    string                       `json:"code"`
 	Message string                       `json:"message"`
@@ -2811,8 +2929,9 @@ type SessionGroup struct {
 	// True: a session waits rather than break the placement. False: the placement is a preference.
 	Strict    bool      `json:"strict"`
 	CreatedAt time.Time `json:"createdAt"`
-	// Null if the viewer cannot see it; the same is true of the two fields below.
-	Owner    *UserRef                              `json:"owner"`
+	// Null if the viewer cannot see them.
+	Owner *UserRef `json:"owner"`
+	// Null if the viewer cannot see it.
 	Project  *Ref                                  `json:"project"`
 	Sessions SessionGroupSessionsSessionConnection `json:"sessions"`
 }
@@ -2879,12 +2998,14 @@ type SessionState struct {
 	Name    string `json:"name"`
 	Status  Enum   `json:"status"`
 	Result  Enum   `json:"result"`
-	// Exit code of the main process, once it has ended.
-	ExitCode          *int  `json:"exitCode"`
+	// Exit code of the main process; null before it has ended.
+	ExitCode *int `json:"exitCode"`
+	// Null before the session ends.
 	TerminationReason *Enum `json:"terminationReason"`
 	// Why the session ended or failed, for people.
-	StatusMessage string     `json:"statusMessage"`
-	StartedAt     *time.Time `json:"startedAt"`
+	StatusMessage string `json:"statusMessage"`
+	// Null before the session runs.
+	StartedAt *time.Time `json:"startedAt"`
 	// Why the session waits; null if it does not wait.
 	Pending *SessionStatePendingPendingReport `json:"pending"`
 	Kernels []SessionStateKernelsKernel       `json:"kernels"`
@@ -2928,12 +3049,6 @@ type SessionTemplate struct {
 	Request SessionRequest `json:"request"`
 }
 
-type SetMembershipInput struct {
-	Project string `json:"project"`
-	User    string `json:"user"`
-	Admin   bool   `json:"admin,omitempty"`
-}
-
 // Sets the limits of a user's or a project's scope, and creates the scope if it does not exist. limitBytes overrides the
 // policies of the owner, but not those of the domain; 0 allows nothing, null means the limit of the policies. For
 // limitInodes, null means unlimited. A volume accepts only the limits that are in its capabilities: quota-bytes,
@@ -2948,14 +3063,14 @@ type SetQuotaScopeInput struct {
 
 type SetRecoveryInput struct {
 	On bool `json:"on"`
-	// Shown to administrators while the mode is on. At most 300 characters.
+	// Shown to administrators while the mode is on. At most 300 characters. Default: empty.
 	Reason string `json:"reason,omitempty"`
 }
 
 // 1 to 3650 days, or 0 for forever.
 type SetRetentionInput struct {
-	Category string `json:"category"`
-	Days     int    `json:"days"`
+	Category Enum `json:"category"`
+	Days     int  `json:"days"`
 }
 
 type SetSessionIdleExemptInput struct {
@@ -2981,19 +3096,11 @@ type SetShareWeightInput struct {
 	WithinProject string `json:"withinProject,omitempty"`
 }
 
-// Give at most one of domain, project and user; none of them means everyone.
-type SetVolumeGrantInput struct {
-	Volume      string `json:"volume"`
-	Domain      string `json:"domain,omitempty"`
-	Project     string `json:"project,omitempty"`
-	User        string `json:"user,omitempty"`
-	Permissions []Enum `json:"permissions"`
-}
-
 type ShareAppInput struct {
 	Session string `json:"session"`
 	// Name of an app, or a port.
-	App      string `json:"app"`
+	App string `json:"app"`
+	// Default: the main container.
 	Kernel   string `json:"kernel,omitempty"`
 	Audience Enum   `json:"audience"`
 	// Default: when the session ends; for PUBLIC, after the time that the resource policies allow, which is also the latest possible.
@@ -3005,11 +3112,14 @@ type ShareAppInput struct {
 // ShareHolder is the fair share of a domain, project or user beside others at its level.
 type ShareHolder struct {
 	// DOMAIN, PROJECT or USER.
-	Scope   Enum     `json:"scope"`
-	Domain  *Ref     `json:"domain"`
-	Project *Ref     `json:"project"`
-	User    *UserRef `json:"user"`
-	Weight  float64  `json:"weight"`
+	Scope Enum `json:"scope"`
+	// Null if the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null for a domain, or if the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null for a domain or project, or if the viewer cannot see them.
+	User   *UserRef `json:"user"`
+	Weight float64  `json:"weight"`
 	// Its weight divided by the sum of the weights of all siblings.
 	Due float64 `json:"due"`
 	// Recent usage; 1 is the whole group for the whole lookback.
@@ -3026,9 +3136,11 @@ type ShareHolder struct {
 
 // ShareResult is the result for one person: either Share or Error is set.
 type ShareResult struct {
-	Email string       `json:"email"`
+	Email string `json:"email"`
+	// Null if there is an error.
 	Share *FolderShare `json:"share"`
-	Error *string      `json:"error"`
+	// Null if there is a share.
+	Error *string `json:"error"`
 }
 
 type ShareVfolderInput struct {
@@ -3044,10 +3156,13 @@ type ShareWeight struct {
 	ID     string  `json:"id"`
 	Weight float64 `json:"weight"`
 	// Null: the weight applies in every group.
-	ResourceGroup *Ref     `json:"resourceGroup"`
-	Domain        *Ref     `json:"domain"`
-	Project       *Ref     `json:"project"`
-	User          *UserRef `json:"user"`
+	ResourceGroup *Ref `json:"resourceGroup"`
+	// Null if the weight is that of a project or user, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the weight is that of a domain or user, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the weight is that of a domain or project, or the viewer cannot see them.
+	User *UserRef `json:"user"`
 	// For a user: the project in which the weight applies; null for every project.
 	WithinProject *Ref      `json:"withinProject"`
 	CreatedAt     time.Time `json:"createdAt"`
@@ -3063,9 +3178,8 @@ type Shares struct {
 
 // SlotType describes one slot: its unit and how it is counted.
 type SlotType struct {
-	Name string `json:"name"`
-	// count, bytes, shares, unique or unified.
-	Kind        string `json:"kind"`
+	Name        string `json:"name"`
+	Kind        Enum   `json:"kind"`
 	DisplayName string `json:"displayName"`
 	Unit        string `json:"unit"`
 	// Smallest amount that can be requested, as a decimal.
@@ -3108,9 +3222,10 @@ type StorageProxy struct {
 type StoredObject struct {
 	Name string `json:"name"`
 	// Relative to the storage's prefix.
-	Path       string     `json:"path"`
-	Directory  bool       `json:"directory"`
-	Size       int64      `json:"size"`
+	Path      string `json:"path"`
+	Directory bool   `json:"directory"`
+	Size      int64  `json:"size"`
+	// Null if the storage does not report it.
 	ModifiedAt *time.Time `json:"modifiedAt"`
 	Etag       string     `json:"etag"`
 }
@@ -3120,7 +3235,7 @@ type Suggestion struct {
 	Kind Enum `json:"kind"`
 	// One sentence for people.
 	Text string `json:"text"`
-	// The input field to change, such as slots.cuda.shares; empty for end_session.
+	// The input field to change, such as slots.cuda.shares; empty for END_SESSION.
 	Field string `json:"field"`
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -3144,16 +3259,18 @@ type Task struct {
 	// The last error, what the task waits for, or what it skipped.
 	Message string `json:"message"`
 	Attempt int    `json:"attempt"`
-	// ID of the object that the task is about.
-	SubjectID *string    `json:"subjectID"`
-	CreatedAt time.Time  `json:"createdAt"`
+	// ID of the object that the task is about; null if it is not about one.
+	SubjectID *string   `json:"subjectID"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null before it starts.
 	StartedAt *time.Time `json:"startedAt"`
-	EndedAt   *time.Time `json:"endedAt"`
+	// Null before it ends.
+	EndedAt *time.Time `json:"endedAt"`
 }
 
 type TerminateSessionInput struct {
 	ID string `json:"id"`
-	// Skip the grace period.
+	// Skip the grace period. Default: false.
 	Force bool `json:"force,omitempty"`
 }
 
@@ -3259,18 +3376,11 @@ type TrashVfolderInput struct {
 	ID string `json:"id"`
 }
 
-// The same arguments as when it was bound.
-type UnbindIdleCheckerInput struct {
-	Checker       string `json:"checker"`
-	Domain        string `json:"domain,omitempty"`
-	Project       string `json:"project,omitempty"`
-	ResourceGroup string `json:"resourceGroup,omitempty"`
-}
-
 type UndrainAgentInput struct {
 	ID string `json:"id"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateAgentInput struct {
 	ID            string `json:"id"`
 	Schedulable   *bool  `json:"schedulable,omitempty"`
@@ -3295,6 +3405,7 @@ type UpdateDomainInput struct {
 	SignUp               Enum     `json:"signUp,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateIdentityProviderInput struct {
 	ID            string   `json:"id"`
 	DisplayName   *string  `json:"displayName,omitempty"`
@@ -3330,6 +3441,7 @@ type UpdateIdleCheckerInput struct {
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateKeypairInput struct {
 	ID             string  `json:"id"`
 	Name           *string `json:"name,omitempty"`
@@ -3353,6 +3465,7 @@ type UpdateObjectStorageInput struct {
 	ReadOnly    *bool   `json:"readOnly,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdatePendingSessionInput struct {
 	ID string `json:"id"`
 	// All slots that the session requests.
@@ -3363,11 +3476,13 @@ type UpdatePendingSessionInput struct {
 	StrictAgents *bool `json:"strictAgents,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateProfileInput struct {
 	FullName         *string  `json:"fullName,omitempty"`
 	AllowedAddresses []string `json:"allowedAddresses,omitzero"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateProjectInput struct {
 	ID          string  `json:"id"`
 	Name        *string `json:"name,omitempty"`
@@ -3384,6 +3499,7 @@ type UpdateRegistryInput struct {
 	Password  *string `json:"password,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateResourceGroupInput struct {
 	ID           string  `json:"id"`
 	Name         *string `json:"name,omitempty"`
@@ -3436,6 +3552,7 @@ type UpdateResourcePolicyInput struct {
 	MaxLogins               *int    `json:"maxLogins,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateResourcePresetInput struct {
 	ID          string  `json:"id"`
 	Name        *string `json:"name,omitempty"`
@@ -3444,6 +3561,7 @@ type UpdateResourcePresetInput struct {
 	ShmBytes    *int64  `json:"shmBytes,omitempty"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateRoleInput struct {
 	ID          string                `json:"id"`
 	Name        *string               `json:"name,omitempty"`
@@ -3451,6 +3569,7 @@ type UpdateRoleInput struct {
 	Allows      []RolePermissionInput `json:"allows,omitzero"`
 }
 
+// Fields that are null stay unchanged.
 type UpdateSessionTemplateInput struct {
 	ID          string  `json:"id"`
 	Name        *string `json:"name,omitempty"`
@@ -3522,13 +3641,14 @@ type UsageEntry struct {
 
 // User is a person with a login.
 type User struct {
-	ID          string       `json:"id"`
-	Email       string       `json:"email"`
-	Username    string       `json:"username"`
-	FullName    string       `json:"fullName"`
-	Role        Enum         `json:"role"`
-	Status      Enum         `json:"status"`
-	CreatedAt   time.Time    `json:"createdAt"`
+	ID        string    `json:"id"`
+	Email     string    `json:"email"`
+	Username  string    `json:"username"`
+	FullName  string    `json:"fullName"`
+	Role      Enum      `json:"role"`
+	Status    Enum      `json:"status"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null if they have not logged in.
 	LastLoginAt *time.Time   `json:"lastLoginAt"`
 	Domain      Ref          `json:"domain"`
 	Policies    []Attachment `json:"policies"`
@@ -3631,13 +3751,17 @@ func (v *UserDetail) __premarshalJSON() (*__premarshalUserDetail, error) {
 type UserDetailAccountUserAccount struct {
 	// Networks from which the user can connect; empty: any.
 	AllowedAddresses []string `json:"allowedAddresses"`
-	ContainerUID     *int     `json:"containerUid"`
-	ContainerGID     *int     `json:"containerGid"`
+	// Null: the platform's default.
+	ContainerUID *int `json:"containerUid"`
+	// Null: the platform's default.
+	ContainerGID *int `json:"containerGid"`
 	// Supplementary groups.
-	ContainerGIDs          []int      `json:"containerGids"`
-	PasswordChangeRequired bool       `json:"passwordChangeRequired"`
-	PasswordChangedAt      *time.Time `json:"passwordChangedAt"`
-	TOTPEnabledAt          *time.Time `json:"totpEnabledAt"`
+	ContainerGIDs          []int `json:"containerGids"`
+	PasswordChangeRequired bool  `json:"passwordChangeRequired"`
+	// Null if it has not been changed.
+	PasswordChangedAt *time.Time `json:"passwordChangedAt"`
+	// Null without a second factor.
+	TOTPEnabledAt *time.Time `json:"totpEnabledAt"`
 }
 
 // UserDetailMembershipsMembership includes the requested fields of the GraphQL type Membership.
@@ -3654,7 +3778,7 @@ type UserDetailRoleGrantsRoleGrant struct {
 	ID    string `json:"id"`
 	Role  Ref    `json:"role"`
 	Scope Enum   `json:"scope"`
-	// Null for the scope system.
+	// Null for the scope SYSTEM.
 	ScopeID *string `json:"scopeId"`
 }
 
@@ -3666,9 +3790,9 @@ type Viewer struct {
 	// Projects in which the viewer can start sessions.
 	Projects       []Ref `json:"projects"`
 	ResourceGroups []Ref `json:"resourceGroups"`
-	// What the user must do before anything else: password or totp.
-	Due *string `json:"due"`
-	// When the second factor was turned on.
+	// What the user must do before anything else; null if nothing.
+	Due *Enum `json:"due"`
+	// When the second factor was turned on; null without one.
 	TOTPEnabledAt *time.Time `json:"totpEnabledAt"`
 }
 
@@ -3687,12 +3811,14 @@ type Volume struct {
 type VolumeDetails struct {
 	Volume       `json:"-"`
 	Capabilities []string `json:"capabilities"`
-	// How limits are enforced: hard, delayed, cooperative or none.
-	Enforcement string `json:"enforcement"`
+	// How limits are enforced.
+	Enforcement Enum `json:"enforcement"`
 	// True if the volume grows on demand, so that totalBytes is not a limit.
-	Elastic     bool   `json:"elastic"`
+	Elastic bool `json:"elastic"`
+	// Null if the volume does not count files.
 	TotalInodes *int64 `json:"totalInodes"`
-	UsedInodes  *int64 `json:"usedInodes"`
+	// Null if the volume does not count files.
+	UsedInodes *int64 `json:"usedInodes"`
 	// What the grants allow the viewer to do with their own folders or, for members of the project, with the project's folders.
 	MyPermissions []Enum `json:"myPermissions"`
 	// The name of the storage proxy that serves the volume; if several do, of the one that reports about it.
@@ -3743,7 +3869,7 @@ type __premarshalVolumeDetails struct {
 	UsedBytes    int64    `json:"usedBytes"`
 	Capabilities []string `json:"capabilities"`
 
-	Enforcement string `json:"enforcement"`
+	Enforcement Enum `json:"enforcement"`
 
 	Elastic bool `json:"elastic"`
 
@@ -3794,9 +3920,12 @@ func (v *VolumeDetails) __premarshalJSON() (*__premarshalVolumeDetails, error) {
 type VolumeGrant struct {
 	ID string `json:"id"`
 	// True if the grant is for everyone; then domain, project and user are null.
-	Everybody   bool     `json:"everybody"`
-	Domain      *Ref     `json:"domain"`
-	Project     *Ref     `json:"project"`
+	Everybody bool `json:"everybody"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the grant is for another kind of holder, or the viewer cannot see it.
 	User        *UserRef `json:"user"`
 	Permissions []Enum   `json:"permissions"`
 }
@@ -3832,19 +3961,19 @@ type __acceptVfolderShareInput struct {
 	Input AcceptVfolderShareInput `json:"input"`
 }
 
-// __addSSHKeyInput is used internally by genqlient
-type __addSSHKeyInput struct {
-	Input AddSSHKeyInput `json:"input"`
+// __addMembershipInput is used internally by genqlient
+type __addMembershipInput struct {
+	Input AddMembershipInput `json:"input"`
+}
+
+// __attachIdleCheckerInput is used internally by genqlient
+type __attachIdleCheckerInput struct {
+	Input AttachIdleCheckerInput `json:"input"`
 }
 
 // __attachResourcePolicyInput is used internally by genqlient
 type __attachResourcePolicyInput struct {
 	Input AttachResourcePolicyInput `json:"input"`
-}
-
-// __bindIdleCheckerInput is used internally by genqlient
-type __bindIdleCheckerInput struct {
-	Input BindIdleCheckerInput `json:"input"`
 }
 
 // __cancelSessionArrayInput is used internally by genqlient
@@ -3880,6 +4009,11 @@ type __copyFilesInput struct {
 // __createAccessTokenInput is used internally by genqlient
 type __createAccessTokenInput struct {
 	Input CreateAccessTokenInput `json:"input"`
+}
+
+// __createDirectoriesInput is used internally by genqlient
+type __createDirectoriesInput struct {
+	Input CreateDirectoriesInput `json:"input"`
 }
 
 // __createDomainInput is used internally by genqlient
@@ -3997,6 +4131,16 @@ type __declineVfolderShareInput struct {
 	Input DeclineVfolderShareInput `json:"input"`
 }
 
+// __deleteAgentInput is used internally by genqlient
+type __deleteAgentInput struct {
+	Input DeleteAgentInput `json:"input"`
+}
+
+// __deleteDomainInput is used internally by genqlient
+type __deleteDomainInput struct {
+	Input DeleteDomainInput `json:"input"`
+}
+
 // __deleteFilesInput is used internally by genqlient
 type __deleteFilesInput struct {
 	Input DeleteFilesInput `json:"input"`
@@ -4012,6 +4156,11 @@ type __deleteIdleCheckerInput struct {
 	Input DeleteIdleCheckerInput `json:"input"`
 }
 
+// __deleteImageInput is used internally by genqlient
+type __deleteImageInput struct {
+	Input DeleteImageInput `json:"input"`
+}
+
 // __deleteKeypairInput is used internally by genqlient
 type __deleteKeypairInput struct {
 	Input DeleteKeypairInput `json:"input"`
@@ -4020,6 +4169,16 @@ type __deleteKeypairInput struct {
 // __deleteObjectStorageInput is used internally by genqlient
 type __deleteObjectStorageInput struct {
 	Input DeleteObjectStorageInput `json:"input"`
+}
+
+// __deleteOrphanInput is used internally by genqlient
+type __deleteOrphanInput struct {
+	Input DeleteOrphanInput `json:"input"`
+}
+
+// __deleteProjectInput is used internally by genqlient
+type __deleteProjectInput struct {
+	Input DeleteProjectInput `json:"input"`
 }
 
 // __deleteRegistryInput is used internally by genqlient
@@ -4062,9 +4221,29 @@ type __deleteSessionTemplateInput struct {
 	Input DeleteSessionTemplateInput `json:"input"`
 }
 
+// __deleteShareWeightInput is used internally by genqlient
+type __deleteShareWeightInput struct {
+	Input DeleteShareWeightInput `json:"input"`
+}
+
+// __deleteStorageProxyInput is used internally by genqlient
+type __deleteStorageProxyInput struct {
+	Input DeleteStorageProxyInput `json:"input"`
+}
+
+// __deleteUserInput is used internally by genqlient
+type __deleteUserInput struct {
+	Input DeleteUserInput `json:"input"`
+}
+
 // __deleteVfolderInput is used internally by genqlient
 type __deleteVfolderInput struct {
 	Input DeleteVfolderInput `json:"input"`
+}
+
+// __detachIdleCheckerInput is used internally by genqlient
+type __detachIdleCheckerInput struct {
+	Input DetachIdleCheckerInput `json:"input"`
 }
 
 // __detachResourcePolicyInput is used internally by genqlient
@@ -4092,11 +4271,6 @@ type __exportFolderInput struct {
 	Input ExportFolderInput `json:"input"`
 }
 
-// __forgetImageInput is used internally by genqlient
-type __forgetImageInput struct {
-	Input ForgetImageInput `json:"input"`
-}
-
 // __grantResourceGroupInput is used internally by genqlient
 type __grantResourceGroupInput struct {
 	Input GrantResourceGroupInput `json:"input"`
@@ -4105,6 +4279,11 @@ type __grantResourceGroupInput struct {
 // __grantRoleInput is used internally by genqlient
 type __grantRoleInput struct {
 	Input GrantRoleInput `json:"input"`
+}
+
+// __grantVolumeInput is used internally by genqlient
+type __grantVolumeInput struct {
+	Input GrantVolumeInput `json:"input"`
 }
 
 // __handOverVfolderInput is used internally by genqlient
@@ -4130,11 +4309,6 @@ type __kernelLogsInput struct {
 	TailLines *int   `json:"tailLines,omitempty"`
 }
 
-// __makeDirectoriesInput is used internally by genqlient
-type __makeDirectoriesInput struct {
-	Input MakeDirectoriesInput `json:"input"`
-}
-
 // __moveFilesInput is used internally by genqlient
 type __moveFilesInput struct {
 	Input MoveFilesInput `json:"input"`
@@ -4143,21 +4317,6 @@ type __moveFilesInput struct {
 // __openAppInput is used internally by genqlient
 type __openAppInput struct {
 	Input OpenAppInput `json:"input"`
-}
-
-// __purgeDomainInput is used internally by genqlient
-type __purgeDomainInput struct {
-	Input PurgeDomainInput `json:"input"`
-}
-
-// __purgeProjectInput is used internally by genqlient
-type __purgeProjectInput struct {
-	Input PurgeProjectInput `json:"input"`
-}
-
-// __purgeUserInput is used internally by genqlient
-type __purgeUserInput struct {
-	Input PurgeUserInput `json:"input"`
 }
 
 // __queryAccessTokensInput is used internally by genqlient
@@ -4172,6 +4331,11 @@ type __queryActivityInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
+}
+
+// __queryAgentByNameInput is used internally by genqlient
+type __queryAgentByNameInput struct {
+	Name string `json:"name"`
 }
 
 // __queryAgentDevicesInput is used internally by genqlient
@@ -4213,6 +4377,11 @@ type __queryAuditEntriesInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __queryDomainByNameInput is used internally by genqlient
+type __queryDomainByNameInput struct {
+	Name string `json:"name"`
+}
+
 // __queryDomainsInput is used internally by genqlient
 type __queryDomainsInput struct {
 	First *int   `json:"first,omitempty"`
@@ -4240,6 +4409,22 @@ type __queryFilesInput struct {
 	After string `json:"after,omitempty"`
 }
 
+// __queryIdentityProviderByNameInput is used internally by genqlient
+type __queryIdentityProviderByNameInput struct {
+	Name string `json:"name"`
+}
+
+// __queryIdentityProvidersInput is used internally by genqlient
+type __queryIdentityProvidersInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+}
+
+// __queryIdleCheckerByNameInput is used internally by genqlient
+type __queryIdleCheckerByNameInput struct {
+	Name string `json:"name"`
+}
+
 // __queryIdleCheckersInput is used internally by genqlient
 type __queryIdleCheckersInput struct {
 	First *int   `json:"first,omitempty"`
@@ -4256,11 +4441,22 @@ type __queryIdleDryRunInput struct {
 	ResourceGroup string                  `json:"resourceGroup,omitempty"`
 }
 
+// __queryImageByNameInput is used internally by genqlient
+type __queryImageByNameInput struct {
+	Name string `json:"name"`
+}
+
 // __queryImagesInput is used internally by genqlient
 type __queryImagesInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
+}
+
+// __queryInvitationsInput is used internally by genqlient
+type __queryInvitationsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
 }
 
 // __queryKeypairsInput is used internally by genqlient
@@ -4279,7 +4475,9 @@ type __queryLoginAttemptsInput struct {
 
 // __queryLoginSessionsInput is used internally by genqlient
 type __queryLoginSessionsInput struct {
-	User string `json:"user,omitempty"`
+	User  string `json:"user,omitempty"`
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
 }
 
 // __queryMyVfolderSharesInput is used internally by genqlient
@@ -4300,6 +4498,19 @@ type __queryObjectStoragesInput struct {
 type __queryObjectsInput struct {
 	ID    string `json:"id"`
 	Path  string `json:"path,omitempty"`
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+}
+
+// __queryProjectByNameInput is used internally by genqlient
+type __queryProjectByNameInput struct {
+	Name   string `json:"name"`
+	Domain string `json:"domain,omitempty"`
+}
+
+// __queryProjectMembersInput is used internally by genqlient
+type __queryProjectMembersInput struct {
+	ID    string `json:"id"`
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 }
@@ -4325,12 +4536,29 @@ type __queryQuotaScopesInput struct {
 	Mine  bool   `json:"mine,omitempty"`
 }
 
+// __queryRegistriesInput is used internally by genqlient
+type __queryRegistriesInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+}
+
+// __queryRegistryByNameInput is used internally by genqlient
+type __queryRegistryByNameInput struct {
+	Name string `json:"name"`
+}
+
 // __queryResourceGroupAccessInput is used internally by genqlient
 type __queryResourceGroupAccessInput struct {
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 	User          string `json:"user,omitempty"`
 	Project       string `json:"project,omitempty"`
+	First         *int   `json:"first,omitempty"`
 	After         string `json:"after,omitempty"`
+}
+
+// __queryResourceGroupByNameInput is used internally by genqlient
+type __queryResourceGroupByNameInput struct {
+	Name string `json:"name"`
 }
 
 // __queryResourceGroupSharesInput is used internally by genqlient
@@ -4352,10 +4580,22 @@ type __queryResourcePoliciesInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __queryResourcePolicyByNameInput is used internally by genqlient
+type __queryResourcePolicyByNameInput struct {
+	Name string `json:"name"`
+}
+
 // __queryResourcePresetsInput is used internally by genqlient
 type __queryResourcePresetsInput struct {
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 	Project       string `json:"project,omitempty"`
+	First         *int   `json:"first,omitempty"`
+	After         string `json:"after,omitempty"`
+}
+
+// __queryRoleByNameInput is used internally by genqlient
+type __queryRoleByNameInput struct {
+	Name string `json:"name"`
 }
 
 // __queryRolesInput is used internally by genqlient
@@ -4363,6 +4603,12 @@ type __queryRolesInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
+}
+
+// __querySSHKeysInput is used internally by genqlient
+type __querySSHKeysInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
 }
 
 // __querySearchFilesInput is used internally by genqlient
@@ -4442,6 +4688,11 @@ type __queryUsageInput struct {
 	Where Where `json:"where,omitzero"`
 }
 
+// __queryUserByNameInput is used internally by genqlient
+type __queryUserByNameInput struct {
+	Name string `json:"name"`
+}
+
 // __queryUserInput is used internally by genqlient
 type __queryUserInput struct {
 	ID string `json:"id"`
@@ -4472,6 +4723,17 @@ type __queryVfoldersInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __queryVolumeByNameInput is used internally by genqlient
+type __queryVolumeByNameInput struct {
+	Name string `json:"name"`
+}
+
+// __queryVolumeDetailsInput is used internally by genqlient
+type __queryVolumeDetailsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+}
+
 // __queryVolumeGrantsInput is used internally by genqlient
 type __queryVolumeGrantsInput struct {
 	ID string `json:"id"`
@@ -4480,6 +4742,12 @@ type __queryVolumeGrantsInput struct {
 // __queryVolumeOrphansInput is used internally by genqlient
 type __queryVolumeOrphansInput struct {
 	ID string `json:"id"`
+}
+
+// __queryVolumesInput is used internally by genqlient
+type __queryVolumesInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
 }
 
 // __queryWhyInput is used internally by genqlient
@@ -4497,39 +4765,9 @@ type __registerImageInput struct {
 	Input RegisterImageInput `json:"input"`
 }
 
-// __removeAgentInput is used internally by genqlient
-type __removeAgentInput struct {
-	Input RemoveAgentInput `json:"input"`
-}
-
 // __removeMembershipInput is used internally by genqlient
 type __removeMembershipInput struct {
 	Input RemoveMembershipInput `json:"input"`
-}
-
-// __removeOrphanInput is used internally by genqlient
-type __removeOrphanInput struct {
-	Input RemoveOrphanInput `json:"input"`
-}
-
-// __removeShareWeightInput is used internally by genqlient
-type __removeShareWeightInput struct {
-	Input RemoveShareWeightInput `json:"input"`
-}
-
-// __removeStorageProxyInput is used internally by genqlient
-type __removeStorageProxyInput struct {
-	Input RemoveStorageProxyInput `json:"input"`
-}
-
-// __removeVfolderShareInput is used internally by genqlient
-type __removeVfolderShareInput struct {
-	Input RemoveVfolderShareInput `json:"input"`
-}
-
-// __removeVolumeGrantInput is used internally by genqlient
-type __removeVolumeGrantInput struct {
-	Input RemoveVolumeGrantInput `json:"input"`
 }
 
 // __renameSessionInput is used internally by genqlient
@@ -4602,6 +4840,16 @@ type __revokeRoleInput struct {
 	Input RevokeRoleInput `json:"input"`
 }
 
+// __revokeVfolderShareInput is used internally by genqlient
+type __revokeVfolderShareInput struct {
+	Input RevokeVfolderShareInput `json:"input"`
+}
+
+// __revokeVolumeInput is used internally by genqlient
+type __revokeVolumeInput struct {
+	Input RevokeVolumeInput `json:"input"`
+}
+
 // __rotateKeypairInput is used internally by genqlient
 type __rotateKeypairInput struct {
 	Input RotateKeypairInput `json:"input"`
@@ -4615,11 +4863,6 @@ type __scanRegistryInput struct {
 // __sessionChangedInput is used internally by genqlient
 type __sessionChangedInput struct {
 	ID string `json:"id,omitempty"`
-}
-
-// __setMembershipInput is used internally by genqlient
-type __setMembershipInput struct {
-	Input SetMembershipInput `json:"input"`
 }
 
 // __setQuotaScopeInput is used internally by genqlient
@@ -4652,11 +4895,6 @@ type __setShareWeightInput struct {
 	Input SetShareWeightInput `json:"input"`
 }
 
-// __setVolumeGrantInput is used internally by genqlient
-type __setVolumeGrantInput struct {
-	Input SetVolumeGrantInput `json:"input"`
-}
-
 // __shareAppInput is used internally by genqlient
 type __shareAppInput struct {
 	Input ShareAppInput `json:"input"`
@@ -4685,11 +4923,6 @@ type __testObjectStorageInput struct {
 // __trashVfolderInput is used internally by genqlient
 type __trashVfolderInput struct {
 	Input TrashVfolderInput `json:"input"`
-}
-
-// __unbindIdleCheckerInput is used internally by genqlient
-type __unbindIdleCheckerInput struct {
-	Input UnbindIdleCheckerInput `json:"input"`
 }
 
 // __undrainAgentInput is used internally by genqlient
@@ -4802,9 +5035,15 @@ type acceptVfolderShareResponse struct {
 	Payload acceptVfolderSharePayload `json:"payload"`
 }
 
-// addSSHKeyResponse is returned by addSSHKey on success.
-type addSSHKeyResponse struct {
-	Payload NewSSHKey `json:"payload"`
+// addMembershipPayload includes the requested fields of the GraphQL type MembershipPayload.
+type addMembershipPayload struct {
+	Project Project `json:"project"`
+}
+
+// addMembershipResponse is returned by addMembership on success.
+type addMembershipResponse struct {
+	// Adds a member, or changes whether a member administers the project.
+	Payload addMembershipPayload `json:"payload"`
 }
 
 // agentDevices includes the GraphQL fields of Agent requested by the fragment agentDevices.
@@ -4815,9 +5054,21 @@ type agentDevices struct {
 	Devices []DeviceDetail `json:"devices"`
 }
 
+// attachIdleCheckerPayload includes the requested fields of the GraphQL type IdleCheckerPayload.
+type attachIdleCheckerPayload struct {
+	Checker IdleChecker `json:"checker"`
+}
+
+// attachIdleCheckerResponse is returned by attachIdleChecker on success.
+type attachIdleCheckerResponse struct {
+	Payload attachIdleCheckerPayload `json:"payload"`
+}
+
 // attachResourcePolicyPayloadAttachResourcePolicyPayload includes the requested fields of the GraphQL type AttachResourcePolicyPayload.
 type attachResourcePolicyPayloadAttachResourcePolicyPayload struct {
-	Policy     *Policy     `json:"policy"`
+	// Null if the request had no policy.
+	Policy *Policy `json:"policy"`
+	// Null if the request had no policy.
 	Attachment *Attachment `json:"attachment"`
 }
 
@@ -4835,16 +5086,6 @@ type auditOccupancyPayloadOccupancyAuditPayload struct {
 type auditOccupancyResponse struct {
 	// Compares agents and database now, as the leader does every minute, and repairs what is safe to repair: it stops orphaned containers and frees orphaned allocations. Refused in recovery mode.
 	Payload auditOccupancyPayloadOccupancyAuditPayload `json:"payload"`
-}
-
-// bindIdleCheckerPayload includes the requested fields of the GraphQL type IdleCheckerPayload.
-type bindIdleCheckerPayload struct {
-	Checker IdleChecker `json:"checker"`
-}
-
-// bindIdleCheckerResponse is returned by bindIdleChecker on success.
-type bindIdleCheckerResponse struct {
-	Payload bindIdleCheckerPayload `json:"payload"`
 }
 
 // cancelSessionArrayPayload includes the requested fields of the GraphQL type SessionArrayPayload.
@@ -4919,6 +5160,16 @@ type createAccessTokenResponse struct {
 	Payload NewToken `json:"payload"`
 }
 
+// createDirectoriesPayloadFilesPayload includes the requested fields of the GraphQL type FilesPayload.
+type createDirectoriesPayloadFilesPayload struct {
+	Results []FileResult `json:"results"`
+}
+
+// createDirectoriesResponse is returned by createDirectories on success.
+type createDirectoriesResponse struct {
+	Payload createDirectoriesPayloadFilesPayload `json:"payload"`
+}
+
 // createDomainPayload includes the requested fields of the GraphQL type DomainPayload.
 type createDomainPayload struct {
 	Domain Domain `json:"domain"`
@@ -4958,7 +5209,7 @@ type createIdleCheckerPayload struct {
 
 // createIdleCheckerResponse is returned by createIdleChecker on success.
 type createIdleCheckerResponse struct {
-	// Creates a checker. It does nothing until it is bound.
+	// Creates a checker. It does nothing until it is attached.
 	Payload createIdleCheckerPayload `json:"payload"`
 }
 
@@ -5050,7 +5301,6 @@ type createRoleResponse struct {
 
 // createSSHKeyResponse is returned by createSSHKey on success.
 type createSSHKeyResponse struct {
-	// Creates an SSH key and returns its private half once.
 	Payload NewSSHKey `json:"payload"`
 }
 
@@ -5137,6 +5387,31 @@ type declineVfolderShareResponse struct {
 	Payload declineVfolderSharePayload `json:"payload"`
 }
 
+// deleteAgentPayload includes the requested fields of the GraphQL type AgentPayload.
+type deleteAgentPayload struct {
+	Agent Agent `json:"agent"`
+}
+
+// deleteAgentResponse is returned by deleteAgent on success.
+type deleteAgentResponse struct {
+	// Declares a lost agent permanently gone. Its sessions end with an error, or start again elsewhere if their resource
+	// group says RESCHEDULE. If the agent comes back, its remaining containers are stopped first. With expel, the call
+	// also works on an agent that is alive: its certificate is refused at once, and the machine needs a new join token to
+	// come back.
+	Payload deleteAgentPayload `json:"payload"`
+}
+
+// deleteDomainPayloadDeleteDomainPayload includes the requested fields of the GraphQL type DeleteDomainPayload.
+type deleteDomainPayloadDeleteDomainPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteDomainResponse is returned by deleteDomain on success.
+type deleteDomainResponse struct {
+	// Refused while the domain has users or projects.
+	Payload deleteDomainPayloadDeleteDomainPayload `json:"payload"`
+}
+
 // deleteFilesPayload includes the requested fields of the GraphQL type FilesPayload.
 type deleteFilesPayload struct {
 	Results []FileResult `json:"results"`
@@ -5176,6 +5451,16 @@ type deleteIdleCheckerResponse struct {
 	Payload deleteIdleCheckerPayloadDeleteIdleCheckerPayload `json:"payload"`
 }
 
+// deleteImageDeleteImageDeleteImagePayload includes the requested fields of the GraphQL type DeleteImagePayload.
+type deleteImageDeleteImageDeleteImagePayload struct {
+	ID string `json:"id"`
+}
+
+// deleteImageResponse is returned by deleteImage on success.
+type deleteImageResponse struct {
+	DeleteImage deleteImageDeleteImageDeleteImagePayload `json:"deleteImage"`
+}
+
 // deleteKeypairPayloadDeleteKeypairPayload includes the requested fields of the GraphQL type DeleteKeypairPayload.
 type deleteKeypairPayloadDeleteKeypairPayload struct {
 	ID string `json:"id"`
@@ -5197,6 +5482,28 @@ type deleteObjectStorageResponse struct {
 	Payload deleteObjectStoragePayloadDeleteObjectStoragePayload `json:"payload"`
 }
 
+// deleteOrphanPayloadDeleteOrphanPayload includes the requested fields of the GraphQL type DeleteOrphanPayload.
+type deleteOrphanPayloadDeleteOrphanPayload struct {
+	Task Task `json:"task"`
+}
+
+// deleteOrphanResponse is returned by deleteOrphan on success.
+type deleteOrphanResponse struct {
+	// Permanently deletes an orphan, as a task.
+	Payload deleteOrphanPayloadDeleteOrphanPayload `json:"payload"`
+}
+
+// deleteProjectPayloadDeleteProjectPayload includes the requested fields of the GraphQL type DeleteProjectPayload.
+type deleteProjectPayloadDeleteProjectPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteProjectResponse is returned by deleteProject on success.
+type deleteProjectResponse struct {
+	// Refused while the project has live sessions or folders. Also removes memberships and the history of its sessions.
+	Payload deleteProjectPayloadDeleteProjectPayload `json:"payload"`
+}
+
 // deleteRegistryDeleteRegistryDeleteRegistryPayload includes the requested fields of the GraphQL type DeleteRegistryPayload.
 type deleteRegistryDeleteRegistryDeleteRegistryPayload struct {
 	ID string `json:"id"`
@@ -5204,7 +5511,7 @@ type deleteRegistryDeleteRegistryDeleteRegistryPayload struct {
 
 // deleteRegistryResponse is returned by deleteRegistry on success.
 type deleteRegistryResponse struct {
-	// Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status gone and without a registry.
+	// Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status GONE and without a registry.
 	DeleteRegistry deleteRegistryDeleteRegistryDeleteRegistryPayload `json:"deleteRegistry"`
 }
 
@@ -5281,10 +5588,52 @@ type deleteSessionTemplateResponse struct {
 	Payload deleteSessionTemplatePayloadDeleteSessionTemplatePayload `json:"payload"`
 }
 
+// deleteShareWeightPayloadDeleteShareWeightPayload includes the requested fields of the GraphQL type DeleteShareWeightPayload.
+type deleteShareWeightPayloadDeleteShareWeightPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteShareWeightResponse is returned by deleteShareWeight on success.
+type deleteShareWeightResponse struct {
+	Payload deleteShareWeightPayloadDeleteShareWeightPayload `json:"payload"`
+}
+
+// deleteStorageProxyPayloadDeleteStorageProxyPayload includes the requested fields of the GraphQL type DeleteStorageProxyPayload.
+type deleteStorageProxyPayloadDeleteStorageProxyPayload struct {
+	Name string `json:"name"`
+}
+
+// deleteStorageProxyResponse is returned by deleteStorageProxy on success.
+type deleteStorageProxyResponse struct {
+	// Disconnects a storage proxy. It needs a new join token to come back. Its volumes remain for another proxy to serve.
+	Payload deleteStorageProxyPayloadDeleteStorageProxyPayload `json:"payload"`
+}
+
+// deleteUserPayloadTaskPayload includes the requested fields of the GraphQL type TaskPayload.
+type deleteUserPayloadTaskPayload struct {
+	Task Task `json:"task"`
+}
+
+// deleteUserResponse is returned by deleteUser on success.
+type deleteUserResponse struct {
+	// Removes a user who is not active, as a task: ends their sessions and credentials, hands over or deletes their folders, and removes their rows. The history keeps their name.
+	Payload deleteUserPayloadTaskPayload `json:"payload"`
+}
+
 // deleteVfolderResponse is returned by deleteVfolder on success.
 type deleteVfolderResponse struct {
 	// Permanently deletes a folder in the trash and its files, as a task.
 	Payload FolderTask `json:"payload"`
+}
+
+// detachIdleCheckerPayload includes the requested fields of the GraphQL type IdleCheckerPayload.
+type detachIdleCheckerPayload struct {
+	Checker IdleChecker `json:"checker"`
+}
+
+// detachIdleCheckerResponse is returned by detachIdleChecker on success.
+type detachIdleCheckerResponse struct {
+	Payload detachIdleCheckerPayload `json:"payload"`
 }
 
 // detachResourcePolicyPayloadDetachResourcePolicyPayload includes the requested fields of the GraphQL type DetachResourcePolicyPayload.
@@ -5307,7 +5656,7 @@ type disableTOTPPayloadViewerPayload struct {
 //
 // The logged-in user and their current login.
 type disableTOTPPayloadViewerPayloadViewer struct {
-	// When the second factor was turned on.
+	// When the second factor was turned on; null without one.
 	TOTPEnabledAt *time.Time `json:"totpEnabledAt"`
 }
 
@@ -5367,16 +5716,6 @@ type filesPage struct {
 	Page filePage `json:"page"`
 }
 
-// forgetImageForgetImageForgetImagePayload includes the requested fields of the GraphQL type ForgetImagePayload.
-type forgetImageForgetImageForgetImagePayload struct {
-	ID string `json:"id"`
-}
-
-// forgetImageResponse is returned by forgetImage on success.
-type forgetImageResponse struct {
-	ForgetImage forgetImageForgetImageForgetImagePayload `json:"forgetImage"`
-}
-
 // foundPage includes the GraphQL fields of Vfolder requested by the fragment foundPage.
 // The GraphQL type's documentation follows.
 //
@@ -5405,6 +5744,17 @@ type grantRolePayloadRoleGrantPayload struct {
 type grantRoleResponse struct {
 	// Grants a user a role in a scope, at once. The caller must have every permission of the role in that scope.
 	Payload grantRolePayloadRoleGrantPayload `json:"payload"`
+}
+
+// grantVolumePayloadGrantVolumePayload includes the requested fields of the GraphQL type GrantVolumePayload.
+type grantVolumePayloadGrantVolumePayload struct {
+	Grant VolumeGrant `json:"grant"`
+}
+
+// grantVolumeResponse is returned by grantVolume on success.
+type grantVolumeResponse struct {
+	// Replaces what one domain, project, user or everyone can do with the volume.
+	Payload grantVolumePayloadGrantVolumePayload `json:"payload"`
 }
 
 // groupQueue includes the GraphQL fields of ResourceGroup requested by the fragment groupQueue.
@@ -5470,16 +5820,6 @@ type kernelLogsResponse struct {
 	KernelLogs kernelLogsKernelLogsLogChunk `json:"kernelLogs"`
 }
 
-// makeDirectoriesPayloadFilesPayload includes the requested fields of the GraphQL type FilesPayload.
-type makeDirectoriesPayloadFilesPayload struct {
-	Results []FileResult `json:"results"`
-}
-
-// makeDirectoriesResponse is returned by makeDirectories on success.
-type makeDirectoriesResponse struct {
-	Payload makeDirectoriesPayloadFilesPayload `json:"payload"`
-}
-
 // moveFilesPayload includes the requested fields of the GraphQL type FilesPayload.
 type moveFilesPayload struct {
 	Results []FileResult `json:"results"`
@@ -5514,41 +5854,115 @@ type openAppResponse struct {
 
 // pageInfo includes the GraphQL fields of PageInfo requested by the fragment pageInfo.
 type pageInfo struct {
-	HasNextPage bool    `json:"hasNextPage"`
-	EndCursor   *string `json:"endCursor"`
+	HasNextPage bool `json:"hasNextPage"`
+	// Null on an empty page.
+	EndCursor *string `json:"endCursor"`
 }
 
-// purgeDomainPayloadPurgePayload includes the requested fields of the GraphQL type PurgePayload.
-type purgeDomainPayloadPurgePayload struct {
+// projectMembers includes the GraphQL fields of Project requested by the fragment projectMembers.
+// The GraphQL type's documentation follows.
+//
+// A unit of work, with users as its members.
+type projectMembers struct {
+	Project `json:"-"`
+	Members projectMembersMembersMembershipConnection `json:"members"`
+}
+
+func (v *projectMembers) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*projectMembers
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.projectMembers = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Project)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalprojectMembers struct {
 	ID string `json:"id"`
+
+	Name string `json:"name"`
+
+	Description string `json:"description"`
+
+	Active bool `json:"active"`
+
+	Type Enum `json:"type"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	Domain Ref `json:"domain"`
+
+	Memberships ProjectMembershipsMembershipConnection `json:"memberships"`
+
+	Policies []Attachment `json:"policies"`
+
+	Occupied Slots                                     `json:"occupied"`
+	Members  projectMembersMembersMembershipConnection `json:"members"`
 }
 
-// purgeDomainResponse is returned by purgeDomain on success.
-type purgeDomainResponse struct {
-	// Refused while the domain has users or projects.
-	Payload purgeDomainPayloadPurgePayload `json:"payload"`
+func (v *projectMembers) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
 }
 
-// purgeProjectPayloadPurgePayload includes the requested fields of the GraphQL type PurgePayload.
-type purgeProjectPayloadPurgePayload struct {
-	ID string `json:"id"`
+func (v *projectMembers) __premarshalJSON() (*__premarshalprojectMembers, error) {
+	var retval __premarshalprojectMembers
+
+	retval.Members = v.Members
+	retval.ID = v.Project.ID
+	retval.Name = v.Project.Name
+	retval.Description = v.Project.Description
+	retval.Active = v.Project.Active
+	retval.Type = v.Project.Type
+	retval.CreatedAt = v.Project.CreatedAt
+	retval.Domain = v.Project.Domain
+	retval.Memberships = v.Project.Memberships
+	retval.Policies = v.Project.Policies
+	retval.Occupied = v.Project.Occupied
+	return &retval, nil
 }
 
-// purgeProjectResponse is returned by purgeProject on success.
-type purgeProjectResponse struct {
-	// Refused while the project has live sessions or folders. Also removes memberships and the history of its sessions.
-	Payload purgeProjectPayloadPurgePayload `json:"payload"`
+// projectMembersMembersMembershipConnection includes the requested fields of the GraphQL type MembershipConnection.
+type projectMembersMembersMembershipConnection struct {
+	Edges    []*projectMembersMembersMembershipConnectionEdgesMembershipEdge `json:"edges"`
+	PageInfo pageInfo                                                        `json:"pageInfo"`
 }
 
-// purgeUserPayloadTaskPayload includes the requested fields of the GraphQL type TaskPayload.
-type purgeUserPayloadTaskPayload struct {
-	Task Task `json:"task"`
+// GetEdges returns projectMembersMembersMembershipConnection.Edges, and is useful for accessing the field via an interface.
+func (v *projectMembersMembersMembershipConnection) GetEdges() []*projectMembersMembersMembershipConnectionEdgesMembershipEdge {
+	return v.Edges
 }
 
-// purgeUserResponse is returned by purgeUser on success.
-type purgeUserResponse struct {
-	// Removes a user who is not active, as a task: ends their sessions and credentials, hands over or deletes their folders, and removes their rows. The history keeps their name.
-	Payload purgeUserPayloadTaskPayload `json:"payload"`
+// GetPageInfo returns projectMembersMembersMembershipConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *projectMembersMembersMembershipConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// projectMembersMembersMembershipConnectionEdgesMembershipEdge includes the requested fields of the GraphQL type MembershipEdge.
+type projectMembersMembersMembershipConnectionEdgesMembershipEdge struct {
+	Node *Membership `json:"node"`
+}
+
+// GetNode returns projectMembersMembersMembershipConnectionEdgesMembershipEdge.Node, and is useful for accessing the field via an interface.
+func (v *projectMembersMembersMembershipConnectionEdgesMembershipEdge) GetNode() *Membership {
+	return v.Node
 }
 
 // queryAccessTokensAccessTokensAccessTokenConnection includes the requested fields of the GraphQL type AccessTokenConnection.
@@ -5611,6 +6025,12 @@ func (v *queryActivityActivityAuditEntryConnectionEdgesAuditEntryEdge) GetNode()
 type queryActivityResponse struct {
 	// The viewer's own actions and the actions on them or in their name.
 	Activity queryActivityActivityAuditEntryConnection `json:"activity"`
+}
+
+// queryAgentByNameResponse is returned by queryAgentByName on success.
+type queryAgentByNameResponse struct {
+	// The agent with a name; null if it does not exist or the viewer cannot see it.
+	Agent *Agent `json:"agent"`
 }
 
 // queryAgentDevicesResponse is returned by queryAgentDevices on success.
@@ -5695,6 +6115,12 @@ type queryClusterResponse struct {
 	Cluster Overview `json:"cluster"`
 }
 
+// queryDomainByNameResponse is returned by queryDomainByName on success.
+type queryDomainByNameResponse struct {
+	// The domain with a name; null if it does not exist or the viewer cannot see it.
+	Domain *Domain `json:"domain"`
+}
+
 // queryDomainsDomainsDomainConnection includes the requested fields of the GraphQL type DomainConnection.
 type queryDomainsDomainsDomainConnection struct {
 	Edges    []*queryDomainsDomainsDomainConnectionEdgesDomainEdge `json:"edges"`
@@ -5739,9 +6165,47 @@ type queryFilesResponse struct {
 	Node *filesPage `json:"node"`
 }
 
+// queryIdentityProviderByNameResponse is returned by queryIdentityProviderByName on success.
+type queryIdentityProviderByNameResponse struct {
+	// The identity provider with a name; null if it does not exist.
+	IdentityProvider *IdentityProvider `json:"identityProvider"`
+}
+
+// queryIdentityProvidersIdentityProvidersIdentityProviderConnection includes the requested fields of the GraphQL type IdentityProviderConnection.
+type queryIdentityProvidersIdentityProvidersIdentityProviderConnection struct {
+	Edges    []*queryIdentityProvidersIdentityProvidersIdentityProviderConnectionEdgesIdentityProviderEdge `json:"edges"`
+	PageInfo pageInfo                                                                                      `json:"pageInfo"`
+}
+
+// GetEdges returns queryIdentityProvidersIdentityProvidersIdentityProviderConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryIdentityProvidersIdentityProvidersIdentityProviderConnection) GetEdges() []*queryIdentityProvidersIdentityProvidersIdentityProviderConnectionEdgesIdentityProviderEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryIdentityProvidersIdentityProvidersIdentityProviderConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryIdentityProvidersIdentityProvidersIdentityProviderConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryIdentityProvidersIdentityProvidersIdentityProviderConnectionEdgesIdentityProviderEdge includes the requested fields of the GraphQL type IdentityProviderEdge.
+type queryIdentityProvidersIdentityProvidersIdentityProviderConnectionEdgesIdentityProviderEdge struct {
+	Node *IdentityProvider `json:"node"`
+}
+
+// GetNode returns queryIdentityProvidersIdentityProvidersIdentityProviderConnectionEdgesIdentityProviderEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryIdentityProvidersIdentityProvidersIdentityProviderConnectionEdgesIdentityProviderEdge) GetNode() *IdentityProvider {
+	return v.Node
+}
+
 // queryIdentityProvidersResponse is returned by queryIdentityProviders on success.
 type queryIdentityProvidersResponse struct {
-	IdentityProviders []IdentityProvider `json:"identityProviders"`
+	IdentityProviders queryIdentityProvidersIdentityProvidersIdentityProviderConnection `json:"identityProviders"`
+}
+
+// queryIdleCheckerByNameResponse is returned by queryIdleCheckerByName on success.
+type queryIdleCheckerByNameResponse struct {
+	// The idle checker with a name; null if it does not exist or the viewer cannot see it.
+	IdleChecker *IdleChecker `json:"idleChecker"`
 }
 
 // queryIdleCheckersIdleCheckersIdleCheckerConnection includes the requested fields of the GraphQL type IdleCheckerConnection.
@@ -5778,10 +6242,16 @@ type queryIdleCheckersResponse struct {
 
 // queryIdleDryRunResponse is returned by queryIdleDryRun on success.
 type queryIdleDryRunResponse struct {
-	// The sessions that a checker, or the checker described by input, would end now. It is tried where it is bound, or
+	// The sessions that a checker, or the checker described by input, would end now. It is tried where it is attached, or
 	// only in the domain, project or resource group given. A checker that does not exist yet is tried on all sessions
 	// unless one of them is given.
 	IdleDryRun IdleDryRun `json:"idleDryRun"`
+}
+
+// queryImageByNameResponse is returned by queryImageByName on success.
+type queryImageByNameResponse struct {
+	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	Image *Image `json:"image"`
 }
 
 // queryImagesImagesImageConnection includes the requested fields of the GraphQL type ImageConnection.
@@ -5811,10 +6281,34 @@ type queryImagesResponse struct {
 	Images queryImagesImagesImageConnection `json:"images"`
 }
 
+// queryInvitationsInvitationsInvitationConnection includes the requested fields of the GraphQL type InvitationConnection.
+type queryInvitationsInvitationsInvitationConnection struct {
+	Edges    []*queryInvitationsInvitationsInvitationConnectionEdgesInvitationEdge `json:"edges"`
+	PageInfo pageInfo                                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryInvitationsInvitationsInvitationConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryInvitationsInvitationsInvitationConnection) GetEdges() []*queryInvitationsInvitationsInvitationConnectionEdgesInvitationEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryInvitationsInvitationsInvitationConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryInvitationsInvitationsInvitationConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryInvitationsInvitationsInvitationConnectionEdgesInvitationEdge includes the requested fields of the GraphQL type InvitationEdge.
+type queryInvitationsInvitationsInvitationConnectionEdgesInvitationEdge struct {
+	Node *Invitation `json:"node"`
+}
+
+// GetNode returns queryInvitationsInvitationsInvitationConnectionEdgesInvitationEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryInvitationsInvitationsInvitationConnectionEdgesInvitationEdge) GetNode() *Invitation {
+	return v.Node
+}
+
 // queryInvitationsResponse is returned by queryInvitations on success.
 type queryInvitationsResponse struct {
-	// The newest invitations that the viewer administers.
-	Invitations []Invitation `json:"invitations"`
+	// The invitations that the viewer administers.
+	Invitations queryInvitationsInvitationsInvitationConnection `json:"invitations"`
 }
 
 // queryKeypairsKeypairsKeypairConnection includes the requested fields of the GraphQL type KeypairConnection.
@@ -5877,10 +6371,36 @@ type queryLoginAttemptsResponse struct {
 	LoginAttempts queryLoginAttemptsLoginAttemptsLoginAttemptConnection `json:"loginAttempts"`
 }
 
+// queryLoginSessionsLoginSessionsLoginSessionConnection includes the requested fields of the GraphQL type LoginSessionConnection.
+type queryLoginSessionsLoginSessionsLoginSessionConnection struct {
+	Edges    []*queryLoginSessionsLoginSessionsLoginSessionConnectionEdgesLoginSessionEdge `json:"edges"`
+	PageInfo pageInfo                                                                      `json:"pageInfo"`
+}
+
+// GetEdges returns queryLoginSessionsLoginSessionsLoginSessionConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryLoginSessionsLoginSessionsLoginSessionConnection) GetEdges() []*queryLoginSessionsLoginSessionsLoginSessionConnectionEdgesLoginSessionEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryLoginSessionsLoginSessionsLoginSessionConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryLoginSessionsLoginSessionsLoginSessionConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryLoginSessionsLoginSessionsLoginSessionConnectionEdgesLoginSessionEdge includes the requested fields of the GraphQL type LoginSessionEdge.
+type queryLoginSessionsLoginSessionsLoginSessionConnectionEdgesLoginSessionEdge struct {
+	Node *LoginSession `json:"node"`
+}
+
+// GetNode returns queryLoginSessionsLoginSessionsLoginSessionConnectionEdgesLoginSessionEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryLoginSessionsLoginSessionsLoginSessionConnectionEdgesLoginSessionEdge) GetNode() *LoginSession {
+	return v.Node
+}
+
 // queryLoginSessionsResponse is returned by queryLoginSessions on success.
 type queryLoginSessionsResponse struct {
 	// Active logins of the viewer, or of a user whose logins the viewer can end.
-	LoginSessions []LoginSession `json:"loginSessions"`
+	LoginSessions queryLoginSessionsLoginSessionsLoginSessionConnection `json:"loginSessions"`
 }
 
 // queryMyVfolderSharesResponse is returned by queryMyVfolderShares on success.
@@ -5958,6 +6478,17 @@ type queryOccupancyAuditResponse struct {
 	OccupancyAudit OccupancyAudit `json:"occupancyAudit"`
 }
 
+// queryProjectByNameResponse is returned by queryProjectByName on success.
+type queryProjectByNameResponse struct {
+	// The project with a name; null if it does not exist or the viewer cannot see it. Without a domain, FAILED_PRECONDITION if the viewer can see several.
+	Project *Project `json:"project"`
+}
+
+// queryProjectMembersResponse is returned by queryProjectMembers on success.
+type queryProjectMembersResponse struct {
+	Node *projectMembers `json:"node"`
+}
+
 // queryProjectsProjectsProjectConnection includes the requested fields of the GraphQL type ProjectConnection.
 type queryProjectsProjectsProjectConnection struct {
 	Edges    []*queryProjectsProjectsProjectConnectionEdgesProjectEdge `json:"edges"`
@@ -6020,23 +6551,78 @@ type queryQuotaScopesResponse struct {
 	QuotaScopes queryQuotaScopesQuotaScopesQuotaScopeConnection `json:"quotaScopes"`
 }
 
-// queryRegistriesResponse is returned by queryRegistries on success.
-type queryRegistriesResponse struct {
-	Registries []Registry `json:"registries"`
+// queryRegistriesRegistriesRegistryConnection includes the requested fields of the GraphQL type RegistryConnection.
+type queryRegistriesRegistriesRegistryConnection struct {
+	Edges    []*queryRegistriesRegistriesRegistryConnectionEdgesRegistryEdge `json:"edges"`
+	PageInfo pageInfo                                                        `json:"pageInfo"`
 }
 
-// queryResourceGroupAccessResourceGroupAccessResourceGroupAccessList includes the requested fields of the GraphQL type ResourceGroupAccessList.
-type queryResourceGroupAccessResourceGroupAccessResourceGroupAccessList struct {
-	Access []GroupAccess `json:"access"`
-	// Cursor of the next page; null at the end.
-	EndCursor *string `json:"endCursor"`
+// GetEdges returns queryRegistriesRegistriesRegistryConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryRegistriesRegistriesRegistryConnection) GetEdges() []*queryRegistriesRegistriesRegistryConnectionEdgesRegistryEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryRegistriesRegistriesRegistryConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryRegistriesRegistriesRegistryConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryRegistriesRegistriesRegistryConnectionEdgesRegistryEdge includes the requested fields of the GraphQL type RegistryEdge.
+type queryRegistriesRegistriesRegistryConnectionEdgesRegistryEdge struct {
+	Node *Registry `json:"node"`
+}
+
+// GetNode returns queryRegistriesRegistriesRegistryConnectionEdgesRegistryEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryRegistriesRegistriesRegistryConnectionEdgesRegistryEdge) GetNode() *Registry {
+	return v.Node
+}
+
+// queryRegistriesResponse is returned by queryRegistries on success.
+type queryRegistriesResponse struct {
+	Registries queryRegistriesRegistriesRegistryConnection `json:"registries"`
+}
+
+// queryRegistryByNameResponse is returned by queryRegistryByName on success.
+type queryRegistryByNameResponse struct {
+	// The registry with a name or host; null if it does not exist.
+	Registry *Registry `json:"registry"`
+}
+
+// queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnection includes the requested fields of the GraphQL type ResourceGroupAccessConnection.
+type queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnection struct {
+	Edges    []*queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnectionEdgesResourceGroupAccessEdge `json:"edges"`
+	PageInfo pageInfo                                                                                                `json:"pageInfo"`
+}
+
+// GetEdges returns queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnection) GetEdges() []*queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnectionEdgesResourceGroupAccessEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnectionEdgesResourceGroupAccessEdge includes the requested fields of the GraphQL type ResourceGroupAccessEdge.
+type queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnectionEdgesResourceGroupAccessEdge struct {
+	Node *GroupAccess `json:"node"`
+}
+
+// GetNode returns queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnectionEdgesResourceGroupAccessEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnectionEdgesResourceGroupAccessEdge) GetNode() *GroupAccess {
+	return v.Node
 }
 
 // queryResourceGroupAccessResponse is returned by queryResourceGroupAccess on success.
 type queryResourceGroupAccessResponse struct {
 	// The users and projects that can use a group, or the groups that a user or project can use; without arguments, the
-	// groups that the viewer can use. Pass users or projects to list only those. At most 100 a page.
-	ResourceGroupAccess queryResourceGroupAccessResourceGroupAccessResourceGroupAccessList `json:"resourceGroupAccess"`
+	// groups that the viewer can use. Sorted by group, then projects before users, then by name.
+	ResourceGroupAccess queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnection `json:"resourceGroupAccess"`
+}
+
+// queryResourceGroupByNameResponse is returned by queryResourceGroupByName on success.
+type queryResourceGroupByNameResponse struct {
+	// The resource group with a name; null if it does not exist or the viewer cannot see it.
+	ResourceGroup *Group `json:"resourceGroup"`
 }
 
 // queryResourceGroupSharesResponse is returned by queryResourceGroupShares on success.
@@ -6106,16 +6692,54 @@ type queryResourcePoliciesResponse struct {
 	ResourcePolicies queryResourcePoliciesResourcePoliciesResourcePolicyConnection `json:"resourcePolicies"`
 }
 
+// queryResourcePolicyByNameResponse is returned by queryResourcePolicyByName on success.
+type queryResourcePolicyByNameResponse struct {
+	// The policy with a name; null if it does not exist or the viewer cannot see it.
+	ResourcePolicy *Policy `json:"resourcePolicy"`
+}
+
+// queryResourcePresetsResourcePresetsResourcePresetConnection includes the requested fields of the GraphQL type ResourcePresetConnection.
+type queryResourcePresetsResourcePresetsResourcePresetConnection struct {
+	Edges    []*queryResourcePresetsResourcePresetsResourcePresetConnectionEdgesResourcePresetEdge `json:"edges"`
+	PageInfo pageInfo                                                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryResourcePresetsResourcePresetsResourcePresetConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryResourcePresetsResourcePresetsResourcePresetConnection) GetEdges() []*queryResourcePresetsResourcePresetsResourcePresetConnectionEdgesResourcePresetEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryResourcePresetsResourcePresetsResourcePresetConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryResourcePresetsResourcePresetsResourcePresetConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryResourcePresetsResourcePresetsResourcePresetConnectionEdgesResourcePresetEdge includes the requested fields of the GraphQL type ResourcePresetEdge.
+type queryResourcePresetsResourcePresetsResourcePresetConnectionEdgesResourcePresetEdge struct {
+	Node *FittingPreset `json:"node"`
+}
+
+// GetNode returns queryResourcePresetsResourcePresetsResourcePresetConnectionEdgesResourcePresetEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryResourcePresetsResourcePresetsResourcePresetConnectionEdgesResourcePresetEdge) GetNode() *FittingPreset {
+	return v.Node
+}
+
 // queryResourcePresetsResponse is returned by queryResourcePresets on success.
 type queryResourcePresetsResponse struct {
 	// The presets for all resource groups, and those of the given group.
-	ResourcePresets []FittingPreset `json:"resourcePresets"`
+	ResourcePresets queryResourcePresetsResourcePresetsResourcePresetConnection `json:"resourcePresets"`
 }
 
 // queryRetentionResponse is returned by queryRetention on success.
 type queryRetentionResponse struct {
 	// How long rows of each category are kept.
 	Retention []Retention `json:"retention"`
+}
+
+// queryRoleByNameResponse is returned by queryRoleByName on success.
+type queryRoleByNameResponse struct {
+	// The role with a name; null if it does not exist or the viewer cannot see it.
+	Role *Role `json:"role"`
 }
 
 // queryRolesResponse is returned by queryRoles on success.
@@ -6160,8 +6784,30 @@ type querySSHEndpointServer struct {
 // querySSHKeysResponse is returned by querySSHKeys on success.
 type querySSHKeysResponse struct {
 	// The viewer's own SSH keys.
-	SSHKeys []SSHKey `json:"sshKeys"`
+	SSHKeys querySSHKeysSSHKeysSSHKeyConnection `json:"sshKeys"`
 }
+
+// querySSHKeysSshKeysSSHKeyConnection includes the requested fields of the GraphQL type SSHKeyConnection.
+type querySSHKeysSSHKeysSSHKeyConnection struct {
+	Edges    []*querySSHKeysSSHKeysSSHKeyConnectionEdgesSSHKeyEdge `json:"edges"`
+	PageInfo pageInfo                                              `json:"pageInfo"`
+}
+
+// GetEdges returns querySSHKeysSshKeysSSHKeyConnection.Edges, and is useful for accessing the field via an interface.
+func (v *querySSHKeysSSHKeysSSHKeyConnection) GetEdges() []*querySSHKeysSSHKeysSSHKeyConnectionEdgesSSHKeyEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns querySSHKeysSshKeysSSHKeyConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *querySSHKeysSSHKeysSSHKeyConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// querySSHKeysSshKeysSSHKeyConnectionEdgesSSHKeyEdge includes the requested fields of the GraphQL type SSHKeyEdge.
+type querySSHKeysSSHKeysSSHKeyConnectionEdgesSSHKeyEdge struct {
+	Node *SSHKey `json:"node"`
+}
+
+// GetNode returns querySSHKeysSshKeysSSHKeyConnectionEdgesSSHKeyEdge.Node, and is useful for accessing the field via an interface.
+func (v *querySSHKeysSSHKeysSSHKeyConnectionEdgesSSHKeyEdge) GetNode() *SSHKey { return v.Node }
 
 // querySearchFilesResponse is returned by querySearchFiles on success.
 type querySearchFilesResponse struct {
@@ -6392,6 +7038,12 @@ type queryUsageResponse struct {
 	Usage []UsageEntry `json:"usage"`
 }
 
+// queryUserByNameResponse is returned by queryUserByName on success.
+type queryUserByNameResponse struct {
+	// The user with an e-mail address or username; null if they do not exist or the viewer cannot see them.
+	User *User `json:"user"`
+}
+
 // queryUserResponse is returned by queryUser on success.
 type queryUserResponse struct {
 	Node *UserDetail `json:"node"`
@@ -6490,9 +7142,39 @@ type queryViewerResponse struct {
 	Viewer Viewer `json:"viewer"`
 }
 
+// queryVolumeByNameResponse is returned by queryVolumeByName on success.
+type queryVolumeByNameResponse struct {
+	// The volume with a name; null if it does not exist.
+	Volume *Volume `json:"volume"`
+}
+
 // queryVolumeDetailsResponse is returned by queryVolumeDetails on success.
 type queryVolumeDetailsResponse struct {
-	Volumes []VolumeDetails `json:"volumes"`
+	Volumes queryVolumeDetailsVolumesVolumeConnection `json:"volumes"`
+}
+
+// queryVolumeDetailsVolumesVolumeConnection includes the requested fields of the GraphQL type VolumeConnection.
+type queryVolumeDetailsVolumesVolumeConnection struct {
+	Edges    []*queryVolumeDetailsVolumesVolumeConnectionEdgesVolumeEdge `json:"edges"`
+	PageInfo pageInfo                                                    `json:"pageInfo"`
+}
+
+// GetEdges returns queryVolumeDetailsVolumesVolumeConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryVolumeDetailsVolumesVolumeConnection) GetEdges() []*queryVolumeDetailsVolumesVolumeConnectionEdgesVolumeEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryVolumeDetailsVolumesVolumeConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryVolumeDetailsVolumesVolumeConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryVolumeDetailsVolumesVolumeConnectionEdgesVolumeEdge includes the requested fields of the GraphQL type VolumeEdge.
+type queryVolumeDetailsVolumesVolumeConnectionEdgesVolumeEdge struct {
+	Node *VolumeDetails `json:"node"`
+}
+
+// GetNode returns queryVolumeDetailsVolumesVolumeConnectionEdgesVolumeEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryVolumeDetailsVolumesVolumeConnectionEdgesVolumeEdge) GetNode() *VolumeDetails {
+	return v.Node
 }
 
 // queryVolumeGrantsResponse is returned by queryVolumeGrants on success.
@@ -6507,8 +7189,30 @@ type queryVolumeOrphansResponse struct {
 
 // queryVolumesResponse is returned by queryVolumes on success.
 type queryVolumesResponse struct {
-	Volumes []Volume `json:"volumes"`
+	Volumes queryVolumesVolumesVolumeConnection `json:"volumes"`
 }
+
+// queryVolumesVolumesVolumeConnection includes the requested fields of the GraphQL type VolumeConnection.
+type queryVolumesVolumesVolumeConnection struct {
+	Edges    []*queryVolumesVolumesVolumeConnectionEdgesVolumeEdge `json:"edges"`
+	PageInfo pageInfo                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryVolumesVolumesVolumeConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryVolumesVolumesVolumeConnection) GetEdges() []*queryVolumesVolumesVolumeConnectionEdgesVolumeEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryVolumesVolumesVolumeConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryVolumesVolumesVolumeConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryVolumesVolumesVolumeConnectionEdgesVolumeEdge includes the requested fields of the GraphQL type VolumeEdge.
+type queryVolumesVolumesVolumeConnectionEdgesVolumeEdge struct {
+	Node *Volume `json:"node"`
+}
+
+// GetNode returns queryVolumesVolumesVolumeConnectionEdgesVolumeEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryVolumesVolumesVolumeConnectionEdgesVolumeEdge) GetNode() *Volume { return v.Node }
 
 // queryWhyResponse is returned by queryWhy on success.
 type queryWhyResponse struct {
@@ -6537,20 +7241,6 @@ type registerImageResponse struct {
 	RegisterImage registerImageRegisterImageImagePayload `json:"registerImage"`
 }
 
-// removeAgentPayload includes the requested fields of the GraphQL type AgentPayload.
-type removeAgentPayload struct {
-	Agent Agent `json:"agent"`
-}
-
-// removeAgentResponse is returned by removeAgent on success.
-type removeAgentResponse struct {
-	// Declares a lost agent permanently gone. Its sessions end with an error, or start again elsewhere if their resource
-	// group says reschedule. If the agent comes back, its remaining containers are stopped first. With expel, the call
-	// also works on an agent that is alive: its certificate is refused at once, and the machine needs a new join token to
-	// come back.
-	Payload removeAgentPayload `json:"payload"`
-}
-
 // removeMembershipPayload includes the requested fields of the GraphQL type MembershipPayload.
 type removeMembershipPayload struct {
 	Project Project `json:"project"`
@@ -6559,59 +7249,6 @@ type removeMembershipPayload struct {
 // removeMembershipResponse is returned by removeMembership on success.
 type removeMembershipResponse struct {
 	Payload removeMembershipPayload `json:"payload"`
-}
-
-// removeOrphanPayloadRemoveOrphanPayload includes the requested fields of the GraphQL type RemoveOrphanPayload.
-type removeOrphanPayloadRemoveOrphanPayload struct {
-	Task Task `json:"task"`
-}
-
-// removeOrphanResponse is returned by removeOrphan on success.
-type removeOrphanResponse struct {
-	// Permanently deletes an orphan, as a task.
-	Payload removeOrphanPayloadRemoveOrphanPayload `json:"payload"`
-}
-
-// removeShareWeightPayloadRemoveShareWeightPayload includes the requested fields of the GraphQL type RemoveShareWeightPayload.
-type removeShareWeightPayloadRemoveShareWeightPayload struct {
-	ID string `json:"id"`
-}
-
-// removeShareWeightResponse is returned by removeShareWeight on success.
-type removeShareWeightResponse struct {
-	Payload removeShareWeightPayloadRemoveShareWeightPayload `json:"payload"`
-}
-
-// removeStorageProxyPayloadRemoveStorageProxyPayload includes the requested fields of the GraphQL type RemoveStorageProxyPayload.
-type removeStorageProxyPayloadRemoveStorageProxyPayload struct {
-	Name string `json:"name"`
-}
-
-// removeStorageProxyResponse is returned by removeStorageProxy on success.
-type removeStorageProxyResponse struct {
-	// Disconnects a storage proxy. It needs a new join token to come back. Its volumes remain for another proxy to serve.
-	Payload removeStorageProxyPayloadRemoveStorageProxyPayload `json:"payload"`
-}
-
-// removeVfolderSharePayload includes the requested fields of the GraphQL type VfolderSharePayload.
-type removeVfolderSharePayload struct {
-	Share FolderShare `json:"share"`
-}
-
-// removeVfolderShareResponse is returned by removeVfolderShare on success.
-type removeVfolderShareResponse struct {
-	// Ends a share: the user who shares the folder withdraws it, or the user whom it is shared with leaves it. Tickets are revoked, and mounts in running sessions are removed.
-	Payload removeVfolderSharePayload `json:"payload"`
-}
-
-// removeVolumeGrantPayloadRemoveVolumeGrantPayload includes the requested fields of the GraphQL type RemoveVolumeGrantPayload.
-type removeVolumeGrantPayloadRemoveVolumeGrantPayload struct {
-	Volume Ref `json:"volume"`
-}
-
-// removeVolumeGrantResponse is returned by removeVolumeGrant on success.
-type removeVolumeGrantResponse struct {
-	Payload removeVolumeGrantPayloadRemoveVolumeGrantPayload `json:"payload"`
 }
 
 // renameSessionPayload includes the requested fields of the GraphQL type SessionPayload.
@@ -6753,6 +7390,27 @@ type revokeRolePayloadRevokeRolePayload struct {
 // revokeRoleResponse is returned by revokeRole on success.
 type revokeRoleResponse struct {
 	Payload revokeRolePayloadRevokeRolePayload `json:"payload"`
+}
+
+// revokeVfolderSharePayload includes the requested fields of the GraphQL type VfolderSharePayload.
+type revokeVfolderSharePayload struct {
+	Share FolderShare `json:"share"`
+}
+
+// revokeVfolderShareResponse is returned by revokeVfolderShare on success.
+type revokeVfolderShareResponse struct {
+	// Ends a share: the user who shares the folder withdraws it, or the user whom it is shared with leaves it. Tickets are revoked, and mounts in running sessions are removed.
+	Payload revokeVfolderSharePayload `json:"payload"`
+}
+
+// revokeVolumePayloadRevokeVolumePayload includes the requested fields of the GraphQL type RevokeVolumePayload.
+type revokeVolumePayloadRevokeVolumePayload struct {
+	Volume Ref `json:"volume"`
+}
+
+// revokeVolumeResponse is returned by revokeVolume on success.
+type revokeVolumeResponse struct {
+	Payload revokeVolumePayloadRevokeVolumePayload `json:"payload"`
 }
 
 // rotateKeypairResponse is returned by rotateKeypair on success.
@@ -6905,17 +7563,6 @@ type sessionPending struct {
 	Pending *Advice `json:"pending"`
 }
 
-// setMembershipPayload includes the requested fields of the GraphQL type MembershipPayload.
-type setMembershipPayload struct {
-	Project Project `json:"project"`
-}
-
-// setMembershipResponse is returned by setMembership on success.
-type setMembershipResponse struct {
-	// Adds a member, or changes whether a member administers the project.
-	Payload setMembershipPayload `json:"payload"`
-}
-
 // setQuotaScopePayload includes the requested fields of the GraphQL type QuotaScopePayload.
 type setQuotaScopePayload struct {
 	QuotaScope QuotaScope `json:"quotaScope"`
@@ -6978,17 +7625,6 @@ type setShareWeightPayload struct {
 type setShareWeightResponse struct {
 	// Sets the weight of a domain, project or user, and replaces an earlier one.
 	Payload setShareWeightPayload `json:"payload"`
-}
-
-// setVolumeGrantPayloadSetVolumeGrantPayload includes the requested fields of the GraphQL type SetVolumeGrantPayload.
-type setVolumeGrantPayloadSetVolumeGrantPayload struct {
-	Grant VolumeGrant `json:"grant"`
-}
-
-// setVolumeGrantResponse is returned by setVolumeGrant on success.
-type setVolumeGrantResponse struct {
-	// Replaces what one domain, project, user or everyone can do with the volume.
-	Payload setVolumeGrantPayloadSetVolumeGrantPayload `json:"payload"`
 }
 
 // shareAppPayload includes the requested fields of the GraphQL type AppPayload.
@@ -7054,16 +7690,6 @@ type trashVfolderPayload struct {
 type trashVfolderResponse struct {
 	// Moves the folder to the trash. Refused while a live session mounts it. Its name can be used again at once.
 	Payload trashVfolderPayload `json:"payload"`
-}
-
-// unbindIdleCheckerPayload includes the requested fields of the GraphQL type IdleCheckerPayload.
-type unbindIdleCheckerPayload struct {
-	Checker IdleChecker `json:"checker"`
-}
-
-// unbindIdleCheckerResponse is returned by unbindIdleChecker on success.
-type unbindIdleCheckerResponse struct {
-	Payload unbindIdleCheckerPayload `json:"payload"`
 }
 
 // undrainAgentPayload includes the requested fields of the GraphQL type AgentPayload.
@@ -7338,45 +7964,155 @@ func acceptVfolderShare(
 	return data_, err_
 }
 
-// The mutation executed by addSSHKey.
-const addSSHKey_Operation = `
-mutation AddSSHKey ($input: AddSSHKeyInput!) {
-	payload: addSshKey(input: $input) {
-		... NewSSHKey
+// The mutation executed by addMembership.
+const addMembership_Operation = `
+mutation AddMembership ($input: AddMembershipInput!) {
+	payload: addMembership(input: $input) {
+		project {
+			... Project
+		}
 	}
 }
-fragment NewSSHKey on SSHKeyPayload {
-	sshKey {
-		... SSHKey
-	}
-	privateKey
-}
-fragment SSHKey on SSHKey {
+fragment Project on Project {
 	id
 	name
-	publicKey
-	fingerprint
+	description
+	active
+	type
 	createdAt
-	expiresAt
-	makerID
-	status
+	domain {
+		id
+		name
+	}
+	memberships {
+		totalCount
+	}
+	policies {
+		... Attachment
+	}
+	occupied
+}
+fragment Attachment on PolicyAttachment {
+	id
+	policy {
+		id
+		name
+	}
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	keypairID
+	resourceGroup {
+		id
+		name
+	}
+	withinProject {
+		id
+		name
+	}
 }
 `
 
-func addSSHKey(
+func addMembership(
 	ctx_ context.Context,
 	client_ graphql.Client,
-	input AddSSHKeyInput,
-) (data_ *addSSHKeyResponse, err_ error) {
+	input AddMembershipInput,
+) (data_ *addMembershipResponse, err_ error) {
 	req_ := &graphql.Request{
-		OpName: "AddSSHKey",
-		Query:  addSSHKey_Operation,
-		Variables: &__addSSHKeyInput{
+		OpName: "AddMembership",
+		Query:  addMembership_Operation,
+		Variables: &__addMembershipInput{
 			Input: input,
 		},
 	}
 
-	data_ = &addSSHKeyResponse{}
+	data_ = &addMembershipResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by attachIdleChecker.
+const attachIdleChecker_Operation = `
+mutation AttachIdleChecker ($input: AttachIdleCheckerInput!) {
+	payload: attachIdleChecker(input: $input) {
+		checker {
+			... IdleChecker
+		}
+	}
+}
+fragment IdleChecker on IdleChecker {
+	id
+	name
+	description
+	kind
+	enabled
+	timeout
+	grace
+	newUserGrace
+	warning
+	match
+	thresholds {
+		... IdleThreshold
+	}
+	sessionTypes
+	ignoredApps
+	bindings {
+		... IdleBinding
+	}
+	createdAt
+}
+fragment IdleThreshold on IdleThreshold {
+	slot
+	percent
+}
+fragment IdleBinding on IdleBinding {
+	id
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	resourceGroup {
+		id
+		name
+	}
+	everywhere
+}
+`
+
+func attachIdleChecker(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input AttachIdleCheckerInput,
+) (data_ *attachIdleCheckerResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "AttachIdleChecker",
+		Query:  attachIdleChecker_Operation,
+		Variables: &__attachIdleCheckerInput{
+			Input: input,
+		},
+	}
+
+	data_ = &attachIdleCheckerResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -7520,83 +8256,6 @@ func auditOccupancy(
 	}
 
 	data_ = &auditOccupancyResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by bindIdleChecker.
-const bindIdleChecker_Operation = `
-mutation BindIdleChecker ($input: BindIdleCheckerInput!) {
-	payload: bindIdleChecker(input: $input) {
-		checker {
-			... IdleChecker
-		}
-	}
-}
-fragment IdleChecker on IdleChecker {
-	id
-	name
-	description
-	kind
-	enabled
-	timeout
-	grace
-	newUserGrace
-	warning
-	match
-	thresholds {
-		... IdleThreshold
-	}
-	sessionTypes
-	ignoredApps
-	bindings {
-		... IdleBinding
-	}
-	createdAt
-}
-fragment IdleThreshold on IdleThreshold {
-	slot
-	percent
-}
-fragment IdleBinding on IdleBinding {
-	id
-	domain {
-		id
-		name
-	}
-	project {
-		id
-		name
-	}
-	resourceGroup {
-		id
-		name
-	}
-	everywhere
-}
-`
-
-func bindIdleChecker(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input BindIdleCheckerInput,
-) (data_ *bindIdleCheckerResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "BindIdleChecker",
-		Query:  bindIdleChecker_Operation,
-		Variables: &__bindIdleCheckerInput{
-			Input: input,
-		},
-	}
-
-	data_ = &bindIdleCheckerResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -8018,6 +8677,46 @@ func createAccessToken(
 	}
 
 	data_ = &createAccessTokenResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by createDirectories.
+const createDirectories_Operation = `
+mutation CreateDirectories ($input: CreateDirectoriesInput!) {
+	payload: createDirectories(input: $input) {
+		results {
+			... FileResult
+		}
+	}
+}
+fragment FileResult on FileResult {
+	path
+	error
+}
+`
+
+func createDirectories(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateDirectoriesInput,
+) (data_ *createDirectoriesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateDirectories",
+		Query:  createDirectories_Operation,
+		Variables: &__createDirectoriesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createDirectoriesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -8518,20 +9217,12 @@ fragment Project on Project {
 		name
 	}
 	memberships {
-		... Membership
+		totalCount
 	}
 	policies {
 		... Attachment
 	}
 	occupied
-}
-fragment Membership on Membership {
-	id
-	admin
-	user {
-		id
-		email
-	}
 }
 fragment Attachment on PolicyAttachment {
 	id
@@ -9497,6 +10188,108 @@ func declineVfolderShare(
 	return data_, err_
 }
 
+// The mutation executed by deleteAgent.
+const deleteAgent_Operation = `
+mutation DeleteAgent ($input: DeleteAgentInput!) {
+	payload: deleteAgent(input: $input) {
+		agent {
+			... Agent
+		}
+	}
+}
+fragment Agent on Agent {
+	id
+	name
+	status
+	schedulable
+	cordonReason
+	drainDeadline
+	drainAction
+	drained
+	sessionsLeft
+	lostAt
+	version
+	architecture
+	address
+	firstSeenAt
+	lastSeenAt
+	resourceGroup {
+		id
+		name
+	}
+	capacity
+	occupied
+	conditions {
+		... Condition
+	}
+}
+fragment Condition on AgentCondition {
+	type
+	status
+	reason
+	since
+}
+`
+
+func deleteAgent(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteAgentInput,
+) (data_ *deleteAgentResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteAgent",
+		Query:  deleteAgent_Operation,
+		Variables: &__deleteAgentInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteAgentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteDomain.
+const deleteDomain_Operation = `
+mutation DeleteDomain ($input: DeleteDomainInput!) {
+	payload: deleteDomain(input: $input) {
+		id
+	}
+}
+`
+
+func deleteDomain(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteDomainInput,
+) (data_ *deleteDomainResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteDomain",
+		Query:  deleteDomain_Operation,
+		Variables: &__deleteDomainInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteDomainResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteFiles.
 const deleteFiles_Operation = `
 mutation DeleteFiles ($input: DeleteFilesInput!) {
@@ -9607,6 +10400,40 @@ func deleteIdleChecker(
 	return data_, err_
 }
 
+// The mutation executed by deleteImage.
+const deleteImage_Operation = `
+mutation DeleteImage ($input: DeleteImageInput!) {
+	deleteImage(input: $input) {
+		id
+	}
+}
+`
+
+func deleteImage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteImageInput,
+) (data_ *deleteImageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteImage",
+		Query:  deleteImage_Operation,
+		Variables: &__deleteImageInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteImageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteKeypair.
 const deleteKeypair_Operation = `
 mutation DeleteKeypair ($input: DeleteKeypairInput!) {
@@ -9664,6 +10491,90 @@ func deleteObjectStorage(
 	}
 
 	data_ = &deleteObjectStorageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteOrphan.
+const deleteOrphan_Operation = `
+mutation DeleteOrphan ($input: DeleteOrphanInput!) {
+	payload: deleteOrphan(input: $input) {
+		task {
+			... Task
+		}
+	}
+}
+fragment Task on Task {
+	id
+	kind
+	title
+	status
+	done
+	total
+	message
+	attempt
+	subjectID
+	createdAt
+	startedAt
+	endedAt
+}
+`
+
+func deleteOrphan(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteOrphanInput,
+) (data_ *deleteOrphanResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteOrphan",
+		Query:  deleteOrphan_Operation,
+		Variables: &__deleteOrphanInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteOrphanResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteProject.
+const deleteProject_Operation = `
+mutation DeleteProject ($input: DeleteProjectInput!) {
+	payload: deleteProject(input: $input) {
+		id
+	}
+}
+`
+
+func deleteProject(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteProjectInput,
+) (data_ *deleteProjectResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteProject",
+		Query:  deleteProject_Operation,
+		Variables: &__deleteProjectInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteProjectResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -9947,6 +10858,124 @@ func deleteSessionTemplate(
 	return data_, err_
 }
 
+// The mutation executed by deleteShareWeight.
+const deleteShareWeight_Operation = `
+mutation DeleteShareWeight ($input: DeleteShareWeightInput!) {
+	payload: deleteShareWeight(input: $input) {
+		id
+	}
+}
+`
+
+func deleteShareWeight(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteShareWeightInput,
+) (data_ *deleteShareWeightResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteShareWeight",
+		Query:  deleteShareWeight_Operation,
+		Variables: &__deleteShareWeightInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteShareWeightResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteStorageProxy.
+const deleteStorageProxy_Operation = `
+mutation DeleteStorageProxy ($input: DeleteStorageProxyInput!) {
+	payload: deleteStorageProxy(input: $input) {
+		name
+	}
+}
+`
+
+func deleteStorageProxy(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteStorageProxyInput,
+) (data_ *deleteStorageProxyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteStorageProxy",
+		Query:  deleteStorageProxy_Operation,
+		Variables: &__deleteStorageProxyInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteStorageProxyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteUser.
+const deleteUser_Operation = `
+mutation DeleteUser ($input: DeleteUserInput!) {
+	payload: deleteUser(input: $input) {
+		task {
+			... Task
+		}
+	}
+}
+fragment Task on Task {
+	id
+	kind
+	title
+	status
+	done
+	total
+	message
+	attempt
+	subjectID
+	createdAt
+	startedAt
+	endedAt
+}
+`
+
+func deleteUser(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteUserInput,
+) (data_ *deleteUserResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteUser",
+		Query:  deleteUser_Operation,
+		Variables: &__deleteUserInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteUserResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteVfolder.
 const deleteVfolder_Operation = `
 mutation DeleteVfolder ($input: DeleteVfolderInput!) {
@@ -10026,6 +11055,83 @@ func deleteVfolder(
 	}
 
 	data_ = &deleteVfolderResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by detachIdleChecker.
+const detachIdleChecker_Operation = `
+mutation DetachIdleChecker ($input: DetachIdleCheckerInput!) {
+	payload: detachIdleChecker(input: $input) {
+		checker {
+			... IdleChecker
+		}
+	}
+}
+fragment IdleChecker on IdleChecker {
+	id
+	name
+	description
+	kind
+	enabled
+	timeout
+	grace
+	newUserGrace
+	warning
+	match
+	thresholds {
+		... IdleThreshold
+	}
+	sessionTypes
+	ignoredApps
+	bindings {
+		... IdleBinding
+	}
+	createdAt
+}
+fragment IdleThreshold on IdleThreshold {
+	slot
+	percent
+}
+fragment IdleBinding on IdleBinding {
+	id
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	resourceGroup {
+		id
+		name
+	}
+	everywhere
+}
+`
+
+func detachIdleChecker(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DetachIdleCheckerInput,
+) (data_ *detachIdleCheckerResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DetachIdleChecker",
+		Query:  detachIdleChecker_Operation,
+		Variables: &__detachIdleCheckerInput{
+			Input: input,
+		},
+	}
+
+	data_ = &detachIdleCheckerResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -10259,40 +11365,6 @@ func exportFolder(
 	return data_, err_
 }
 
-// The mutation executed by forgetImage.
-const forgetImage_Operation = `
-mutation ForgetImage ($input: ForgetImageInput!) {
-	forgetImage(input: $input) {
-		id
-	}
-}
-`
-
-func forgetImage(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input ForgetImageInput,
-) (data_ *forgetImageResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "ForgetImage",
-		Query:  forgetImage_Operation,
-		Variables: &__forgetImageInput{
-			Input: input,
-		},
-	}
-
-	data_ = &forgetImageResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
 // The mutation executed by grantResourceGroup.
 const grantResourceGroup_Operation = `
 mutation GrantResourceGroup ($input: GrantResourceGroupInput!) {
@@ -10412,6 +11484,59 @@ func grantRole(
 	}
 
 	data_ = &grantRoleResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by grantVolume.
+const grantVolume_Operation = `
+mutation GrantVolume ($input: GrantVolumeInput!) {
+	payload: grantVolume(input: $input) {
+		grant {
+			... VolumeGrant
+		}
+	}
+}
+fragment VolumeGrant on VolumeGrant {
+	id
+	everybody
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	permissions
+}
+`
+
+func grantVolume(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input GrantVolumeInput,
+) (data_ *grantVolumeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "GrantVolume",
+		Query:  grantVolume_Operation,
+		Variables: &__grantVolumeInput{
+			Input: input,
+		},
+	}
+
+	data_ = &grantVolumeResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -10621,46 +11746,6 @@ subscription KernelLogs ($kernel: ID!, $follow: Boolean, $offset: Int64, $tailLi
 }
 `
 
-// The mutation executed by makeDirectories.
-const makeDirectories_Operation = `
-mutation MakeDirectories ($input: MakeDirectoriesInput!) {
-	payload: makeDirectories(input: $input) {
-		results {
-			... FileResult
-		}
-	}
-}
-fragment FileResult on FileResult {
-	path
-	error
-}
-`
-
-func makeDirectories(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input MakeDirectoriesInput,
-) (data_ *makeDirectoriesResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "MakeDirectories",
-		Query:  makeDirectories_Operation,
-		Variables: &__makeDirectoriesInput{
-			Input: input,
-		},
-	}
-
-	data_ = &makeDirectoriesResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
 // The mutation executed by moveFiles.
 const moveFiles_Operation = `
 mutation MoveFiles ($input: MoveFilesInput!) {
@@ -10729,124 +11814,6 @@ func openApp(
 	}
 
 	data_ = &openAppResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by purgeDomain.
-const purgeDomain_Operation = `
-mutation PurgeDomain ($input: PurgeDomainInput!) {
-	payload: purgeDomain(input: $input) {
-		id
-	}
-}
-`
-
-func purgeDomain(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input PurgeDomainInput,
-) (data_ *purgeDomainResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "PurgeDomain",
-		Query:  purgeDomain_Operation,
-		Variables: &__purgeDomainInput{
-			Input: input,
-		},
-	}
-
-	data_ = &purgeDomainResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by purgeProject.
-const purgeProject_Operation = `
-mutation PurgeProject ($input: PurgeProjectInput!) {
-	payload: purgeProject(input: $input) {
-		id
-	}
-}
-`
-
-func purgeProject(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input PurgeProjectInput,
-) (data_ *purgeProjectResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "PurgeProject",
-		Query:  purgeProject_Operation,
-		Variables: &__purgeProjectInput{
-			Input: input,
-		},
-	}
-
-	data_ = &purgeProjectResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by purgeUser.
-const purgeUser_Operation = `
-mutation PurgeUser ($input: PurgeUserInput!) {
-	payload: purgeUser(input: $input) {
-		task {
-			... Task
-		}
-	}
-}
-fragment Task on Task {
-	id
-	kind
-	title
-	status
-	done
-	total
-	message
-	attempt
-	subjectID
-	createdAt
-	startedAt
-	endedAt
-}
-`
-
-func purgeUser(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input PurgeUserInput,
-) (data_ *purgeUserResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "PurgeUser",
-		Query:  purgeUser_Operation,
-		Variables: &__purgeUserInput{
-			Input: input,
-		},
-	}
-
-	data_ = &purgeUserResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -11107,6 +12074,72 @@ func queryAgent(
 	}
 
 	data_ = &queryAgentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryAgentByName.
+const queryAgentByName_Operation = `
+query AgentByName ($name: String!) {
+	agent(name: $name) {
+		... Agent
+	}
+}
+fragment Agent on Agent {
+	id
+	name
+	status
+	schedulable
+	cordonReason
+	drainDeadline
+	drainAction
+	drained
+	sessionsLeft
+	lostAt
+	version
+	architecture
+	address
+	firstSeenAt
+	lastSeenAt
+	resourceGroup {
+		id
+		name
+	}
+	capacity
+	occupied
+	conditions {
+		... Condition
+	}
+}
+fragment Condition on AgentCondition {
+	type
+	status
+	reason
+	since
+}
+`
+
+func queryAgentByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryAgentByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "AgentByName",
+		Query:  queryAgentByName_Operation,
+		Variables: &__queryAgentByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryAgentByNameResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -11550,6 +12583,94 @@ func queryCluster(
 	return data_, err_
 }
 
+// The query executed by queryDomainByName.
+const queryDomainByName_Operation = `
+query DomainByName ($name: String!) {
+	domain(name: $name) {
+		... Domain
+	}
+}
+fragment Domain on Domain {
+	id
+	name
+	description
+	active
+	createdAt
+	registriesRestricted
+	registries {
+		id
+		name
+	}
+	totpRequired
+	passwordMinLength
+	passwordMaxAgeDays
+	signUp
+	policies {
+		... Attachment
+	}
+	occupied
+	projects {
+		totalCount
+	}
+	users(where: {statusIn:[ACTIVE,INACTIVE,BEFORE_VERIFICATION]}) {
+		totalCount
+	}
+}
+fragment Attachment on PolicyAttachment {
+	id
+	policy {
+		id
+		name
+	}
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	keypairID
+	resourceGroup {
+		id
+		name
+	}
+	withinProject {
+		id
+		name
+	}
+}
+`
+
+func queryDomainByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryDomainByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DomainByName",
+		Query:  queryDomainByName_Operation,
+		Variables: &__queryDomainByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryDomainByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryDomains.
 const queryDomains_Operation = `
 query Domains ($first: Int, $after: Cursor, $where: DomainWhereInput) {
@@ -11905,10 +13026,10 @@ func queryFiles(
 	return data_, err_
 }
 
-// The query executed by queryIdentityProviders.
-const queryIdentityProviders_Operation = `
-query IdentityProviders {
-	identityProviders {
+// The query executed by queryIdentityProviderByName.
+const queryIdentityProviderByName_Operation = `
+query IdentityProviderByName ($name: String!) {
+	identityProvider(name: $name) {
 		... IdentityProvider
 	}
 }
@@ -11934,16 +13055,162 @@ fragment IdentityProvider on IdentityProvider {
 }
 `
 
+func queryIdentityProviderByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryIdentityProviderByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "IdentityProviderByName",
+		Query:  queryIdentityProviderByName_Operation,
+		Variables: &__queryIdentityProviderByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryIdentityProviderByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryIdentityProviders.
+const queryIdentityProviders_Operation = `
+query IdentityProviders ($first: Int, $after: Cursor) {
+	identityProviders(first: $first, after: $after, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... IdentityProvider
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment IdentityProvider on IdentityProvider {
+	id
+	name
+	displayName
+	issuer
+	clientID
+	scopes
+	active
+	autoProvision
+	emailDomains
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	createdAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
 func queryIdentityProviders(
 	ctx_ context.Context,
 	client_ graphql.Client,
+	first *int,
+	after string,
 ) (data_ *queryIdentityProvidersResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "IdentityProviders",
 		Query:  queryIdentityProviders_Operation,
+		Variables: &__queryIdentityProvidersInput{
+			First: first,
+			After: after,
+		},
 	}
 
 	data_ = &queryIdentityProvidersResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryIdleCheckerByName.
+const queryIdleCheckerByName_Operation = `
+query IdleCheckerByName ($name: String!) {
+	idleChecker(name: $name) {
+		... IdleChecker
+	}
+}
+fragment IdleChecker on IdleChecker {
+	id
+	name
+	description
+	kind
+	enabled
+	timeout
+	grace
+	newUserGrace
+	warning
+	match
+	thresholds {
+		... IdleThreshold
+	}
+	sessionTypes
+	ignoredApps
+	bindings {
+		... IdleBinding
+	}
+	createdAt
+}
+fragment IdleThreshold on IdleThreshold {
+	slot
+	percent
+}
+fragment IdleBinding on IdleBinding {
+	id
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	resourceGroup {
+		id
+		name
+	}
+	everywhere
+}
+`
+
+func queryIdleCheckerByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryIdleCheckerByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "IdleCheckerByName",
+		Query:  queryIdleCheckerByName_Operation,
+		Variables: &__queryIdleCheckerByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryIdleCheckerByNameResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -12106,6 +13373,56 @@ func queryIdleDryRun(
 	return data_, err_
 }
 
+// The query executed by queryImageByName.
+const queryImageByName_Operation = `
+query ImageByName ($name: String!) {
+	image(name: $name) {
+		... Image
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+}
+`
+
+func queryImageByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryImageByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ImageByName",
+		Query:  queryImageByName_Operation,
+		Variables: &__queryImageByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryImageByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryImages.
 const queryImages_Operation = `
 query Images ($first: Int, $after: Cursor, $where: ImageWhereInput) {
@@ -12173,9 +13490,16 @@ func queryImages(
 
 // The query executed by queryInvitations.
 const queryInvitations_Operation = `
-query Invitations {
-	invitations {
-		... Invitation
+query Invitations ($first: Int, $after: Cursor) {
+	invitations(first: $first, after: $after, orderBy: [{field:CREATED_AT,direction:DESC}]) {
+		edges {
+			node {
+				... Invitation
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
 	}
 }
 fragment Invitation on Invitation {
@@ -12194,15 +13518,25 @@ fragment Invitation on Invitation {
 	usedAt
 	revokedAt
 }
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
 `
 
 func queryInvitations(
 	ctx_ context.Context,
 	client_ graphql.Client,
+	first *int,
+	after string,
 ) (data_ *queryInvitationsResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "Invitations",
 		Query:  queryInvitations_Operation,
+		Variables: &__queryInvitationsInput{
+			First: first,
+			After: after,
+		},
 	}
 
 	data_ = &queryInvitationsResponse{}
@@ -12344,9 +13678,16 @@ func queryLoginAttempts(
 
 // The query executed by queryLoginSessions.
 const queryLoginSessions_Operation = `
-query LoginSessions ($user: ID) {
-	loginSessions(user: $user) {
-		... LoginSession
+query LoginSessions ($user: ID, $first: Int, $after: Cursor) {
+	loginSessions(user: $user, first: $first, after: $after, orderBy: [{field:CREATED_AT}]) {
+		edges {
+			node {
+				... LoginSession
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
 	}
 }
 fragment LoginSession on LoginSession {
@@ -12358,18 +13699,26 @@ fragment LoginSession on LoginSession {
 	userAgent
 	current
 }
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
 `
 
 func queryLoginSessions(
 	ctx_ context.Context,
 	client_ graphql.Client,
 	user string,
+	first *int,
+	after string,
 ) (data_ *queryLoginSessionsResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "LoginSessions",
 		Query:  queryLoginSessions_Operation,
 		Variables: &__queryLoginSessionsInput{
-			User: user,
+			User:  user,
+			First: first,
+			After: after,
 		},
 	}
 
@@ -12625,6 +13974,199 @@ func queryOccupancyAudit(
 	return data_, err_
 }
 
+// The query executed by queryProjectByName.
+const queryProjectByName_Operation = `
+query ProjectByName ($name: String!, $domain: ID) {
+	project(name: $name, domain: $domain) {
+		... Project
+	}
+}
+fragment Project on Project {
+	id
+	name
+	description
+	active
+	type
+	createdAt
+	domain {
+		id
+		name
+	}
+	memberships {
+		totalCount
+	}
+	policies {
+		... Attachment
+	}
+	occupied
+}
+fragment Attachment on PolicyAttachment {
+	id
+	policy {
+		id
+		name
+	}
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	keypairID
+	resourceGroup {
+		id
+		name
+	}
+	withinProject {
+		id
+		name
+	}
+}
+`
+
+func queryProjectByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+	domain string,
+) (data_ *queryProjectByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ProjectByName",
+		Query:  queryProjectByName_Operation,
+		Variables: &__queryProjectByNameInput{
+			Name:   name,
+			Domain: domain,
+		},
+	}
+
+	data_ = &queryProjectByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryProjectMembers.
+const queryProjectMembers_Operation = `
+query ProjectMembers ($id: ID!, $first: Int, $after: Cursor) {
+	node(id: $id) {
+		... projectMembers
+	}
+}
+fragment projectMembers on Project {
+	... Project
+	members: memberships(first: $first, after: $after, orderBy: [{field:CREATED_AT}]) {
+		edges {
+			node {
+				... Membership
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment Project on Project {
+	id
+	name
+	description
+	active
+	type
+	createdAt
+	domain {
+		id
+		name
+	}
+	memberships {
+		totalCount
+	}
+	policies {
+		... Attachment
+	}
+	occupied
+}
+fragment Membership on Membership {
+	id
+	admin
+	user {
+		id
+		email
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment Attachment on PolicyAttachment {
+	id
+	policy {
+		id
+		name
+	}
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	keypairID
+	resourceGroup {
+		id
+		name
+	}
+	withinProject {
+		id
+		name
+	}
+}
+`
+
+func queryProjectMembers(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+	first *int,
+	after string,
+) (data_ *queryProjectMembersResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ProjectMembers",
+		Query:  queryProjectMembers_Operation,
+		Variables: &__queryProjectMembersInput{
+			ID:    id,
+			First: first,
+			After: after,
+		},
+	}
+
+	data_ = &queryProjectMembersResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryProjects.
 const queryProjects_Operation = `
 query Projects ($first: Int, $after: Cursor, $where: ProjectWhereInput) {
@@ -12651,7 +14193,7 @@ fragment Project on Project {
 		name
 	}
 	memberships {
-		... Membership
+		totalCount
 	}
 	policies {
 		... Attachment
@@ -12661,14 +14203,6 @@ fragment Project on Project {
 fragment pageInfo on PageInfo {
 	hasNextPage
 	endCursor
-}
-fragment Membership on Membership {
-	id
-	admin
-	user {
-		id
-		email
-	}
 }
 fragment Attachment on PolicyAttachment {
 	id
@@ -12885,9 +14419,16 @@ func queryQuotaScopes(
 
 // The query executed by queryRegistries.
 const queryRegistries_Operation = `
-query Registries {
-	registries {
-		... Registry
+query Registries ($first: Int, $after: Cursor) {
+	registries(first: $first, after: $after, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... Registry
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
 	}
 }
 fragment Registry on Registry {
@@ -12898,15 +14439,25 @@ fragment Registry on Registry {
 	createdAt
 	lastScannedAt
 }
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
 `
 
 func queryRegistries(
 	ctx_ context.Context,
 	client_ graphql.Client,
+	first *int,
+	after string,
 ) (data_ *queryRegistriesResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "Registries",
 		Query:  queryRegistries_Operation,
+		Variables: &__queryRegistriesInput{
+			First: first,
+			After: after,
+		},
 	}
 
 	data_ = &queryRegistriesResponse{}
@@ -12921,14 +14472,60 @@ func queryRegistries(
 	return data_, err_
 }
 
+// The query executed by queryRegistryByName.
+const queryRegistryByName_Operation = `
+query RegistryByName ($name: String!) {
+	registry(name: $name) {
+		... Registry
+	}
+}
+fragment Registry on Registry {
+	id
+	name
+	host
+	plainHttp
+	createdAt
+	lastScannedAt
+}
+`
+
+func queryRegistryByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryRegistryByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RegistryByName",
+		Query:  queryRegistryByName_Operation,
+		Variables: &__queryRegistryByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryRegistryByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryResourceGroupAccess.
 const queryResourceGroupAccess_Operation = `
-query ResourceGroupAccess ($resourceGroup: ID, $user: ID, $project: ID, $after: String) {
-	resourceGroupAccess(resourceGroup: $resourceGroup, user: $user, project: $project, after: $after) {
-		access {
-			... GroupAccess
+query ResourceGroupAccess ($resourceGroup: ID, $user: ID, $project: ID, $first: Int, $after: Cursor) {
+	resourceGroupAccess(resourceGroup: $resourceGroup, user: $user, project: $project, first: $first, after: $after) {
+		edges {
+			node {
+				... GroupAccess
+			}
 		}
-		endCursor
+		pageInfo {
+			... pageInfo
+		}
 	}
 }
 fragment GroupAccess on ResourceGroupAccess {
@@ -12946,6 +14543,10 @@ fragment GroupAccess on ResourceGroupAccess {
 	}
 	via
 }
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
 `
 
 func queryResourceGroupAccess(
@@ -12954,6 +14555,7 @@ func queryResourceGroupAccess(
 	resourceGroup string,
 	user string,
 	project string,
+	first *int,
 	after string,
 ) (data_ *queryResourceGroupAccessResponse, err_ error) {
 	req_ := &graphql.Request{
@@ -12963,11 +14565,91 @@ func queryResourceGroupAccess(
 			ResourceGroup: resourceGroup,
 			User:          user,
 			Project:       project,
+			First:         first,
 			After:         after,
 		},
 	}
 
 	data_ = &queryResourceGroupAccessResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryResourceGroupByName.
+const queryResourceGroupByName_Operation = `
+query ResourceGroupByName ($name: String!) {
+	resourceGroup(name: $name) {
+		... Group
+	}
+}
+fragment Group on ResourceGroup {
+	id
+	name
+	description
+	active
+	public
+	sessionTypes
+	allowedNetworks
+	strategy
+	order
+	holdAfter
+	split
+	topology
+	halfLife
+	lookback
+	lostPolicy
+	lostAfter
+	maxAttempts
+	pendingTimeout
+	preemption
+	preemptionScope
+	preemptionAfter
+	createdAt
+	grants {
+		... GroupGrant
+	}
+	agents {
+		totalCount
+	}
+}
+fragment GroupGrant on GroupGrant {
+	id
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+}
+`
+
+func queryResourceGroupByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryResourceGroupByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ResourceGroupByName",
+		Query:  queryResourceGroupByName_Operation,
+		Variables: &__queryResourceGroupByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryResourceGroupByNameResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -13261,11 +14943,102 @@ func queryResourcePolicies(
 	return data_, err_
 }
 
+// The query executed by queryResourcePolicyByName.
+const queryResourcePolicyByName_Operation = `
+query ResourcePolicyByName ($name: String!) {
+	resourcePolicy(name: $name) {
+		... Policy
+	}
+}
+fragment Policy on ResourcePolicy {
+	id
+	name
+	totalSlots
+	unlistedSlots
+	maxPendingSlots
+	maxSessions
+	maxPendingSessions
+	maxContainersPerSession
+	maxPriority
+	maxSessionLifetime
+	idleTimeout
+	maxPublicAppTime
+	maxVfolders
+	maxScopeBytes
+	maxDiskBytes
+	maxLogins
+	createdAt
+	attachments {
+		... Attachment
+	}
+}
+fragment Attachment on PolicyAttachment {
+	id
+	policy {
+		id
+		name
+	}
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	keypairID
+	resourceGroup {
+		id
+		name
+	}
+	withinProject {
+		id
+		name
+	}
+}
+`
+
+func queryResourcePolicyByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryResourcePolicyByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ResourcePolicyByName",
+		Query:  queryResourcePolicyByName_Operation,
+		Variables: &__queryResourcePolicyByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryResourcePolicyByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryResourcePresets.
 const queryResourcePresets_Operation = `
-query ResourcePresets ($resourceGroup: ID, $project: ID) {
-	resourcePresets(resourceGroup: $resourceGroup) {
-		... FittingPreset
+query ResourcePresets ($resourceGroup: ID, $project: ID, $first: Int, $after: Cursor) {
+	resourcePresets(resourceGroup: $resourceGroup, first: $first, after: $after, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... FittingPreset
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
 	}
 }
 fragment FittingPreset on ResourcePreset {
@@ -13274,6 +15047,10 @@ fragment FittingPreset on ResourcePreset {
 		state
 		reason
 	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
 }
 fragment Preset on ResourcePreset {
 	id
@@ -13293,6 +15070,8 @@ func queryResourcePresets(
 	client_ graphql.Client,
 	resourceGroup string,
 	project string,
+	first *int,
+	after string,
 ) (data_ *queryResourcePresetsResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "ResourcePresets",
@@ -13300,6 +15079,8 @@ func queryResourcePresets(
 		Variables: &__queryResourcePresetsInput{
 			ResourceGroup: resourceGroup,
 			Project:       project,
+			First:         first,
+			After:         after,
 		},
 	}
 
@@ -13340,6 +15121,69 @@ func queryRetention(
 	}
 
 	data_ = &queryRetentionResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryRoleByName.
+const queryRoleByName_Operation = `
+query RoleByName ($name: String!) {
+	role(name: $name) {
+		... Role
+	}
+}
+fragment Role on Role {
+	id
+	name
+	description
+	allows {
+		... RolePermission
+	}
+	createdAt
+	grants {
+		... RoleGrant
+	}
+}
+fragment RolePermission on RolePermission {
+	entity
+	operations
+}
+fragment RoleGrant on RoleGrant {
+	id
+	role {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	scope
+	scopeId
+}
+`
+
+func queryRoleByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryRoleByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RoleByName",
+		Query:  queryRoleByName_Operation,
+		Variables: &__queryRoleByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryRoleByNameResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -13468,9 +15312,16 @@ func querySSHEndpoint(
 
 // The query executed by querySSHKeys.
 const querySSHKeys_Operation = `
-query SSHKeys {
-	sshKeys {
-		... SSHKey
+query SSHKeys ($first: Int, $after: Cursor) {
+	sshKeys(first: $first, after: $after, orderBy: [{field:CREATED_AT}]) {
+		edges {
+			node {
+				... SSHKey
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
 	}
 }
 fragment SSHKey on SSHKey {
@@ -13483,15 +15334,25 @@ fragment SSHKey on SSHKey {
 	makerID
 	status
 }
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
 `
 
 func querySSHKeys(
 	ctx_ context.Context,
 	client_ graphql.Client,
+	first *int,
+	after string,
 ) (data_ *querySSHKeysResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "SSHKeys",
 		Query:  querySSHKeys_Operation,
+		Variables: &__querySSHKeysInput{
+			First: first,
+			After: after,
+		},
 	}
 
 	data_ = &querySSHKeysResponse{}
@@ -14852,6 +16713,86 @@ func queryUser(
 	return data_, err_
 }
 
+// The query executed by queryUserByName.
+const queryUserByName_Operation = `
+query UserByName ($name: String!) {
+	user(name: $name) {
+		... User
+	}
+}
+fragment User on User {
+	id
+	email
+	username
+	fullName
+	role
+	status
+	createdAt
+	lastLoginAt
+	domain {
+		id
+		name
+	}
+	policies {
+		... Attachment
+	}
+	occupied
+}
+fragment Attachment on PolicyAttachment {
+	id
+	policy {
+		id
+		name
+	}
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	keypairID
+	resourceGroup {
+		id
+		name
+	}
+	withinProject {
+		id
+		name
+	}
+}
+`
+
+func queryUserByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryUserByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UserByName",
+		Query:  queryUserByName_Operation,
+		Variables: &__queryUserByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryUserByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryUsers.
 const queryUsers_Operation = `
 query Users ($first: Int, $after: Cursor, $where: UserWhereInput) {
@@ -15236,11 +17177,61 @@ func queryViewer(
 	return data_, err_
 }
 
+// The query executed by queryVolumeByName.
+const queryVolumeByName_Operation = `
+query VolumeByName ($name: String!) {
+	volume(name: $name) {
+		... Volume
+	}
+}
+fragment Volume on Volume {
+	id
+	name
+	backend
+	health
+	healthMessage
+	totalBytes
+	usedBytes
+}
+`
+
+func queryVolumeByName(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryVolumeByNameResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "VolumeByName",
+		Query:  queryVolumeByName_Operation,
+		Variables: &__queryVolumeByNameInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryVolumeByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryVolumeDetails.
 const queryVolumeDetails_Operation = `
-query VolumeDetails {
-	volumes {
-		... VolumeDetails
+query VolumeDetails ($first: Int, $after: Cursor) {
+	volumes(first: $first, after: $after, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... VolumeDetails
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
 	}
 }
 fragment VolumeDetails on Volume {
@@ -15258,6 +17249,10 @@ fragment VolumeDetails on Volume {
 	grants {
 		... VolumeGrant
 	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
 }
 fragment Volume on Volume {
 	id
@@ -15301,10 +17296,16 @@ fragment VolumeGrant on VolumeGrant {
 func queryVolumeDetails(
 	ctx_ context.Context,
 	client_ graphql.Client,
+	first *int,
+	after string,
 ) (data_ *queryVolumeDetailsResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "VolumeDetails",
 		Query:  queryVolumeDetails_Operation,
+		Variables: &__queryVolumeDetailsInput{
+			First: first,
+			After: after,
+		},
 	}
 
 	data_ = &queryVolumeDetailsResponse{}
@@ -15473,9 +17474,16 @@ func queryVolumeOrphans(
 
 // The query executed by queryVolumes.
 const queryVolumes_Operation = `
-query Volumes {
-	volumes {
-		... Volume
+query Volumes ($first: Int, $after: Cursor) {
+	volumes(first: $first, after: $after, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... Volume
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
 	}
 }
 fragment Volume on Volume {
@@ -15487,15 +17495,25 @@ fragment Volume on Volume {
 	totalBytes
 	usedBytes
 }
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
 `
 
 func queryVolumes(
 	ctx_ context.Context,
 	client_ graphql.Client,
+	first *int,
+	after string,
 ) (data_ *queryVolumesResponse, err_ error) {
 	req_ := &graphql.Request{
 		OpName: "Volumes",
 		Query:  queryVolumes_Operation,
+		Variables: &__queryVolumesInput{
+			First: first,
+			After: after,
+		},
 	}
 
 	data_ = &queryVolumesResponse{}
@@ -15735,74 +17753,6 @@ func registerImage(
 	return data_, err_
 }
 
-// The mutation executed by removeAgent.
-const removeAgent_Operation = `
-mutation RemoveAgent ($input: RemoveAgentInput!) {
-	payload: removeAgent(input: $input) {
-		agent {
-			... Agent
-		}
-	}
-}
-fragment Agent on Agent {
-	id
-	name
-	status
-	schedulable
-	cordonReason
-	drainDeadline
-	drainAction
-	drained
-	sessionsLeft
-	lostAt
-	version
-	architecture
-	address
-	firstSeenAt
-	lastSeenAt
-	resourceGroup {
-		id
-		name
-	}
-	capacity
-	occupied
-	conditions {
-		... Condition
-	}
-}
-fragment Condition on AgentCondition {
-	type
-	status
-	reason
-	since
-}
-`
-
-func removeAgent(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input RemoveAgentInput,
-) (data_ *removeAgentResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "RemoveAgent",
-		Query:  removeAgent_Operation,
-		Variables: &__removeAgentInput{
-			Input: input,
-		},
-	}
-
-	data_ = &removeAgentResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
 // The mutation executed by removeMembership.
 const removeMembership_Operation = `
 mutation RemoveMembership ($input: RemoveMembershipInput!) {
@@ -15824,20 +17774,12 @@ fragment Project on Project {
 		name
 	}
 	memberships {
-		... Membership
+		totalCount
 	}
 	policies {
 		... Attachment
 	}
 	occupied
-}
-fragment Membership on Membership {
-	id
-	admin
-	user {
-		id
-		email
-	}
 }
 fragment Attachment on PolicyAttachment {
 	id
@@ -15883,211 +17825,6 @@ func removeMembership(
 	}
 
 	data_ = &removeMembershipResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by removeOrphan.
-const removeOrphan_Operation = `
-mutation RemoveOrphan ($input: RemoveOrphanInput!) {
-	payload: removeOrphan(input: $input) {
-		task {
-			... Task
-		}
-	}
-}
-fragment Task on Task {
-	id
-	kind
-	title
-	status
-	done
-	total
-	message
-	attempt
-	subjectID
-	createdAt
-	startedAt
-	endedAt
-}
-`
-
-func removeOrphan(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input RemoveOrphanInput,
-) (data_ *removeOrphanResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "RemoveOrphan",
-		Query:  removeOrphan_Operation,
-		Variables: &__removeOrphanInput{
-			Input: input,
-		},
-	}
-
-	data_ = &removeOrphanResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by removeShareWeight.
-const removeShareWeight_Operation = `
-mutation RemoveShareWeight ($input: RemoveShareWeightInput!) {
-	payload: removeShareWeight(input: $input) {
-		id
-	}
-}
-`
-
-func removeShareWeight(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input RemoveShareWeightInput,
-) (data_ *removeShareWeightResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "RemoveShareWeight",
-		Query:  removeShareWeight_Operation,
-		Variables: &__removeShareWeightInput{
-			Input: input,
-		},
-	}
-
-	data_ = &removeShareWeightResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by removeStorageProxy.
-const removeStorageProxy_Operation = `
-mutation RemoveStorageProxy ($input: RemoveStorageProxyInput!) {
-	payload: removeStorageProxy(input: $input) {
-		name
-	}
-}
-`
-
-func removeStorageProxy(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input RemoveStorageProxyInput,
-) (data_ *removeStorageProxyResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "RemoveStorageProxy",
-		Query:  removeStorageProxy_Operation,
-		Variables: &__removeStorageProxyInput{
-			Input: input,
-		},
-	}
-
-	data_ = &removeStorageProxyResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by removeVfolderShare.
-const removeVfolderShare_Operation = `
-mutation RemoveVfolderShare ($input: RemoveVfolderShareInput!) {
-	payload: removeVfolderShare(input: $input) {
-		share {
-			... FolderShare
-		}
-	}
-}
-fragment FolderShare on VfolderShare {
-	id
-	createdAt
-	email
-	permission
-	status
-	vfolder {
-		id
-		name
-	}
-	vfolderName
-	inviterEmail
-	answeredAt
-}
-`
-
-func removeVfolderShare(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input RemoveVfolderShareInput,
-) (data_ *removeVfolderShareResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "RemoveVfolderShare",
-		Query:  removeVfolderShare_Operation,
-		Variables: &__removeVfolderShareInput{
-			Input: input,
-		},
-	}
-
-	data_ = &removeVfolderShareResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by removeVolumeGrant.
-const removeVolumeGrant_Operation = `
-mutation RemoveVolumeGrant ($input: RemoveVolumeGrantInput!) {
-	payload: removeVolumeGrant(input: $input) {
-		volume {
-			id
-			name
-		}
-	}
-}
-`
-
-func removeVolumeGrant(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input RemoveVolumeGrantInput,
-) (data_ *removeVolumeGrantResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "RemoveVolumeGrant",
-		Query:  removeVolumeGrant_Operation,
-		Variables: &__removeVolumeGrantInput{
-			Input: input,
-		},
-	}
-
-	data_ = &removeVolumeGrantResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -17017,6 +18754,93 @@ func revokeRole(
 	return data_, err_
 }
 
+// The mutation executed by revokeVfolderShare.
+const revokeVfolderShare_Operation = `
+mutation RevokeVfolderShare ($input: RevokeVfolderShareInput!) {
+	payload: revokeVfolderShare(input: $input) {
+		share {
+			... FolderShare
+		}
+	}
+}
+fragment FolderShare on VfolderShare {
+	id
+	createdAt
+	email
+	permission
+	status
+	vfolder {
+		id
+		name
+	}
+	vfolderName
+	inviterEmail
+	answeredAt
+}
+`
+
+func revokeVfolderShare(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RevokeVfolderShareInput,
+) (data_ *revokeVfolderShareResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RevokeVfolderShare",
+		Query:  revokeVfolderShare_Operation,
+		Variables: &__revokeVfolderShareInput{
+			Input: input,
+		},
+	}
+
+	data_ = &revokeVfolderShareResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by revokeVolume.
+const revokeVolume_Operation = `
+mutation RevokeVolume ($input: RevokeVolumeInput!) {
+	payload: revokeVolume(input: $input) {
+		volume {
+			id
+			name
+		}
+	}
+}
+`
+
+func revokeVolume(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RevokeVolumeInput,
+) (data_ *revokeVolumeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RevokeVolume",
+		Query:  revokeVolume_Operation,
+		Variables: &__revokeVolumeInput{
+			Input: input,
+		},
+	}
+
+	data_ = &revokeVolumeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by rotateKeypair.
 const rotateKeypair_Operation = `
 mutation RotateKeypair ($input: RotateKeypairInput!) {
@@ -17150,97 +18974,6 @@ fragment SessionState on Session {
 	}
 }
 `
-
-// The mutation executed by setMembership.
-const setMembership_Operation = `
-mutation SetMembership ($input: SetMembershipInput!) {
-	payload: setMembership(input: $input) {
-		project {
-			... Project
-		}
-	}
-}
-fragment Project on Project {
-	id
-	name
-	description
-	active
-	type
-	createdAt
-	domain {
-		id
-		name
-	}
-	memberships {
-		... Membership
-	}
-	policies {
-		... Attachment
-	}
-	occupied
-}
-fragment Membership on Membership {
-	id
-	admin
-	user {
-		id
-		email
-	}
-}
-fragment Attachment on PolicyAttachment {
-	id
-	policy {
-		id
-		name
-	}
-	domain {
-		id
-		name
-	}
-	project {
-		id
-		name
-	}
-	user {
-		id
-		email
-	}
-	keypairID
-	resourceGroup {
-		id
-		name
-	}
-	withinProject {
-		id
-		name
-	}
-}
-`
-
-func setMembership(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input SetMembershipInput,
-) (data_ *setMembershipResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "SetMembership",
-		Query:  setMembership_Operation,
-		Variables: &__setMembershipInput{
-			Input: input,
-		},
-	}
-
-	data_ = &setMembershipResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
 
 // The mutation executed by setQuotaScope.
 const setQuotaScope_Operation = `
@@ -17549,59 +19282,6 @@ func setShareWeight(
 	}
 
 	data_ = &setShareWeightResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by setVolumeGrant.
-const setVolumeGrant_Operation = `
-mutation SetVolumeGrant ($input: SetVolumeGrantInput!) {
-	payload: setVolumeGrant(input: $input) {
-		grant {
-			... VolumeGrant
-		}
-	}
-}
-fragment VolumeGrant on VolumeGrant {
-	id
-	everybody
-	domain {
-		id
-		name
-	}
-	project {
-		id
-		name
-	}
-	user {
-		id
-		email
-	}
-	permissions
-}
-`
-
-func setVolumeGrant(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input SetVolumeGrantInput,
-) (data_ *setVolumeGrantResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "SetVolumeGrant",
-		Query:  setVolumeGrant_Operation,
-		Variables: &__setVolumeGrantInput{
-			Input: input,
-		},
-	}
-
-	data_ = &setVolumeGrantResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -17993,83 +19673,6 @@ func trashVfolder(
 	}
 
 	data_ = &trashVfolderResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by unbindIdleChecker.
-const unbindIdleChecker_Operation = `
-mutation UnbindIdleChecker ($input: UnbindIdleCheckerInput!) {
-	payload: unbindIdleChecker(input: $input) {
-		checker {
-			... IdleChecker
-		}
-	}
-}
-fragment IdleChecker on IdleChecker {
-	id
-	name
-	description
-	kind
-	enabled
-	timeout
-	grace
-	newUserGrace
-	warning
-	match
-	thresholds {
-		... IdleThreshold
-	}
-	sessionTypes
-	ignoredApps
-	bindings {
-		... IdleBinding
-	}
-	createdAt
-}
-fragment IdleThreshold on IdleThreshold {
-	slot
-	percent
-}
-fragment IdleBinding on IdleBinding {
-	id
-	domain {
-		id
-		name
-	}
-	project {
-		id
-		name
-	}
-	resourceGroup {
-		id
-		name
-	}
-	everywhere
-}
-`
-
-func unbindIdleChecker(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input UnbindIdleCheckerInput,
-) (data_ *unbindIdleCheckerResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "UnbindIdleChecker",
-		Query:  unbindIdleChecker_Operation,
-		Variables: &__unbindIdleCheckerInput{
-			Input: input,
-		},
-	}
-
-	data_ = &unbindIdleCheckerResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -18790,20 +20393,12 @@ fragment Project on Project {
 		name
 	}
 	memberships {
-		... Membership
+		totalCount
 	}
 	policies {
 		... Attachment
 	}
 	occupied
-}
-fragment Membership on Membership {
-	id
-	admin
-	user {
-		id
-		email
-	}
 }
 fragment Attachment on PolicyAttachment {
 	id

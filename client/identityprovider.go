@@ -6,8 +6,10 @@ import (
 
 // IdentityProviders lists all identity providers.
 func (c *Client) IdentityProviders(ctx context.Context) ([]IdentityProvider, error) {
-	out, err := queryIdentityProviders(ctx, c)
-	return out.IdentityProviders, err
+	return collect(0, func(first *int, after string) (*queryIdentityProvidersIdentityProvidersIdentityProviderConnection, error) {
+		out, err := queryIdentityProviders(ctx, c, first, after)
+		return &out.IdentityProviders, err
+	})
 }
 
 // CreateProvider creates an identity provider.
@@ -26,4 +28,13 @@ func (c *Client) UpdateProvider(ctx context.Context, in UpdateIdentityProviderIn
 func (c *Client) DeleteProvider(ctx context.Context, id string) error {
 	_, err := deleteIdentityProvider(ctx, c, DeleteIdentityProviderInput{ID: id})
 	return err
+}
+
+// IdentityProviderByName returns the identity provider with a name.
+func (c *Client) IdentityProviderByName(ctx context.Context, name string) (*IdentityProvider, error) {
+	out, err := queryIdentityProviderByName(ctx, c, name)
+	if err == nil && out.IdentityProvider == nil {
+		return nil, notFound("identity provider", name)
+	}
+	return out.IdentityProvider, err
 }

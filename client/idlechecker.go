@@ -33,15 +33,15 @@ func (c *Client) DeleteIdleChecker(ctx context.Context, id string) error {
 // IdlePlace is a domain, a project or a resource group; the zero value is every session.
 type IdlePlace struct{ Domain, Project, ResourceGroup string } // ids
 
-// BindIdleChecker applies a checker to a place.
-func (c *Client) BindIdleChecker(ctx context.Context, in BindIdleCheckerInput) (*IdleChecker, error) {
-	out, err := bindIdleChecker(ctx, c, in)
+// AttachIdleChecker applies a checker to a place.
+func (c *Client) AttachIdleChecker(ctx context.Context, in AttachIdleCheckerInput) (*IdleChecker, error) {
+	out, err := attachIdleChecker(ctx, c, in)
 	return &out.Payload.Checker, err
 }
 
-// UnbindIdleChecker removes a checker from a place.
-func (c *Client) UnbindIdleChecker(ctx context.Context, in UnbindIdleCheckerInput) (*IdleChecker, error) {
-	out, err := unbindIdleChecker(ctx, c, in)
+// DetachIdleChecker removes a checker from a place.
+func (c *Client) DetachIdleChecker(ctx context.Context, in DetachIdleCheckerInput) (*IdleChecker, error) {
+	out, err := detachIdleChecker(ctx, c, in)
 	return &out.Payload.Checker, err
 }
 
@@ -55,4 +55,13 @@ func (c *Client) IdleDryRun(ctx context.Context, checker string, in *CreateIdleC
 func (c *Client) SetSessionIdleExempt(ctx context.Context, id string, exempt bool) error {
 	_, err := setSessionIdleExempt(ctx, c, SetSessionIdleExemptInput{ID: id, Exempt: exempt})
 	return err
+}
+
+// IdleCheckerByName returns the idle checker with a name.
+func (c *Client) IdleCheckerByName(ctx context.Context, name string) (*IdleChecker, error) {
+	out, err := queryIdleCheckerByName(ctx, c, name)
+	if err == nil && out.IdleChecker == nil {
+		return nil, notFound("idle checker", name)
+	}
+	return out.IdleChecker, err
 }

@@ -22,16 +22,18 @@ func (c *Client) RegisterImage(ctx context.Context, reference string) (*Image, e
 	return &out.RegisterImage.Image, err
 }
 
-// ForgetImage removes an image from the list.
-func (c *Client) ForgetImage(ctx context.Context, id string) error {
-	_, err := forgetImage(ctx, c, ForgetImageInput{ID: id})
+// DeleteImage removes an image from the list.
+func (c *Client) DeleteImage(ctx context.Context, id string) error {
+	_, err := deleteImage(ctx, c, DeleteImageInput{ID: id})
 	return err
 }
 
 // Registries lists all registries.
 func (c *Client) Registries(ctx context.Context) ([]Registry, error) {
-	out, err := queryRegistries(ctx, c)
-	return out.Registries, err
+	return collect(0, func(first *int, after string) (*queryRegistriesRegistriesRegistryConnection, error) {
+		out, err := queryRegistries(ctx, c, first, after)
+		return &out.Registries, err
+	})
 }
 
 // CreateRegistry adds a registry.
@@ -67,4 +69,22 @@ func (c *Client) ScanRegistry(ctx context.Context, id string) ([]ScanResult, err
 func (c *Client) StarterImages(ctx context.Context) ([]StarterImage, error) {
 	out, err := queryStarterImages(ctx, c)
 	return out.StarterImages, err
+}
+
+// ImageByName returns the image with a full reference or a short name.
+func (c *Client) ImageByName(ctx context.Context, name string) (*Image, error) {
+	out, err := queryImageByName(ctx, c, name)
+	if err == nil && out.Image == nil {
+		return nil, notFound("image", name)
+	}
+	return out.Image, err
+}
+
+// RegistryByName returns the registry with a name or host.
+func (c *Client) RegistryByName(ctx context.Context, name string) (*Registry, error) {
+	out, err := queryRegistryByName(ctx, c, name)
+	if err == nil && out.Registry == nil {
+		return nil, notFound("registry", name)
+	}
+	return out.Registry, err
 }

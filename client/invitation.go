@@ -4,10 +4,12 @@ import (
 	"context"
 )
 
-// Invitations lists the newest invitations that the viewer administers.
+// Invitations lists the invitations that the viewer administers, newest first.
 func (c *Client) Invitations(ctx context.Context) ([]Invitation, error) {
-	out, err := queryInvitations(ctx, c)
-	return out.Invitations, err
+	return collect(0, func(first *int, after string) (*queryInvitationsInvitationsInvitationConnection, error) {
+		out, err := queryInvitations(ctx, c, first, after)
+		return &out.Invitations, err
+	})
 }
 
 // CreateInvitation invites someone.

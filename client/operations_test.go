@@ -15,7 +15,7 @@ import (
 // Operations that read a field only administrators may read. Every other operation is for
 // each user: a field that is not open to them would refuse the whole of it.
 var forAdministrators = strings.Fields(`
-	Cluster IdentityProviders IdleDryRun Invitations OccupancyAudit Retention
+	Cluster IdentityProviderByName IdentityProviders IdleDryRun Invitations OccupancyAudit Retention
 	VolumeDetails VolumeGrants VolumeOrphans
 `)
 

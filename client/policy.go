@@ -51,3 +51,12 @@ func (c *Client) EffectiveLimits(ctx context.Context, at Place) ([]EffectiveLimi
 	out, err := queryEffectiveLimits(ctx, c, at.Domain, at.Project, at.User, at.ResourceGroup)
 	return out.EffectiveLimits, err
 }
+
+// PolicyByName returns the resource policy with a name.
+func (c *Client) PolicyByName(ctx context.Context, name string) (*Policy, error) {
+	out, err := queryResourcePolicyByName(ctx, c, name)
+	if err == nil && out.ResourcePolicy == nil {
+		return nil, notFound("resource policy", name)
+	}
+	return out.ResourcePolicy, err
+}

@@ -7,8 +7,10 @@ import (
 // Presets lists the presets for all resource groups and those of group, with the time at which
 // each could start in project. Both are ids.
 func (c *Client) Presets(ctx context.Context, group, project string) ([]FittingPreset, error) {
-	out, err := queryResourcePresets(ctx, c, group, project)
-	return out.ResourcePresets, err
+	return collect(0, func(first *int, after string) (*queryResourcePresetsResourcePresetsResourcePresetConnection, error) {
+		out, err := queryResourcePresets(ctx, c, group, project, first, after)
+		return &out.ResourcePresets, err
+	})
 }
 
 // CreatePreset creates a preset.

@@ -12,6 +12,20 @@ func (c *Client) Projects(ctx context.Context, name string) ([]Project, error) {
 	})
 }
 
+// ProjectMembers lists the members of a project by its id.
+func (c *Client) ProjectMembers(ctx context.Context, project string) ([]Membership, error) {
+	return collect(0, func(first *int, after string) (*projectMembersMembersMembershipConnection, error) {
+		out, err := queryProjectMembers(ctx, c, project, first, after)
+		if err != nil {
+			return nil, err
+		}
+		if out.Node == nil || out.Node.ID == "" {
+			return nil, notFound("project", project)
+		}
+		return &out.Node.Members, nil
+	})
+}
+
 // CreateProject creates a project.
 func (c *Client) CreateProject(ctx context.Context, in CreateProjectInput) (*Project, error) {
 	out, err := createProject(ctx, c, in)
@@ -24,15 +38,15 @@ func (c *Client) UpdateProject(ctx context.Context, in UpdateProjectInput) (*Pro
 	return &out.Payload.Project, err
 }
 
-// PurgeProject removes a project with its history; name must be its name.
-func (c *Client) PurgeProject(ctx context.Context, id, name string) error {
-	_, err := purgeProject(ctx, c, PurgeProjectInput{ID: id, Name: name})
+// DeleteProject removes a project with its history; name must be its name.
+func (c *Client) DeleteProject(ctx context.Context, id, name string) error {
+	_, err := deleteProject(ctx, c, DeleteProjectInput{ID: id, Name: name})
 	return err
 }
 
-// SetMembership makes the user a member or, with admin, an administrator.
-func (c *Client) SetMembership(ctx context.Context, project, user string, admin bool) (*Project, error) {
-	out, err := setMembership(ctx, c, SetMembershipInput{Project: project, User: user, Admin: admin})
+// AddMembership makes the user a member or, with admin, an administrator.
+func (c *Client) AddMembership(ctx context.Context, project, user string, admin bool) (*Project, error) {
+	out, err := addMembership(ctx, c, AddMembershipInput{Project: project, User: user, Admin: admin})
 	return &out.Payload.Project, err
 }
 
@@ -40,4 +54,14 @@ func (c *Client) SetMembership(ctx context.Context, project, user string, admin 
 func (c *Client) RemoveMembership(ctx context.Context, project, user string) (*Project, error) {
 	out, err := removeMembership(ctx, c, RemoveMembershipInput{Project: project, User: user})
 	return &out.Payload.Project, err
+}
+
+// ProjectByName returns the project with a name, in a domain by its id; without a domain, the only
+// project of that name that the viewer can see.
+func (c *Client) ProjectByName(ctx context.Context, name, domain string) (*Project, error) {
+	out, err := queryProjectByName(ctx, c, name, domain)
+	if err == nil && out.Project == nil {
+		return nil, notFound("project", name)
+	}
+	return out.Project, err
 }

@@ -45,17 +45,17 @@ func (c *Client) RevokeGroup(ctx context.Context, in RevokeResourceGroupInput) (
 // GroupAccess lists the users and projects with access to a group, or the groups that a user
 // or project can use, by ids. Without any of them it lists the groups of the logged-in user.
 func (c *Client) GroupAccess(ctx context.Context, group, user, project string) ([]GroupAccess, error) {
-	var all []GroupAccess
-	for after := ""; ; {
-		out, err := queryResourceGroupAccess(ctx, c, group, user, project, after)
-		if err != nil {
-			return nil, err
-		}
-		page := out.ResourceGroupAccess
-		all = append(all, page.Access...)
-		if page.EndCursor == nil {
-			return all, nil
-		}
-		after = *page.EndCursor
+	return collect(0, func(first *int, after string) (*queryResourceGroupAccessResourceGroupAccessResourceGroupAccessConnection, error) {
+		out, err := queryResourceGroupAccess(ctx, c, group, user, project, first, after)
+		return &out.ResourceGroupAccess, err
+	})
+}
+
+// GroupByName returns the resource group with a name.
+func (c *Client) GroupByName(ctx context.Context, name string) (*Group, error) {
+	out, err := queryResourceGroupByName(ctx, c, name)
+	if err == nil && out.ResourceGroup == nil {
+		return nil, notFound("resource group", name)
 	}
+	return out.ResourceGroup, err
 }

@@ -41,3 +41,12 @@ func (c *Client) RevokeRole(ctx context.Context, grant string) (*Role, error) {
 	out, err := revokeRole(ctx, c, RevokeRoleInput{ID: grant})
 	return &out.Payload.Role, err
 }
+
+// RoleByName returns the role with a name.
+func (c *Client) RoleByName(ctx context.Context, name string) (*Role, error) {
+	out, err := queryRoleByName(ctx, c, name)
+	if err == nil && out.Role == nil {
+		return nil, notFound("role", name)
+	}
+	return out.Role, err
+}

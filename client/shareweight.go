@@ -19,8 +19,8 @@ func (c *Client) SetShareWeight(ctx context.Context, in SetShareWeightInput) (*S
 	return &out.Payload.ShareWeight, err
 }
 
-// RemoveShareWeight removes a weight by its id.
-func (c *Client) RemoveShareWeight(ctx context.Context, id string) error {
-	_, err := removeShareWeight(ctx, c, RemoveShareWeightInput{ID: id})
+// DeleteShareWeight removes a weight by its id.
+func (c *Client) DeleteShareWeight(ctx context.Context, id string) error {
+	_, err := deleteShareWeight(ctx, c, DeleteShareWeightInput{ID: id})
 	return err
 }

@@ -61,9 +61,9 @@ func (c *Client) ResetTOTP(ctx context.Context, user string) (*User, error) {
 	return &out.Payload.User, err
 }
 
-// PurgeUser starts a task that removes a user who is not active.
-func (c *Client) PurgeUser(ctx context.Context, in PurgeUserInput) (*Task, error) {
-	out, err := purgeUser(ctx, c, in)
+// DeleteUser starts a task that removes a user who is not active.
+func (c *Client) DeleteUser(ctx context.Context, in DeleteUserInput) (*Task, error) {
+	out, err := deleteUser(ctx, c, in)
 	return &out.Payload.Task, err
 }
 
@@ -78,4 +78,13 @@ func (c *Client) ResetPassword(ctx context.Context, user, password string, keep 
 func (c *Client) ImportUsers(ctx context.Context, in ImportUsersInput) (*Import, error) {
 	out, err := importUsers(ctx, c, in)
 	return &out.Payload, err
+}
+
+// UserByName returns the user with an e-mail address or username.
+func (c *Client) UserByName(ctx context.Context, name string) (*User, error) {
+	out, err := queryUserByName(ctx, c, name)
+	if err == nil && out.User == nil {
+		return nil, notFound("user", name)
+	}
+	return out.User, err
 }

@@ -6,8 +6,10 @@ import (
 
 // Volumes lists the storage volumes.
 func (c *Client) Volumes(ctx context.Context) ([]Volume, error) {
-	out, err := queryVolumes(ctx, c)
-	return out.Volumes, err
+	return collect(0, func(first *int, after string) (*queryVolumesVolumesVolumeConnection, error) {
+		out, err := queryVolumes(ctx, c, first, after)
+		return &out.Volumes, err
+	})
 }
 
 // VolumeGrants lists the grants of a volume by its id.
@@ -22,22 +24,24 @@ func (c *Client) VolumeGrants(ctx context.Context, volume string) ([]VolumeGrant
 	return out.Node.Grants, nil
 }
 
-// SetVolumeGrant sets the permissions of a holder on a volume.
-func (c *Client) SetVolumeGrant(ctx context.Context, in SetVolumeGrantInput) (*VolumeGrant, error) {
-	out, err := setVolumeGrant(ctx, c, in)
+// GrantVolume sets the permissions of a holder on a volume.
+func (c *Client) GrantVolume(ctx context.Context, in GrantVolumeInput) (*VolumeGrant, error) {
+	out, err := grantVolume(ctx, c, in)
 	return &out.Payload.Grant, err
 }
 
-// RemoveVolumeGrant removes a grant by its id.
-func (c *Client) RemoveVolumeGrant(ctx context.Context, grant string) error {
-	_, err := removeVolumeGrant(ctx, c, RemoveVolumeGrantInput{ID: grant})
+// RevokeVolume removes a grant by its id.
+func (c *Client) RevokeVolume(ctx context.Context, grant string) error {
+	_, err := revokeVolume(ctx, c, RevokeVolumeInput{ID: grant})
 	return err
 }
 
 // VolumeDetails lists the volumes with the fields for administrators.
 func (c *Client) VolumeDetails(ctx context.Context) ([]VolumeDetails, error) {
-	out, err := queryVolumeDetails(ctx, c)
-	return out.Volumes, err
+	return collect(0, func(first *int, after string) (*queryVolumeDetailsVolumesVolumeConnection, error) {
+		out, err := queryVolumeDetails(ctx, c, first, after)
+		return &out.Volumes, err
+	})
 }
 
 // VolumeOrphans looks for directories on a volume that the database does not know.
@@ -52,10 +56,10 @@ func (c *Client) VolumeOrphans(ctx context.Context, volume string) (*VolumeOrpha
 	return &out.Node.Orphans, nil
 }
 
-// RemoveOrphan starts to permanently delete an orphaned folder or, with folder "", an orphaned
+// DeleteOrphan starts to permanently delete an orphaned folder or, with folder "", an orphaned
 // quota scope.
-func (c *Client) RemoveOrphan(ctx context.Context, volume, scope, folder string) (*Task, error) {
-	out, err := removeOrphan(ctx, c, RemoveOrphanInput{Volume: volume, Scope: scope, Folder: folder})
+func (c *Client) DeleteOrphan(ctx context.Context, volume, scope, folder string) (*Task, error) {
+	out, err := deleteOrphan(ctx, c, DeleteOrphanInput{Volume: volume, Scope: scope, Folder: folder})
 	return &out.Payload.Task, err
 }
 
@@ -72,4 +76,13 @@ func (c *Client) QuotaScopes(ctx context.Context, mine bool) ([]QuotaScope, erro
 func (c *Client) SetQuotaScope(ctx context.Context, in SetQuotaScopeInput) (*QuotaScope, error) {
 	out, err := setQuotaScope(ctx, c, in)
 	return &out.Payload.QuotaScope, err
+}
+
+// VolumeByName returns the volume with a name.
+func (c *Client) VolumeByName(ctx context.Context, name string) (*Volume, error) {
+	out, err := queryVolumeByName(ctx, c, name)
+	if err == nil && out.Volume == nil {
+		return nil, notFound("volume", name)
+	}
+	return out.Volume, err
 }

@@ -144,7 +144,7 @@ func TestBadFolders(t *testing.T) {
 			if e.Extensions.Code != "INVALID_ARGUMENT" {
 				t.Errorf("upload: %+v", e)
 			}
-			if _, err := u.MakeDirectories(t.Context(), f.ID, []string{path}); err == nil {
+			if _, err := u.CreateDirectories(t.Context(), f.ID, []string{path}); err == nil {
 				t.Error("the directory is made")
 			}
 			if path == "" || path == "." {

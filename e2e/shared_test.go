@@ -90,7 +90,7 @@ until test -s /writer -a -s /worker; do sleep 0.1; done`)
 		t.Error("the friend cannot read, or not write what is his own")
 	}
 
-	share(owner, id, "removeVfolderShare", "")
+	share(owner, id, "revokeVfolderShare", "")
 	cluster.Eventually(t, "the friend's directory is empty", func() bool { return does(`test -z "$(ls -A /moved/thesis)"`) })
 	if does("kill -0 $(cat /worker)") {
 		t.Error("who works in the folder works on")

@@ -1976,25 +1976,34 @@ func newIdentityProviderPaginateArgs(rv map[string]any) *identityproviderPaginat
 	}
 	if v, ok := rv[orderByField]; ok {
 		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &IdentityProviderOrder{Field: &IdentityProviderOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
+		case []*IdentityProviderOrder:
+			args.opts = append(args.opts, WithIdentityProviderOrder(v))
+		case []any:
+			var orders []*IdentityProviderOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &IdentityProviderOrder{Field: &IdentityProviderOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
 			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithIdentityProviderOrder(order))
-			}
-		case *IdentityProviderOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithIdentityProviderOrder(v))
-			}
+			args.opts = append(args.opts, WithIdentityProviderOrder(orders))
 		}
+	}
+	if v, ok := rv[whereField].(*IdentityProviderWhereInput); ok {
+		args.opts = append(args.opts, WithIdentityProviderFilter(v.Filter))
 	}
 	return args
 }
@@ -2611,25 +2620,34 @@ func newInvitationPaginateArgs(rv map[string]any) *invitationPaginateArgs {
 	}
 	if v, ok := rv[orderByField]; ok {
 		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &InvitationOrder{Field: &InvitationOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
+		case []*InvitationOrder:
+			args.opts = append(args.opts, WithInvitationOrder(v))
+		case []any:
+			var orders []*InvitationOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &InvitationOrder{Field: &InvitationOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
 			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithInvitationOrder(order))
-			}
-		case *InvitationOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithInvitationOrder(v))
-			}
+			args.opts = append(args.opts, WithInvitationOrder(orders))
 		}
+	}
+	if v, ok := rv[whereField].(*InvitationWhereInput); ok {
+		args.opts = append(args.opts, WithInvitationFilter(v.Filter))
 	}
 	return args
 }
@@ -3350,25 +3368,34 @@ func newLoginSessionPaginateArgs(rv map[string]any) *loginsessionPaginateArgs {
 	}
 	if v, ok := rv[orderByField]; ok {
 		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &LoginSessionOrder{Field: &LoginSessionOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
+		case []*LoginSessionOrder:
+			args.opts = append(args.opts, WithLoginSessionOrder(v))
+		case []any:
+			var orders []*LoginSessionOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &LoginSessionOrder{Field: &LoginSessionOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
 			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithLoginSessionOrder(order))
-			}
-		case *LoginSessionOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithLoginSessionOrder(v))
-			}
+			args.opts = append(args.opts, WithLoginSessionOrder(orders))
 		}
+	}
+	if v, ok := rv[whereField].(*LoginSessionWhereInput); ok {
+		args.opts = append(args.opts, WithLoginSessionFilter(v.Filter))
 	}
 	return args
 }
@@ -3481,25 +3508,34 @@ func newMembershipPaginateArgs(rv map[string]any) *membershipPaginateArgs {
 	}
 	if v, ok := rv[orderByField]; ok {
 		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &MembershipOrder{Field: &MembershipOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
+		case []*MembershipOrder:
+			args.opts = append(args.opts, WithMembershipOrder(v))
+		case []any:
+			var orders []*MembershipOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &MembershipOrder{Field: &MembershipOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
 			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithMembershipOrder(order))
-			}
-		case *MembershipOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithMembershipOrder(v))
-			}
+			args.opts = append(args.opts, WithMembershipOrder(orders))
 		}
+	}
+	if v, ok := rv[whereField].(*MembershipWhereInput); ok {
+		args.opts = append(args.opts, WithMembershipFilter(v.Filter))
 	}
 	return args
 }
@@ -3948,8 +3984,84 @@ func (_q *ProjectQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 				path  = append(path, alias)
 				query = (&MembershipClient{config: _q.config}).Query()
 			)
-			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, membershipImplementors)...); err != nil {
+			args := newMembershipPaginateArgs(fieldArgs(ctx, new(MembershipWhereInput), path...))
+			if err := validateFirstLast(args.first, args.last); err != nil {
+				return fmt.Errorf("validate first and last in path %q: %w", path, err)
+			}
+			pager, err := newMembershipPager(args.opts, args.last != nil)
+			if err != nil {
+				return fmt.Errorf("create new pager in path %q: %w", path, err)
+			}
+			if query, err = pager.applyFilter(query); err != nil {
 				return err
+			}
+			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
+			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
+				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
+				if hasPagination || ignoredEdges {
+					query := query.Clone()
+					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Project) error {
+						ids := make([]driver.Value, len(nodes))
+						for i := range nodes {
+							ids[i] = nodes[i].ID
+						}
+						var v []struct {
+							NodeID uuid.UUID `sql:"project_id"`
+							Count  int       `sql:"count"`
+						}
+						query.Where(func(s *sql.Selector) {
+							s.Where(sql.InValues(s.C(project.MembershipsColumn), ids...))
+						})
+						if err := query.GroupBy(project.MembershipsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
+							return err
+						}
+						m := make(map[uuid.UUID]int, len(v))
+						for i := range v {
+							m[v[i].NodeID] = v[i].Count
+						}
+						for i := range nodes {
+							n := m[nodes[i].ID]
+							if nodes[i].Edges.totalCount[1] == nil {
+								nodes[i].Edges.totalCount[1] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[1][alias] = n
+						}
+						return nil
+					})
+				} else {
+					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Project) error {
+						for i := range nodes {
+							n := len(nodes[i].Edges.Memberships)
+							if nodes[i].Edges.totalCount[1] == nil {
+								nodes[i].Edges.totalCount[1] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[1][alias] = n
+						}
+						return nil
+					})
+				}
+			}
+			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
+				continue
+			}
+			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
+				return err
+			}
+			path = append(path, edgesField, nodeField)
+			if field := collectedField(ctx, path...); field != nil {
+				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, membershipImplementors)...); err != nil {
+					return err
+				}
+			}
+			if limit := paginateLimit(args.first, args.last); limit > 0 {
+				if oneNode {
+					pager.applyOrder(query.Limit(limit))
+				} else {
+					modify := entgql.LimitPerRow(project.MembershipsColumn, limit, pager.orderExpr(query))
+					query.modifiers = append(query.modifiers, modify)
+				}
+			} else {
+				query = pager.applyOrder(query)
 			}
 			_q.WithNamedMemberships(alias, func(wq *MembershipQuery) {
 				*wq = *query
@@ -4420,25 +4532,34 @@ func newRegistryPaginateArgs(rv map[string]any) *registryPaginateArgs {
 	}
 	if v, ok := rv[orderByField]; ok {
 		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &RegistryOrder{Field: &RegistryOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
+		case []*RegistryOrder:
+			args.opts = append(args.opts, WithRegistryOrder(v))
+		case []any:
+			var orders []*RegistryOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &RegistryOrder{Field: &RegistryOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
 			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithRegistryOrder(order))
-			}
-		case *RegistryOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithRegistryOrder(v))
-			}
+			args.opts = append(args.opts, WithRegistryOrder(orders))
 		}
+	}
+	if v, ok := rv[whereField].(*RegistryWhereInput); ok {
+		args.opts = append(args.opts, WithRegistryFilter(v.Filter))
 	}
 	return args
 }
@@ -5026,25 +5147,34 @@ func newResourcePresetPaginateArgs(rv map[string]any) *resourcepresetPaginateArg
 	}
 	if v, ok := rv[orderByField]; ok {
 		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &ResourcePresetOrder{Field: &ResourcePresetOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
+		case []*ResourcePresetOrder:
+			args.opts = append(args.opts, WithResourcePresetOrder(v))
+		case []any:
+			var orders []*ResourcePresetOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &ResourcePresetOrder{Field: &ResourcePresetOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
 			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithResourcePresetOrder(order))
-			}
-		case *ResourcePresetOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithResourcePresetOrder(v))
-			}
+			args.opts = append(args.opts, WithResourcePresetOrder(orders))
 		}
+	}
+	if v, ok := rv[whereField].(*ResourcePresetWhereInput); ok {
+		args.opts = append(args.opts, WithResourcePresetFilter(v.Filter))
 	}
 	return args
 }
@@ -5495,25 +5625,34 @@ func newSSHKeyPaginateArgs(rv map[string]any) *sshkeyPaginateArgs {
 	}
 	if v, ok := rv[orderByField]; ok {
 		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &SSHKeyOrder{Field: &SSHKeyOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
+		case []*SSHKeyOrder:
+			args.opts = append(args.opts, WithSSHKeyOrder(v))
+		case []any:
+			var orders []*SSHKeyOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &SSHKeyOrder{Field: &SSHKeyOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
 			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithSSHKeyOrder(order))
-			}
-		case *SSHKeyOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithSSHKeyOrder(v))
-			}
+			args.opts = append(args.opts, WithSSHKeyOrder(orders))
 		}
+	}
+	if v, ok := rv[whereField].(*SSHKeyWhereInput); ok {
+		args.opts = append(args.opts, WithSSHKeyFilter(v.Filter))
 	}
 	return args
 }
@@ -8363,25 +8502,34 @@ func newVolumePaginateArgs(rv map[string]any) *volumePaginateArgs {
 	}
 	if v, ok := rv[orderByField]; ok {
 		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &VolumeOrder{Field: &VolumeOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
+		case []*VolumeOrder:
+			args.opts = append(args.opts, WithVolumeOrder(v))
+		case []any:
+			var orders []*VolumeOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &VolumeOrder{Field: &VolumeOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
 			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithVolumeOrder(order))
-			}
-		case *VolumeOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithVolumeOrder(v))
-			}
+			args.opts = append(args.opts, WithVolumeOrder(orders))
 		}
+	}
+	if v, ok := rv[whereField].(*VolumeWhereInput); ok {
+		args.opts = append(args.opts, WithVolumeFilter(v.Filter))
 	}
 	return args
 }

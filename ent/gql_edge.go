@@ -410,16 +410,25 @@ func (_m *Project) Domain(ctx context.Context) (*Domain, error) {
 	return result, err
 }
 
-func (_m *Project) Memberships(ctx context.Context) (result []*Membership, err error) {
-	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
-		result, err = _m.NamedMemberships(graphql.GetFieldContext(ctx).Field.Alias)
-	} else {
-		result, err = _m.Edges.MembershipsOrErr()
+func (_m *Project) Memberships(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*MembershipOrder, where *MembershipWhereInput,
+) (*MembershipConnection, error) {
+	opts := []MembershipPaginateOption{
+		WithMembershipOrder(orderBy),
+		WithMembershipFilter(where.Filter),
 	}
-	if IsNotLoaded(err) {
-		result, err = _m.QueryMemberships().All(ctx)
+	alias := graphql.GetFieldContext(ctx).Field.Alias
+	totalCount, hasTotalCount := _m.Edges.totalCount[1][alias]
+	if nodes, err := _m.NamedMemberships(alias); err == nil || hasTotalCount {
+		pager, err := newMembershipPager(opts, last != nil)
+		if err != nil {
+			return nil, err
+		}
+		conn := &MembershipConnection{Edges: []*MembershipEdge{}, TotalCount: totalCount}
+		conn.build(nodes, pager, after, first, before, last)
+		return conn, nil
 	}
-	return result, err
+	return _m.QueryMemberships().Paginate(ctx, after, first, before, last, opts...)
 }
 
 func (_m *Project) Policies(ctx context.Context) (result []*PolicyAttachment, err error) {

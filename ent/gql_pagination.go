@@ -3618,19 +3618,14 @@ func (c *IdentityProviderConnection) build(nodes []*IdentityProvider, pager *ide
 type IdentityProviderPaginateOption func(*identityproviderPager) error
 
 // WithIdentityProviderOrder configures pagination ordering.
-func WithIdentityProviderOrder(order *IdentityProviderOrder) IdentityProviderPaginateOption {
-	if order == nil {
-		order = DefaultIdentityProviderOrder
-	}
-	o := *order
+func WithIdentityProviderOrder(order []*IdentityProviderOrder) IdentityProviderPaginateOption {
 	return func(pager *identityproviderPager) error {
-		if err := o.Direction.Validate(); err != nil {
-			return err
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
 		}
-		if o.Field == nil {
-			o.Field = DefaultIdentityProviderOrder.Field
-		}
-		pager.order = &o
+		pager.order = append(pager.order, order...)
 		return nil
 	}
 }
@@ -3648,7 +3643,7 @@ func WithIdentityProviderFilter(filter func(*IdentityProviderQuery) (*IdentityPr
 
 type identityproviderPager struct {
 	reverse bool
-	order   *IdentityProviderOrder
+	order   []*IdentityProviderOrder
 	filter  func(*IdentityProviderQuery) (*IdentityProviderQuery, error)
 }
 
@@ -3659,8 +3654,10 @@ func newIdentityProviderPager(opts []IdentityProviderPaginateOption, reverse boo
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultIdentityProviderOrder
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
 	}
 	return pager, nil
 }
@@ -3673,48 +3670,87 @@ func (p *identityproviderPager) applyFilter(query *IdentityProviderQuery) (*Iden
 }
 
 func (p *identityproviderPager) toCursor(_m *IdentityProvider) Cursor {
-	return p.order.Field.toCursor(_m)
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
 }
 
 func (p *identityproviderPager) applyCursors(query *IdentityProviderQuery, after, before *Cursor) (*IdentityProviderQuery, error) {
-	direction := p.order.Direction
+	idDirection := entgql.OrderDirectionAsc
 	if p.reverse {
-		direction = direction.Reverse()
+		idDirection = entgql.OrderDirectionDesc
 	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultIdentityProviderOrder.Field.column, p.order.Field.column, direction) {
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultIdentityProviderOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
 		query = query.Where(predicate)
 	}
 	return query, nil
 }
 
 func (p *identityproviderPager) applyOrder(query *IdentityProviderQuery) *IdentityProviderQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultIdentityProviderOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultIdentityProviderOrder.Field {
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
 		query = query.Order(DefaultIdentityProviderOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
 	return query
 }
 
 func (p *identityproviderPager) orderExpr(query *IdentityProviderQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultIdentityProviderOrder.Field {
-			b.Comma().Ident(DefaultIdentityProviderOrder.Field.column).Pad().WriteString(string(direction))
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
 		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultIdentityProviderOrder.Field.column).Pad().WriteString(string(direction))
 	})
 }
 
@@ -3786,6 +3822,20 @@ var (
 			}
 		},
 	}
+	// IdentityProviderOrderFieldName orders IdentityProvider by name.
+	IdentityProviderOrderFieldName = &IdentityProviderOrderField{
+		Value: func(_m *IdentityProvider) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: identityprovider.FieldName,
+		toTerm: identityprovider.ByName,
+		toCursor: func(_m *IdentityProvider) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
 )
 
 // String implement fmt.Stringer interface.
@@ -3794,6 +3844,8 @@ func (f IdentityProviderOrderField) String() string {
 	switch f.column {
 	case IdentityProviderOrderFieldCreatedAt.column:
 		str = "CREATED_AT"
+	case IdentityProviderOrderFieldName.column:
+		str = "NAME"
 	}
 	return str
 }
@@ -3812,6 +3864,8 @@ func (f *IdentityProviderOrderField) UnmarshalGQL(v interface{}) error {
 	switch str {
 	case "CREATED_AT":
 		*f = *IdentityProviderOrderFieldCreatedAt
+	case "NAME":
+		*f = *IdentityProviderOrderFieldName
 	default:
 		return fmt.Errorf("%s is not a valid IdentityProviderOrderField", str)
 	}
@@ -4910,19 +4964,14 @@ func (c *InvitationConnection) build(nodes []*Invitation, pager *invitationPager
 type InvitationPaginateOption func(*invitationPager) error
 
 // WithInvitationOrder configures pagination ordering.
-func WithInvitationOrder(order *InvitationOrder) InvitationPaginateOption {
-	if order == nil {
-		order = DefaultInvitationOrder
-	}
-	o := *order
+func WithInvitationOrder(order []*InvitationOrder) InvitationPaginateOption {
 	return func(pager *invitationPager) error {
-		if err := o.Direction.Validate(); err != nil {
-			return err
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
 		}
-		if o.Field == nil {
-			o.Field = DefaultInvitationOrder.Field
-		}
-		pager.order = &o
+		pager.order = append(pager.order, order...)
 		return nil
 	}
 }
@@ -4940,7 +4989,7 @@ func WithInvitationFilter(filter func(*InvitationQuery) (*InvitationQuery, error
 
 type invitationPager struct {
 	reverse bool
-	order   *InvitationOrder
+	order   []*InvitationOrder
 	filter  func(*InvitationQuery) (*InvitationQuery, error)
 }
 
@@ -4951,8 +5000,10 @@ func newInvitationPager(opts []InvitationPaginateOption, reverse bool) (*invitat
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultInvitationOrder
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
 	}
 	return pager, nil
 }
@@ -4965,48 +5016,87 @@ func (p *invitationPager) applyFilter(query *InvitationQuery) (*InvitationQuery,
 }
 
 func (p *invitationPager) toCursor(_m *Invitation) Cursor {
-	return p.order.Field.toCursor(_m)
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
 }
 
 func (p *invitationPager) applyCursors(query *InvitationQuery, after, before *Cursor) (*InvitationQuery, error) {
-	direction := p.order.Direction
+	idDirection := entgql.OrderDirectionAsc
 	if p.reverse {
-		direction = direction.Reverse()
+		idDirection = entgql.OrderDirectionDesc
 	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultInvitationOrder.Field.column, p.order.Field.column, direction) {
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultInvitationOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
 		query = query.Where(predicate)
 	}
 	return query, nil
 }
 
 func (p *invitationPager) applyOrder(query *InvitationQuery) *InvitationQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultInvitationOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultInvitationOrder.Field {
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
 		query = query.Order(DefaultInvitationOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
 	return query
 }
 
 func (p *invitationPager) orderExpr(query *InvitationQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultInvitationOrder.Field {
-			b.Comma().Ident(DefaultInvitationOrder.Field.column).Pad().WriteString(string(direction))
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
 		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultInvitationOrder.Field.column).Pad().WriteString(string(direction))
 	})
 }
 
@@ -5078,6 +5168,34 @@ var (
 			}
 		},
 	}
+	// InvitationOrderFieldEmail orders Invitation by email.
+	InvitationOrderFieldEmail = &InvitationOrderField{
+		Value: func(_m *Invitation) (ent.Value, error) {
+			return _m.Email, nil
+		},
+		column: invitation.FieldEmail,
+		toTerm: invitation.ByEmail,
+		toCursor: func(_m *Invitation) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Email,
+			}
+		},
+	}
+	// InvitationOrderFieldExpiresAt orders Invitation by expires_at.
+	InvitationOrderFieldExpiresAt = &InvitationOrderField{
+		Value: func(_m *Invitation) (ent.Value, error) {
+			return _m.ExpiresAt, nil
+		},
+		column: invitation.FieldExpiresAt,
+		toTerm: invitation.ByExpiresAt,
+		toCursor: func(_m *Invitation) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.ExpiresAt,
+			}
+		},
+	}
 )
 
 // String implement fmt.Stringer interface.
@@ -5086,6 +5204,10 @@ func (f InvitationOrderField) String() string {
 	switch f.column {
 	case InvitationOrderFieldCreatedAt.column:
 		str = "CREATED_AT"
+	case InvitationOrderFieldEmail.column:
+		str = "EMAIL"
+	case InvitationOrderFieldExpiresAt.column:
+		str = "EXPIRES_AT"
 	}
 	return str
 }
@@ -5104,6 +5226,10 @@ func (f *InvitationOrderField) UnmarshalGQL(v interface{}) error {
 	switch str {
 	case "CREATED_AT":
 		*f = *InvitationOrderFieldCreatedAt
+	case "EMAIL":
+		*f = *InvitationOrderFieldEmail
+	case "EXPIRES_AT":
+		*f = *InvitationOrderFieldExpiresAt
 	default:
 		return fmt.Errorf("%s is not a valid InvitationOrderField", str)
 	}
@@ -6480,19 +6606,14 @@ func (c *LoginSessionConnection) build(nodes []*LoginSession, pager *loginsessio
 type LoginSessionPaginateOption func(*loginsessionPager) error
 
 // WithLoginSessionOrder configures pagination ordering.
-func WithLoginSessionOrder(order *LoginSessionOrder) LoginSessionPaginateOption {
-	if order == nil {
-		order = DefaultLoginSessionOrder
-	}
-	o := *order
+func WithLoginSessionOrder(order []*LoginSessionOrder) LoginSessionPaginateOption {
 	return func(pager *loginsessionPager) error {
-		if err := o.Direction.Validate(); err != nil {
-			return err
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
 		}
-		if o.Field == nil {
-			o.Field = DefaultLoginSessionOrder.Field
-		}
-		pager.order = &o
+		pager.order = append(pager.order, order...)
 		return nil
 	}
 }
@@ -6510,7 +6631,7 @@ func WithLoginSessionFilter(filter func(*LoginSessionQuery) (*LoginSessionQuery,
 
 type loginsessionPager struct {
 	reverse bool
-	order   *LoginSessionOrder
+	order   []*LoginSessionOrder
 	filter  func(*LoginSessionQuery) (*LoginSessionQuery, error)
 }
 
@@ -6521,8 +6642,10 @@ func newLoginSessionPager(opts []LoginSessionPaginateOption, reverse bool) (*log
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultLoginSessionOrder
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
 	}
 	return pager, nil
 }
@@ -6535,48 +6658,87 @@ func (p *loginsessionPager) applyFilter(query *LoginSessionQuery) (*LoginSession
 }
 
 func (p *loginsessionPager) toCursor(_m *LoginSession) Cursor {
-	return p.order.Field.toCursor(_m)
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
 }
 
 func (p *loginsessionPager) applyCursors(query *LoginSessionQuery, after, before *Cursor) (*LoginSessionQuery, error) {
-	direction := p.order.Direction
+	idDirection := entgql.OrderDirectionAsc
 	if p.reverse {
-		direction = direction.Reverse()
+		idDirection = entgql.OrderDirectionDesc
 	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultLoginSessionOrder.Field.column, p.order.Field.column, direction) {
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultLoginSessionOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
 		query = query.Where(predicate)
 	}
 	return query, nil
 }
 
 func (p *loginsessionPager) applyOrder(query *LoginSessionQuery) *LoginSessionQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultLoginSessionOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultLoginSessionOrder.Field {
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
 		query = query.Order(DefaultLoginSessionOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
 	return query
 }
 
 func (p *loginsessionPager) orderExpr(query *LoginSessionQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultLoginSessionOrder.Field {
-			b.Comma().Ident(DefaultLoginSessionOrder.Field.column).Pad().WriteString(string(direction))
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
 		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultLoginSessionOrder.Field.column).Pad().WriteString(string(direction))
 	})
 }
 
@@ -6648,6 +6810,20 @@ var (
 			}
 		},
 	}
+	// LoginSessionOrderFieldLastSeenAt orders LoginSession by last_seen_at.
+	LoginSessionOrderFieldLastSeenAt = &LoginSessionOrderField{
+		Value: func(_m *LoginSession) (ent.Value, error) {
+			return _m.LastSeenAt, nil
+		},
+		column: loginsession.FieldLastSeenAt,
+		toTerm: loginsession.ByLastSeenAt,
+		toCursor: func(_m *LoginSession) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.LastSeenAt,
+			}
+		},
+	}
 )
 
 // String implement fmt.Stringer interface.
@@ -6656,6 +6832,8 @@ func (f LoginSessionOrderField) String() string {
 	switch f.column {
 	case LoginSessionOrderFieldCreatedAt.column:
 		str = "CREATED_AT"
+	case LoginSessionOrderFieldLastSeenAt.column:
+		str = "LAST_SEEN_AT"
 	}
 	return str
 }
@@ -6674,6 +6852,8 @@ func (f *LoginSessionOrderField) UnmarshalGQL(v interface{}) error {
 	switch str {
 	case "CREATED_AT":
 		*f = *LoginSessionOrderFieldCreatedAt
+	case "LAST_SEEN_AT":
+		*f = *LoginSessionOrderFieldLastSeenAt
 	default:
 		return fmt.Errorf("%s is not a valid LoginSessionOrderField", str)
 	}
@@ -6776,19 +6956,14 @@ func (c *MembershipConnection) build(nodes []*Membership, pager *membershipPager
 type MembershipPaginateOption func(*membershipPager) error
 
 // WithMembershipOrder configures pagination ordering.
-func WithMembershipOrder(order *MembershipOrder) MembershipPaginateOption {
-	if order == nil {
-		order = DefaultMembershipOrder
-	}
-	o := *order
+func WithMembershipOrder(order []*MembershipOrder) MembershipPaginateOption {
 	return func(pager *membershipPager) error {
-		if err := o.Direction.Validate(); err != nil {
-			return err
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
 		}
-		if o.Field == nil {
-			o.Field = DefaultMembershipOrder.Field
-		}
-		pager.order = &o
+		pager.order = append(pager.order, order...)
 		return nil
 	}
 }
@@ -6806,7 +6981,7 @@ func WithMembershipFilter(filter func(*MembershipQuery) (*MembershipQuery, error
 
 type membershipPager struct {
 	reverse bool
-	order   *MembershipOrder
+	order   []*MembershipOrder
 	filter  func(*MembershipQuery) (*MembershipQuery, error)
 }
 
@@ -6817,8 +6992,10 @@ func newMembershipPager(opts []MembershipPaginateOption, reverse bool) (*members
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultMembershipOrder
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
 	}
 	return pager, nil
 }
@@ -6831,48 +7008,87 @@ func (p *membershipPager) applyFilter(query *MembershipQuery) (*MembershipQuery,
 }
 
 func (p *membershipPager) toCursor(_m *Membership) Cursor {
-	return p.order.Field.toCursor(_m)
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
 }
 
 func (p *membershipPager) applyCursors(query *MembershipQuery, after, before *Cursor) (*MembershipQuery, error) {
-	direction := p.order.Direction
+	idDirection := entgql.OrderDirectionAsc
 	if p.reverse {
-		direction = direction.Reverse()
+		idDirection = entgql.OrderDirectionDesc
 	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultMembershipOrder.Field.column, p.order.Field.column, direction) {
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultMembershipOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
 		query = query.Where(predicate)
 	}
 	return query, nil
 }
 
 func (p *membershipPager) applyOrder(query *MembershipQuery) *MembershipQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultMembershipOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultMembershipOrder.Field {
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
 		query = query.Order(DefaultMembershipOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
 	return query
 }
 
 func (p *membershipPager) orderExpr(query *MembershipQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultMembershipOrder.Field {
-			b.Comma().Ident(DefaultMembershipOrder.Field.column).Pad().WriteString(string(direction))
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
 		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultMembershipOrder.Field.column).Pad().WriteString(string(direction))
 	})
 }
 
@@ -8696,19 +8912,14 @@ func (c *RegistryConnection) build(nodes []*Registry, pager *registryPager, afte
 type RegistryPaginateOption func(*registryPager) error
 
 // WithRegistryOrder configures pagination ordering.
-func WithRegistryOrder(order *RegistryOrder) RegistryPaginateOption {
-	if order == nil {
-		order = DefaultRegistryOrder
-	}
-	o := *order
+func WithRegistryOrder(order []*RegistryOrder) RegistryPaginateOption {
 	return func(pager *registryPager) error {
-		if err := o.Direction.Validate(); err != nil {
-			return err
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
 		}
-		if o.Field == nil {
-			o.Field = DefaultRegistryOrder.Field
-		}
-		pager.order = &o
+		pager.order = append(pager.order, order...)
 		return nil
 	}
 }
@@ -8726,7 +8937,7 @@ func WithRegistryFilter(filter func(*RegistryQuery) (*RegistryQuery, error)) Reg
 
 type registryPager struct {
 	reverse bool
-	order   *RegistryOrder
+	order   []*RegistryOrder
 	filter  func(*RegistryQuery) (*RegistryQuery, error)
 }
 
@@ -8737,8 +8948,10 @@ func newRegistryPager(opts []RegistryPaginateOption, reverse bool) (*registryPag
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultRegistryOrder
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
 	}
 	return pager, nil
 }
@@ -8751,48 +8964,87 @@ func (p *registryPager) applyFilter(query *RegistryQuery) (*RegistryQuery, error
 }
 
 func (p *registryPager) toCursor(_m *Registry) Cursor {
-	return p.order.Field.toCursor(_m)
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
 }
 
 func (p *registryPager) applyCursors(query *RegistryQuery, after, before *Cursor) (*RegistryQuery, error) {
-	direction := p.order.Direction
+	idDirection := entgql.OrderDirectionAsc
 	if p.reverse {
-		direction = direction.Reverse()
+		idDirection = entgql.OrderDirectionDesc
 	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultRegistryOrder.Field.column, p.order.Field.column, direction) {
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultRegistryOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
 		query = query.Where(predicate)
 	}
 	return query, nil
 }
 
 func (p *registryPager) applyOrder(query *RegistryQuery) *RegistryQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultRegistryOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultRegistryOrder.Field {
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
 		query = query.Order(DefaultRegistryOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
 	return query
 }
 
 func (p *registryPager) orderExpr(query *RegistryQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultRegistryOrder.Field {
-			b.Comma().Ident(DefaultRegistryOrder.Field.column).Pad().WriteString(string(direction))
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
 		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultRegistryOrder.Field.column).Pad().WriteString(string(direction))
 	})
 }
 
@@ -8864,6 +9116,20 @@ var (
 			}
 		},
 	}
+	// RegistryOrderFieldName orders Registry by name.
+	RegistryOrderFieldName = &RegistryOrderField{
+		Value: func(_m *Registry) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: registry.FieldName,
+		toTerm: registry.ByName,
+		toCursor: func(_m *Registry) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
 )
 
 // String implement fmt.Stringer interface.
@@ -8872,6 +9138,8 @@ func (f RegistryOrderField) String() string {
 	switch f.column {
 	case RegistryOrderFieldCreatedAt.column:
 		str = "CREATED_AT"
+	case RegistryOrderFieldName.column:
+		str = "NAME"
 	}
 	return str
 }
@@ -8890,6 +9158,8 @@ func (f *RegistryOrderField) UnmarshalGQL(v interface{}) error {
 	switch str {
 	case "CREATED_AT":
 		*f = *RegistryOrderFieldCreatedAt
+	case "NAME":
+		*f = *RegistryOrderFieldName
 	default:
 		return fmt.Errorf("%s is not a valid RegistryOrderField", str)
 	}
@@ -9692,19 +9962,14 @@ func (c *ResourcePresetConnection) build(nodes []*ResourcePreset, pager *resourc
 type ResourcePresetPaginateOption func(*resourcepresetPager) error
 
 // WithResourcePresetOrder configures pagination ordering.
-func WithResourcePresetOrder(order *ResourcePresetOrder) ResourcePresetPaginateOption {
-	if order == nil {
-		order = DefaultResourcePresetOrder
-	}
-	o := *order
+func WithResourcePresetOrder(order []*ResourcePresetOrder) ResourcePresetPaginateOption {
 	return func(pager *resourcepresetPager) error {
-		if err := o.Direction.Validate(); err != nil {
-			return err
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
 		}
-		if o.Field == nil {
-			o.Field = DefaultResourcePresetOrder.Field
-		}
-		pager.order = &o
+		pager.order = append(pager.order, order...)
 		return nil
 	}
 }
@@ -9722,7 +9987,7 @@ func WithResourcePresetFilter(filter func(*ResourcePresetQuery) (*ResourcePreset
 
 type resourcepresetPager struct {
 	reverse bool
-	order   *ResourcePresetOrder
+	order   []*ResourcePresetOrder
 	filter  func(*ResourcePresetQuery) (*ResourcePresetQuery, error)
 }
 
@@ -9733,8 +9998,10 @@ func newResourcePresetPager(opts []ResourcePresetPaginateOption, reverse bool) (
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultResourcePresetOrder
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
 	}
 	return pager, nil
 }
@@ -9747,48 +10014,87 @@ func (p *resourcepresetPager) applyFilter(query *ResourcePresetQuery) (*Resource
 }
 
 func (p *resourcepresetPager) toCursor(_m *ResourcePreset) Cursor {
-	return p.order.Field.toCursor(_m)
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
 }
 
 func (p *resourcepresetPager) applyCursors(query *ResourcePresetQuery, after, before *Cursor) (*ResourcePresetQuery, error) {
-	direction := p.order.Direction
+	idDirection := entgql.OrderDirectionAsc
 	if p.reverse {
-		direction = direction.Reverse()
+		idDirection = entgql.OrderDirectionDesc
 	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultResourcePresetOrder.Field.column, p.order.Field.column, direction) {
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultResourcePresetOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
 		query = query.Where(predicate)
 	}
 	return query, nil
 }
 
 func (p *resourcepresetPager) applyOrder(query *ResourcePresetQuery) *ResourcePresetQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultResourcePresetOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultResourcePresetOrder.Field {
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
 		query = query.Order(DefaultResourcePresetOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
 	return query
 }
 
 func (p *resourcepresetPager) orderExpr(query *ResourcePresetQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultResourcePresetOrder.Field {
-			b.Comma().Ident(DefaultResourcePresetOrder.Field.column).Pad().WriteString(string(direction))
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
 		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultResourcePresetOrder.Field.column).Pad().WriteString(string(direction))
 	})
 }
 
@@ -10901,19 +11207,14 @@ func (c *SSHKeyConnection) build(nodes []*SSHKey, pager *sshkeyPager, after *Cur
 type SSHKeyPaginateOption func(*sshkeyPager) error
 
 // WithSSHKeyOrder configures pagination ordering.
-func WithSSHKeyOrder(order *SSHKeyOrder) SSHKeyPaginateOption {
-	if order == nil {
-		order = DefaultSSHKeyOrder
-	}
-	o := *order
+func WithSSHKeyOrder(order []*SSHKeyOrder) SSHKeyPaginateOption {
 	return func(pager *sshkeyPager) error {
-		if err := o.Direction.Validate(); err != nil {
-			return err
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
 		}
-		if o.Field == nil {
-			o.Field = DefaultSSHKeyOrder.Field
-		}
-		pager.order = &o
+		pager.order = append(pager.order, order...)
 		return nil
 	}
 }
@@ -10931,7 +11232,7 @@ func WithSSHKeyFilter(filter func(*SSHKeyQuery) (*SSHKeyQuery, error)) SSHKeyPag
 
 type sshkeyPager struct {
 	reverse bool
-	order   *SSHKeyOrder
+	order   []*SSHKeyOrder
 	filter  func(*SSHKeyQuery) (*SSHKeyQuery, error)
 }
 
@@ -10942,8 +11243,10 @@ func newSSHKeyPager(opts []SSHKeyPaginateOption, reverse bool) (*sshkeyPager, er
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultSSHKeyOrder
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
 	}
 	return pager, nil
 }
@@ -10956,48 +11259,87 @@ func (p *sshkeyPager) applyFilter(query *SSHKeyQuery) (*SSHKeyQuery, error) {
 }
 
 func (p *sshkeyPager) toCursor(_m *SSHKey) Cursor {
-	return p.order.Field.toCursor(_m)
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
 }
 
 func (p *sshkeyPager) applyCursors(query *SSHKeyQuery, after, before *Cursor) (*SSHKeyQuery, error) {
-	direction := p.order.Direction
+	idDirection := entgql.OrderDirectionAsc
 	if p.reverse {
-		direction = direction.Reverse()
+		idDirection = entgql.OrderDirectionDesc
 	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultSSHKeyOrder.Field.column, p.order.Field.column, direction) {
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultSSHKeyOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
 		query = query.Where(predicate)
 	}
 	return query, nil
 }
 
 func (p *sshkeyPager) applyOrder(query *SSHKeyQuery) *SSHKeyQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultSSHKeyOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultSSHKeyOrder.Field {
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
 		query = query.Order(DefaultSSHKeyOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
 	return query
 }
 
 func (p *sshkeyPager) orderExpr(query *SSHKeyQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultSSHKeyOrder.Field {
-			b.Comma().Ident(DefaultSSHKeyOrder.Field.column).Pad().WriteString(string(direction))
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
 		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultSSHKeyOrder.Field.column).Pad().WriteString(string(direction))
 	})
 }
 
@@ -11069,6 +11411,20 @@ var (
 			}
 		},
 	}
+	// SSHKeyOrderFieldName orders SSHKey by name.
+	SSHKeyOrderFieldName = &SSHKeyOrderField{
+		Value: func(_m *SSHKey) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: sshkey.FieldName,
+		toTerm: sshkey.ByName,
+		toCursor: func(_m *SSHKey) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
 )
 
 // String implement fmt.Stringer interface.
@@ -11077,6 +11433,8 @@ func (f SSHKeyOrderField) String() string {
 	switch f.column {
 	case SSHKeyOrderFieldCreatedAt.column:
 		str = "CREATED_AT"
+	case SSHKeyOrderFieldName.column:
+		str = "NAME"
 	}
 	return str
 }
@@ -11095,6 +11453,8 @@ func (f *SSHKeyOrderField) UnmarshalGQL(v interface{}) error {
 	switch str {
 	case "CREATED_AT":
 		*f = *SSHKeyOrderFieldCreatedAt
+	case "NAME":
+		*f = *SSHKeyOrderFieldName
 	default:
 		return fmt.Errorf("%s is not a valid SSHKeyOrderField", str)
 	}
@@ -15567,19 +15927,14 @@ func (c *VolumeConnection) build(nodes []*Volume, pager *volumePager, after *Cur
 type VolumePaginateOption func(*volumePager) error
 
 // WithVolumeOrder configures pagination ordering.
-func WithVolumeOrder(order *VolumeOrder) VolumePaginateOption {
-	if order == nil {
-		order = DefaultVolumeOrder
-	}
-	o := *order
+func WithVolumeOrder(order []*VolumeOrder) VolumePaginateOption {
 	return func(pager *volumePager) error {
-		if err := o.Direction.Validate(); err != nil {
-			return err
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
 		}
-		if o.Field == nil {
-			o.Field = DefaultVolumeOrder.Field
-		}
-		pager.order = &o
+		pager.order = append(pager.order, order...)
 		return nil
 	}
 }
@@ -15597,7 +15952,7 @@ func WithVolumeFilter(filter func(*VolumeQuery) (*VolumeQuery, error)) VolumePag
 
 type volumePager struct {
 	reverse bool
-	order   *VolumeOrder
+	order   []*VolumeOrder
 	filter  func(*VolumeQuery) (*VolumeQuery, error)
 }
 
@@ -15608,8 +15963,10 @@ func newVolumePager(opts []VolumePaginateOption, reverse bool) (*volumePager, er
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultVolumeOrder
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
 	}
 	return pager, nil
 }
@@ -15622,48 +15979,87 @@ func (p *volumePager) applyFilter(query *VolumeQuery) (*VolumeQuery, error) {
 }
 
 func (p *volumePager) toCursor(_m *Volume) Cursor {
-	return p.order.Field.toCursor(_m)
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
 }
 
 func (p *volumePager) applyCursors(query *VolumeQuery, after, before *Cursor) (*VolumeQuery, error) {
-	direction := p.order.Direction
+	idDirection := entgql.OrderDirectionAsc
 	if p.reverse {
-		direction = direction.Reverse()
+		idDirection = entgql.OrderDirectionDesc
 	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultVolumeOrder.Field.column, p.order.Field.column, direction) {
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultVolumeOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
 		query = query.Where(predicate)
 	}
 	return query, nil
 }
 
 func (p *volumePager) applyOrder(query *VolumeQuery) *VolumeQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultVolumeOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultVolumeOrder.Field {
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
 		query = query.Order(DefaultVolumeOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
 	return query
 }
 
 func (p *volumePager) orderExpr(query *VolumeQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
 	}
 	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultVolumeOrder.Field {
-			b.Comma().Ident(DefaultVolumeOrder.Field.column).Pad().WriteString(string(direction))
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
 		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultVolumeOrder.Field.column).Pad().WriteString(string(direction))
 	})
 }
 
@@ -15735,6 +16131,20 @@ var (
 			}
 		},
 	}
+	// VolumeOrderFieldName orders Volume by name.
+	VolumeOrderFieldName = &VolumeOrderField{
+		Value: func(_m *Volume) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: volume.FieldName,
+		toTerm: volume.ByName,
+		toCursor: func(_m *Volume) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
 )
 
 // String implement fmt.Stringer interface.
@@ -15743,6 +16153,8 @@ func (f VolumeOrderField) String() string {
 	switch f.column {
 	case VolumeOrderFieldCreatedAt.column:
 		str = "CREATED_AT"
+	case VolumeOrderFieldName.column:
+		str = "NAME"
 	}
 	return str
 }
@@ -15761,6 +16173,8 @@ func (f *VolumeOrderField) UnmarshalGQL(v interface{}) error {
 	switch str {
 	case "CREATED_AT":
 		*f = *VolumeOrderFieldCreatedAt
+	case "NAME":
+		*f = *VolumeOrderFieldName
 	default:
 		return fmt.Errorf("%s is not a valid VolumeOrderField", str)
 	}

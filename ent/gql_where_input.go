@@ -12,25 +12,33 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
+	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginattempt"
+	"github.com/berthhq/berth/ent/loginsession"
+	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
+	"github.com/berthhq/berth/ent/resourcepreset"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessiontemplate"
+	"github.com/berthhq/berth/ent/sshkey"
 	"github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
 	"github.com/berthhq/berth/ent/vfoldershare"
+	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/google/uuid"
@@ -2770,6 +2778,10 @@ type DomainWhereInput struct {
 	// "users" edge predicates.
 	HasUsers     *bool             `json:"hasUsers,omitempty"`
 	HasUsersWith []*UserWhereInput `json:"hasUsersWith,omitempty"`
+
+	// "registries" edge predicates.
+	HasRegistries     *bool                 `json:"hasRegistries,omitempty"`
+	HasRegistriesWith []*RegistryWhereInput `json:"hasRegistriesWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -3084,6 +3096,24 @@ func (i *DomainWhereInput) P() (predicate.Domain, error) {
 		}
 		predicates = append(predicates, domain.HasUsersWith(with...))
 	}
+	if i.HasRegistries != nil {
+		p := domain.HasRegistries()
+		if !*i.HasRegistries {
+			p = domain.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasRegistriesWith) > 0 {
+		with := make([]predicate.Registry, 0, len(i.HasRegistriesWith))
+		for _, w := range i.HasRegistriesWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasRegistriesWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, domain.HasRegistriesWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptyDomainWhereInput
@@ -3091,6 +3121,488 @@ func (i *DomainWhereInput) P() (predicate.Domain, error) {
 		return predicates[0], nil
 	default:
 		return domain.And(predicates...), nil
+	}
+}
+
+// IdentityProviderWhereInput represents a where input for filtering IdentityProvider queries.
+type IdentityProviderWhereInput struct {
+	Predicates []predicate.IdentityProvider  `json:"-"`
+	Not        *IdentityProviderWhereInput   `json:"not,omitempty"`
+	Or         []*IdentityProviderWhereInput `json:"or,omitempty"`
+	And        []*IdentityProviderWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "display_name" field predicates.
+	DisplayName             *string  `json:"displayName,omitempty"`
+	DisplayNameNEQ          *string  `json:"displayNameNEQ,omitempty"`
+	DisplayNameIn           []string `json:"displayNameIn,omitempty"`
+	DisplayNameNotIn        []string `json:"displayNameNotIn,omitempty"`
+	DisplayNameGT           *string  `json:"displayNameGT,omitempty"`
+	DisplayNameGTE          *string  `json:"displayNameGTE,omitempty"`
+	DisplayNameLT           *string  `json:"displayNameLT,omitempty"`
+	DisplayNameLTE          *string  `json:"displayNameLTE,omitempty"`
+	DisplayNameContains     *string  `json:"displayNameContains,omitempty"`
+	DisplayNameHasPrefix    *string  `json:"displayNameHasPrefix,omitempty"`
+	DisplayNameHasSuffix    *string  `json:"displayNameHasSuffix,omitempty"`
+	DisplayNameEqualFold    *string  `json:"displayNameEqualFold,omitempty"`
+	DisplayNameContainsFold *string  `json:"displayNameContainsFold,omitempty"`
+
+	// "issuer" field predicates.
+	Issuer             *string  `json:"issuer,omitempty"`
+	IssuerNEQ          *string  `json:"issuerNEQ,omitempty"`
+	IssuerIn           []string `json:"issuerIn,omitempty"`
+	IssuerNotIn        []string `json:"issuerNotIn,omitempty"`
+	IssuerGT           *string  `json:"issuerGT,omitempty"`
+	IssuerGTE          *string  `json:"issuerGTE,omitempty"`
+	IssuerLT           *string  `json:"issuerLT,omitempty"`
+	IssuerLTE          *string  `json:"issuerLTE,omitempty"`
+	IssuerContains     *string  `json:"issuerContains,omitempty"`
+	IssuerHasPrefix    *string  `json:"issuerHasPrefix,omitempty"`
+	IssuerHasSuffix    *string  `json:"issuerHasSuffix,omitempty"`
+	IssuerEqualFold    *string  `json:"issuerEqualFold,omitempty"`
+	IssuerContainsFold *string  `json:"issuerContainsFold,omitempty"`
+
+	// "client_id" field predicates.
+	ClientID             *string  `json:"clientID,omitempty"`
+	ClientIDNEQ          *string  `json:"clientIDNEQ,omitempty"`
+	ClientIDIn           []string `json:"clientIDIn,omitempty"`
+	ClientIDNotIn        []string `json:"clientIDNotIn,omitempty"`
+	ClientIDGT           *string  `json:"clientIDGT,omitempty"`
+	ClientIDGTE          *string  `json:"clientIDGTE,omitempty"`
+	ClientIDLT           *string  `json:"clientIDLT,omitempty"`
+	ClientIDLTE          *string  `json:"clientIDLTE,omitempty"`
+	ClientIDContains     *string  `json:"clientIDContains,omitempty"`
+	ClientIDHasPrefix    *string  `json:"clientIDHasPrefix,omitempty"`
+	ClientIDHasSuffix    *string  `json:"clientIDHasSuffix,omitempty"`
+	ClientIDEqualFold    *string  `json:"clientIDEqualFold,omitempty"`
+	ClientIDContainsFold *string  `json:"clientIDContainsFold,omitempty"`
+
+	// "active" field predicates.
+	Active    *bool `json:"active,omitempty"`
+	ActiveNEQ *bool `json:"activeNEQ,omitempty"`
+
+	// "auto_provision" field predicates.
+	AutoProvision    *bool `json:"autoProvision,omitempty"`
+	AutoProvisionNEQ *bool `json:"autoProvisionNEQ,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *IdentityProviderWhereInput) AddPredicates(predicates ...predicate.IdentityProvider) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the IdentityProviderWhereInput filter on the IdentityProviderQuery builder.
+func (i *IdentityProviderWhereInput) Filter(q *IdentityProviderQuery) (*IdentityProviderQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyIdentityProviderWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyIdentityProviderWhereInput is returned in case the IdentityProviderWhereInput is empty.
+var ErrEmptyIdentityProviderWhereInput = errors.New("ent: empty predicate IdentityProviderWhereInput")
+
+// P returns a predicate for filtering identityproviders.
+// An error is returned if the input is empty or invalid.
+func (i *IdentityProviderWhereInput) P() (predicate.IdentityProvider, error) {
+	var predicates []predicate.IdentityProvider
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, identityprovider.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.IdentityProvider, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, identityprovider.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.IdentityProvider, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, identityprovider.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, identityprovider.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, identityprovider.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, identityprovider.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, identityprovider.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, identityprovider.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, identityprovider.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, identityprovider.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, identityprovider.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, identityprovider.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, identityprovider.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, identityprovider.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, identityprovider.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, identityprovider.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, identityprovider.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, identityprovider.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, identityprovider.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, identityprovider.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, identityprovider.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, identityprovider.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, identityprovider.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, identityprovider.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, identityprovider.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, identityprovider.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, identityprovider.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, identityprovider.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, identityprovider.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, identityprovider.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, identityprovider.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, identityprovider.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.DisplayName != nil {
+		predicates = append(predicates, identityprovider.DisplayNameEQ(*i.DisplayName))
+	}
+	if i.DisplayNameNEQ != nil {
+		predicates = append(predicates, identityprovider.DisplayNameNEQ(*i.DisplayNameNEQ))
+	}
+	if len(i.DisplayNameIn) > 0 {
+		predicates = append(predicates, identityprovider.DisplayNameIn(i.DisplayNameIn...))
+	}
+	if len(i.DisplayNameNotIn) > 0 {
+		predicates = append(predicates, identityprovider.DisplayNameNotIn(i.DisplayNameNotIn...))
+	}
+	if i.DisplayNameGT != nil {
+		predicates = append(predicates, identityprovider.DisplayNameGT(*i.DisplayNameGT))
+	}
+	if i.DisplayNameGTE != nil {
+		predicates = append(predicates, identityprovider.DisplayNameGTE(*i.DisplayNameGTE))
+	}
+	if i.DisplayNameLT != nil {
+		predicates = append(predicates, identityprovider.DisplayNameLT(*i.DisplayNameLT))
+	}
+	if i.DisplayNameLTE != nil {
+		predicates = append(predicates, identityprovider.DisplayNameLTE(*i.DisplayNameLTE))
+	}
+	if i.DisplayNameContains != nil {
+		predicates = append(predicates, identityprovider.DisplayNameContains(*i.DisplayNameContains))
+	}
+	if i.DisplayNameHasPrefix != nil {
+		predicates = append(predicates, identityprovider.DisplayNameHasPrefix(*i.DisplayNameHasPrefix))
+	}
+	if i.DisplayNameHasSuffix != nil {
+		predicates = append(predicates, identityprovider.DisplayNameHasSuffix(*i.DisplayNameHasSuffix))
+	}
+	if i.DisplayNameEqualFold != nil {
+		predicates = append(predicates, identityprovider.DisplayNameEqualFold(*i.DisplayNameEqualFold))
+	}
+	if i.DisplayNameContainsFold != nil {
+		predicates = append(predicates, identityprovider.DisplayNameContainsFold(*i.DisplayNameContainsFold))
+	}
+	if i.Issuer != nil {
+		predicates = append(predicates, identityprovider.IssuerEQ(*i.Issuer))
+	}
+	if i.IssuerNEQ != nil {
+		predicates = append(predicates, identityprovider.IssuerNEQ(*i.IssuerNEQ))
+	}
+	if len(i.IssuerIn) > 0 {
+		predicates = append(predicates, identityprovider.IssuerIn(i.IssuerIn...))
+	}
+	if len(i.IssuerNotIn) > 0 {
+		predicates = append(predicates, identityprovider.IssuerNotIn(i.IssuerNotIn...))
+	}
+	if i.IssuerGT != nil {
+		predicates = append(predicates, identityprovider.IssuerGT(*i.IssuerGT))
+	}
+	if i.IssuerGTE != nil {
+		predicates = append(predicates, identityprovider.IssuerGTE(*i.IssuerGTE))
+	}
+	if i.IssuerLT != nil {
+		predicates = append(predicates, identityprovider.IssuerLT(*i.IssuerLT))
+	}
+	if i.IssuerLTE != nil {
+		predicates = append(predicates, identityprovider.IssuerLTE(*i.IssuerLTE))
+	}
+	if i.IssuerContains != nil {
+		predicates = append(predicates, identityprovider.IssuerContains(*i.IssuerContains))
+	}
+	if i.IssuerHasPrefix != nil {
+		predicates = append(predicates, identityprovider.IssuerHasPrefix(*i.IssuerHasPrefix))
+	}
+	if i.IssuerHasSuffix != nil {
+		predicates = append(predicates, identityprovider.IssuerHasSuffix(*i.IssuerHasSuffix))
+	}
+	if i.IssuerEqualFold != nil {
+		predicates = append(predicates, identityprovider.IssuerEqualFold(*i.IssuerEqualFold))
+	}
+	if i.IssuerContainsFold != nil {
+		predicates = append(predicates, identityprovider.IssuerContainsFold(*i.IssuerContainsFold))
+	}
+	if i.ClientID != nil {
+		predicates = append(predicates, identityprovider.ClientIDEQ(*i.ClientID))
+	}
+	if i.ClientIDNEQ != nil {
+		predicates = append(predicates, identityprovider.ClientIDNEQ(*i.ClientIDNEQ))
+	}
+	if len(i.ClientIDIn) > 0 {
+		predicates = append(predicates, identityprovider.ClientIDIn(i.ClientIDIn...))
+	}
+	if len(i.ClientIDNotIn) > 0 {
+		predicates = append(predicates, identityprovider.ClientIDNotIn(i.ClientIDNotIn...))
+	}
+	if i.ClientIDGT != nil {
+		predicates = append(predicates, identityprovider.ClientIDGT(*i.ClientIDGT))
+	}
+	if i.ClientIDGTE != nil {
+		predicates = append(predicates, identityprovider.ClientIDGTE(*i.ClientIDGTE))
+	}
+	if i.ClientIDLT != nil {
+		predicates = append(predicates, identityprovider.ClientIDLT(*i.ClientIDLT))
+	}
+	if i.ClientIDLTE != nil {
+		predicates = append(predicates, identityprovider.ClientIDLTE(*i.ClientIDLTE))
+	}
+	if i.ClientIDContains != nil {
+		predicates = append(predicates, identityprovider.ClientIDContains(*i.ClientIDContains))
+	}
+	if i.ClientIDHasPrefix != nil {
+		predicates = append(predicates, identityprovider.ClientIDHasPrefix(*i.ClientIDHasPrefix))
+	}
+	if i.ClientIDHasSuffix != nil {
+		predicates = append(predicates, identityprovider.ClientIDHasSuffix(*i.ClientIDHasSuffix))
+	}
+	if i.ClientIDEqualFold != nil {
+		predicates = append(predicates, identityprovider.ClientIDEqualFold(*i.ClientIDEqualFold))
+	}
+	if i.ClientIDContainsFold != nil {
+		predicates = append(predicates, identityprovider.ClientIDContainsFold(*i.ClientIDContainsFold))
+	}
+	if i.Active != nil {
+		predicates = append(predicates, identityprovider.ActiveEQ(*i.Active))
+	}
+	if i.ActiveNEQ != nil {
+		predicates = append(predicates, identityprovider.ActiveNEQ(*i.ActiveNEQ))
+	}
+	if i.AutoProvision != nil {
+		predicates = append(predicates, identityprovider.AutoProvisionEQ(*i.AutoProvision))
+	}
+	if i.AutoProvisionNEQ != nil {
+		predicates = append(predicates, identityprovider.AutoProvisionNEQ(*i.AutoProvisionNEQ))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, identityprovider.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, identityprovider.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, identityprovider.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, identityprovider.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, identityprovider.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, identityprovider.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, identityprovider.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, identityprovider.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, identityprovider.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, identityprovider.ProjectIDNotNil())
+	}
+
+	if i.HasDomain != nil {
+		p := identityprovider.HasDomain()
+		if !*i.HasDomain {
+			p = identityprovider.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, identityprovider.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := identityprovider.HasProject()
+		if !*i.HasProject {
+			p = identityprovider.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, identityprovider.HasProjectWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyIdentityProviderWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return identityprovider.And(predicates...), nil
 	}
 }
 
@@ -3652,6 +4164,10 @@ type ImageWhereInput struct {
 	RegistryIDNotIn  []uuid.UUID `json:"registryIDNotIn,omitempty"`
 	RegistryIDIsNil  bool        `json:"registryIDIsNil,omitempty"`
 	RegistryIDNotNil bool        `json:"registryIDNotNil,omitempty"`
+
+	// "registry" edge predicates.
+	HasRegistry     *bool                 `json:"hasRegistry,omitempty"`
+	HasRegistryWith []*RegistryWhereInput `json:"hasRegistryWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -3984,6 +4500,24 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 		predicates = append(predicates, image.RegistryIDNotNil())
 	}
 
+	if i.HasRegistry != nil {
+		p := image.HasRegistry()
+		if !*i.HasRegistry {
+			p = image.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasRegistryWith) > 0 {
+		with := make([]predicate.Registry, 0, len(i.HasRegistryWith))
+		for _, w := range i.HasRegistryWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasRegistryWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, image.HasRegistryWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptyImageWhereInput
@@ -3991,6 +4525,466 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 		return predicates[0], nil
 	default:
 		return image.And(predicates...), nil
+	}
+}
+
+// InvitationWhereInput represents a where input for filtering Invitation queries.
+type InvitationWhereInput struct {
+	Predicates []predicate.Invitation  `json:"-"`
+	Not        *InvitationWhereInput   `json:"not,omitempty"`
+	Or         []*InvitationWhereInput `json:"or,omitempty"`
+	And        []*InvitationWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "email" field predicates.
+	Email             *string  `json:"email,omitempty"`
+	EmailNEQ          *string  `json:"emailNEQ,omitempty"`
+	EmailIn           []string `json:"emailIn,omitempty"`
+	EmailNotIn        []string `json:"emailNotIn,omitempty"`
+	EmailGT           *string  `json:"emailGT,omitempty"`
+	EmailGTE          *string  `json:"emailGTE,omitempty"`
+	EmailLT           *string  `json:"emailLT,omitempty"`
+	EmailLTE          *string  `json:"emailLTE,omitempty"`
+	EmailContains     *string  `json:"emailContains,omitempty"`
+	EmailHasPrefix    *string  `json:"emailHasPrefix,omitempty"`
+	EmailHasSuffix    *string  `json:"emailHasSuffix,omitempty"`
+	EmailEqualFold    *string  `json:"emailEqualFold,omitempty"`
+	EmailContainsFold *string  `json:"emailContainsFold,omitempty"`
+
+	// "expires_at" field predicates.
+	ExpiresAt      *time.Time  `json:"expiresAt,omitempty"`
+	ExpiresAtNEQ   *time.Time  `json:"expiresAtNEQ,omitempty"`
+	ExpiresAtIn    []time.Time `json:"expiresAtIn,omitempty"`
+	ExpiresAtNotIn []time.Time `json:"expiresAtNotIn,omitempty"`
+	ExpiresAtGT    *time.Time  `json:"expiresAtGT,omitempty"`
+	ExpiresAtGTE   *time.Time  `json:"expiresAtGTE,omitempty"`
+	ExpiresAtLT    *time.Time  `json:"expiresAtLT,omitempty"`
+	ExpiresAtLTE   *time.Time  `json:"expiresAtLTE,omitempty"`
+
+	// "used_at" field predicates.
+	UsedAt       *time.Time  `json:"usedAt,omitempty"`
+	UsedAtNEQ    *time.Time  `json:"usedAtNEQ,omitempty"`
+	UsedAtIn     []time.Time `json:"usedAtIn,omitempty"`
+	UsedAtNotIn  []time.Time `json:"usedAtNotIn,omitempty"`
+	UsedAtGT     *time.Time  `json:"usedAtGT,omitempty"`
+	UsedAtGTE    *time.Time  `json:"usedAtGTE,omitempty"`
+	UsedAtLT     *time.Time  `json:"usedAtLT,omitempty"`
+	UsedAtLTE    *time.Time  `json:"usedAtLTE,omitempty"`
+	UsedAtIsNil  bool        `json:"usedAtIsNil,omitempty"`
+	UsedAtNotNil bool        `json:"usedAtNotNil,omitempty"`
+
+	// "revoked_at" field predicates.
+	RevokedAt       *time.Time  `json:"revokedAt,omitempty"`
+	RevokedAtNEQ    *time.Time  `json:"revokedAtNEQ,omitempty"`
+	RevokedAtIn     []time.Time `json:"revokedAtIn,omitempty"`
+	RevokedAtNotIn  []time.Time `json:"revokedAtNotIn,omitempty"`
+	RevokedAtGT     *time.Time  `json:"revokedAtGT,omitempty"`
+	RevokedAtGTE    *time.Time  `json:"revokedAtGTE,omitempty"`
+	RevokedAtLT     *time.Time  `json:"revokedAtLT,omitempty"`
+	RevokedAtLTE    *time.Time  `json:"revokedAtLTE,omitempty"`
+	RevokedAtIsNil  bool        `json:"revokedAtIsNil,omitempty"`
+	RevokedAtNotNil bool        `json:"revokedAtNotNil,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "creator_id" field predicates.
+	CreatorID       *uuid.UUID  `json:"creatorID,omitempty"`
+	CreatorIDNEQ    *uuid.UUID  `json:"creatorIDNEQ,omitempty"`
+	CreatorIDIn     []uuid.UUID `json:"creatorIDIn,omitempty"`
+	CreatorIDNotIn  []uuid.UUID `json:"creatorIDNotIn,omitempty"`
+	CreatorIDGT     *uuid.UUID  `json:"creatorIDGT,omitempty"`
+	CreatorIDGTE    *uuid.UUID  `json:"creatorIDGTE,omitempty"`
+	CreatorIDLT     *uuid.UUID  `json:"creatorIDLT,omitempty"`
+	CreatorIDLTE    *uuid.UUID  `json:"creatorIDLTE,omitempty"`
+	CreatorIDIsNil  bool        `json:"creatorIDIsNil,omitempty"`
+	CreatorIDNotNil bool        `json:"creatorIDNotNil,omitempty"`
+
+	// "domain" edge predicates.
+	HasDomain     *bool               `json:"hasDomain,omitempty"`
+	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *InvitationWhereInput) AddPredicates(predicates ...predicate.Invitation) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the InvitationWhereInput filter on the InvitationQuery builder.
+func (i *InvitationWhereInput) Filter(q *InvitationQuery) (*InvitationQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyInvitationWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyInvitationWhereInput is returned in case the InvitationWhereInput is empty.
+var ErrEmptyInvitationWhereInput = errors.New("ent: empty predicate InvitationWhereInput")
+
+// P returns a predicate for filtering invitations.
+// An error is returned if the input is empty or invalid.
+func (i *InvitationWhereInput) P() (predicate.Invitation, error) {
+	var predicates []predicate.Invitation
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, invitation.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Invitation, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, invitation.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Invitation, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, invitation.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, invitation.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, invitation.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, invitation.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, invitation.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, invitation.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, invitation.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, invitation.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, invitation.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, invitation.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, invitation.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, invitation.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, invitation.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, invitation.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, invitation.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, invitation.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, invitation.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Email != nil {
+		predicates = append(predicates, invitation.EmailEQ(*i.Email))
+	}
+	if i.EmailNEQ != nil {
+		predicates = append(predicates, invitation.EmailNEQ(*i.EmailNEQ))
+	}
+	if len(i.EmailIn) > 0 {
+		predicates = append(predicates, invitation.EmailIn(i.EmailIn...))
+	}
+	if len(i.EmailNotIn) > 0 {
+		predicates = append(predicates, invitation.EmailNotIn(i.EmailNotIn...))
+	}
+	if i.EmailGT != nil {
+		predicates = append(predicates, invitation.EmailGT(*i.EmailGT))
+	}
+	if i.EmailGTE != nil {
+		predicates = append(predicates, invitation.EmailGTE(*i.EmailGTE))
+	}
+	if i.EmailLT != nil {
+		predicates = append(predicates, invitation.EmailLT(*i.EmailLT))
+	}
+	if i.EmailLTE != nil {
+		predicates = append(predicates, invitation.EmailLTE(*i.EmailLTE))
+	}
+	if i.EmailContains != nil {
+		predicates = append(predicates, invitation.EmailContains(*i.EmailContains))
+	}
+	if i.EmailHasPrefix != nil {
+		predicates = append(predicates, invitation.EmailHasPrefix(*i.EmailHasPrefix))
+	}
+	if i.EmailHasSuffix != nil {
+		predicates = append(predicates, invitation.EmailHasSuffix(*i.EmailHasSuffix))
+	}
+	if i.EmailEqualFold != nil {
+		predicates = append(predicates, invitation.EmailEqualFold(*i.EmailEqualFold))
+	}
+	if i.EmailContainsFold != nil {
+		predicates = append(predicates, invitation.EmailContainsFold(*i.EmailContainsFold))
+	}
+	if i.ExpiresAt != nil {
+		predicates = append(predicates, invitation.ExpiresAtEQ(*i.ExpiresAt))
+	}
+	if i.ExpiresAtNEQ != nil {
+		predicates = append(predicates, invitation.ExpiresAtNEQ(*i.ExpiresAtNEQ))
+	}
+	if len(i.ExpiresAtIn) > 0 {
+		predicates = append(predicates, invitation.ExpiresAtIn(i.ExpiresAtIn...))
+	}
+	if len(i.ExpiresAtNotIn) > 0 {
+		predicates = append(predicates, invitation.ExpiresAtNotIn(i.ExpiresAtNotIn...))
+	}
+	if i.ExpiresAtGT != nil {
+		predicates = append(predicates, invitation.ExpiresAtGT(*i.ExpiresAtGT))
+	}
+	if i.ExpiresAtGTE != nil {
+		predicates = append(predicates, invitation.ExpiresAtGTE(*i.ExpiresAtGTE))
+	}
+	if i.ExpiresAtLT != nil {
+		predicates = append(predicates, invitation.ExpiresAtLT(*i.ExpiresAtLT))
+	}
+	if i.ExpiresAtLTE != nil {
+		predicates = append(predicates, invitation.ExpiresAtLTE(*i.ExpiresAtLTE))
+	}
+	if i.UsedAt != nil {
+		predicates = append(predicates, invitation.UsedAtEQ(*i.UsedAt))
+	}
+	if i.UsedAtNEQ != nil {
+		predicates = append(predicates, invitation.UsedAtNEQ(*i.UsedAtNEQ))
+	}
+	if len(i.UsedAtIn) > 0 {
+		predicates = append(predicates, invitation.UsedAtIn(i.UsedAtIn...))
+	}
+	if len(i.UsedAtNotIn) > 0 {
+		predicates = append(predicates, invitation.UsedAtNotIn(i.UsedAtNotIn...))
+	}
+	if i.UsedAtGT != nil {
+		predicates = append(predicates, invitation.UsedAtGT(*i.UsedAtGT))
+	}
+	if i.UsedAtGTE != nil {
+		predicates = append(predicates, invitation.UsedAtGTE(*i.UsedAtGTE))
+	}
+	if i.UsedAtLT != nil {
+		predicates = append(predicates, invitation.UsedAtLT(*i.UsedAtLT))
+	}
+	if i.UsedAtLTE != nil {
+		predicates = append(predicates, invitation.UsedAtLTE(*i.UsedAtLTE))
+	}
+	if i.UsedAtIsNil {
+		predicates = append(predicates, invitation.UsedAtIsNil())
+	}
+	if i.UsedAtNotNil {
+		predicates = append(predicates, invitation.UsedAtNotNil())
+	}
+	if i.RevokedAt != nil {
+		predicates = append(predicates, invitation.RevokedAtEQ(*i.RevokedAt))
+	}
+	if i.RevokedAtNEQ != nil {
+		predicates = append(predicates, invitation.RevokedAtNEQ(*i.RevokedAtNEQ))
+	}
+	if len(i.RevokedAtIn) > 0 {
+		predicates = append(predicates, invitation.RevokedAtIn(i.RevokedAtIn...))
+	}
+	if len(i.RevokedAtNotIn) > 0 {
+		predicates = append(predicates, invitation.RevokedAtNotIn(i.RevokedAtNotIn...))
+	}
+	if i.RevokedAtGT != nil {
+		predicates = append(predicates, invitation.RevokedAtGT(*i.RevokedAtGT))
+	}
+	if i.RevokedAtGTE != nil {
+		predicates = append(predicates, invitation.RevokedAtGTE(*i.RevokedAtGTE))
+	}
+	if i.RevokedAtLT != nil {
+		predicates = append(predicates, invitation.RevokedAtLT(*i.RevokedAtLT))
+	}
+	if i.RevokedAtLTE != nil {
+		predicates = append(predicates, invitation.RevokedAtLTE(*i.RevokedAtLTE))
+	}
+	if i.RevokedAtIsNil {
+		predicates = append(predicates, invitation.RevokedAtIsNil())
+	}
+	if i.RevokedAtNotNil {
+		predicates = append(predicates, invitation.RevokedAtNotNil())
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, invitation.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, invitation.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, invitation.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, invitation.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, invitation.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, invitation.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, invitation.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, invitation.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, invitation.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, invitation.ProjectIDNotNil())
+	}
+	if i.CreatorID != nil {
+		predicates = append(predicates, invitation.CreatorIDEQ(*i.CreatorID))
+	}
+	if i.CreatorIDNEQ != nil {
+		predicates = append(predicates, invitation.CreatorIDNEQ(*i.CreatorIDNEQ))
+	}
+	if len(i.CreatorIDIn) > 0 {
+		predicates = append(predicates, invitation.CreatorIDIn(i.CreatorIDIn...))
+	}
+	if len(i.CreatorIDNotIn) > 0 {
+		predicates = append(predicates, invitation.CreatorIDNotIn(i.CreatorIDNotIn...))
+	}
+	if i.CreatorIDGT != nil {
+		predicates = append(predicates, invitation.CreatorIDGT(*i.CreatorIDGT))
+	}
+	if i.CreatorIDGTE != nil {
+		predicates = append(predicates, invitation.CreatorIDGTE(*i.CreatorIDGTE))
+	}
+	if i.CreatorIDLT != nil {
+		predicates = append(predicates, invitation.CreatorIDLT(*i.CreatorIDLT))
+	}
+	if i.CreatorIDLTE != nil {
+		predicates = append(predicates, invitation.CreatorIDLTE(*i.CreatorIDLTE))
+	}
+	if i.CreatorIDIsNil {
+		predicates = append(predicates, invitation.CreatorIDIsNil())
+	}
+	if i.CreatorIDNotNil {
+		predicates = append(predicates, invitation.CreatorIDNotNil())
+	}
+
+	if i.HasDomain != nil {
+		p := invitation.HasDomain()
+		if !*i.HasDomain {
+			p = invitation.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDomainWith) > 0 {
+		with := make([]predicate.Domain, 0, len(i.HasDomainWith))
+		for _, w := range i.HasDomainWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDomainWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, invitation.HasDomainWith(with...))
+	}
+	if i.HasProject != nil {
+		p := invitation.HasProject()
+		if !*i.HasProject {
+			p = invitation.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, invitation.HasProjectWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyInvitationWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return invitation.And(predicates...), nil
 	}
 }
 
@@ -5012,6 +6006,688 @@ func (i *LoginAttemptWhereInput) P() (predicate.LoginAttempt, error) {
 	}
 }
 
+// LoginSessionWhereInput represents a where input for filtering LoginSession queries.
+type LoginSessionWhereInput struct {
+	Predicates []predicate.LoginSession  `json:"-"`
+	Not        *LoginSessionWhereInput   `json:"not,omitempty"`
+	Or         []*LoginSessionWhereInput `json:"or,omitempty"`
+	And        []*LoginSessionWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "expires_at" field predicates.
+	ExpiresAt      *time.Time  `json:"expiresAt,omitempty"`
+	ExpiresAtNEQ   *time.Time  `json:"expiresAtNEQ,omitempty"`
+	ExpiresAtIn    []time.Time `json:"expiresAtIn,omitempty"`
+	ExpiresAtNotIn []time.Time `json:"expiresAtNotIn,omitempty"`
+	ExpiresAtGT    *time.Time  `json:"expiresAtGT,omitempty"`
+	ExpiresAtGTE   *time.Time  `json:"expiresAtGTE,omitempty"`
+	ExpiresAtLT    *time.Time  `json:"expiresAtLT,omitempty"`
+	ExpiresAtLTE   *time.Time  `json:"expiresAtLTE,omitempty"`
+
+	// "last_seen_at" field predicates.
+	LastSeenAt      *time.Time  `json:"lastSeenAt,omitempty"`
+	LastSeenAtNEQ   *time.Time  `json:"lastSeenAtNEQ,omitempty"`
+	LastSeenAtIn    []time.Time `json:"lastSeenAtIn,omitempty"`
+	LastSeenAtNotIn []time.Time `json:"lastSeenAtNotIn,omitempty"`
+	LastSeenAtGT    *time.Time  `json:"lastSeenAtGT,omitempty"`
+	LastSeenAtGTE   *time.Time  `json:"lastSeenAtGTE,omitempty"`
+	LastSeenAtLT    *time.Time  `json:"lastSeenAtLT,omitempty"`
+	LastSeenAtLTE   *time.Time  `json:"lastSeenAtLTE,omitempty"`
+
+	// "revoked_at" field predicates.
+	RevokedAt       *time.Time  `json:"revokedAt,omitempty"`
+	RevokedAtNEQ    *time.Time  `json:"revokedAtNEQ,omitempty"`
+	RevokedAtIn     []time.Time `json:"revokedAtIn,omitempty"`
+	RevokedAtNotIn  []time.Time `json:"revokedAtNotIn,omitempty"`
+	RevokedAtGT     *time.Time  `json:"revokedAtGT,omitempty"`
+	RevokedAtGTE    *time.Time  `json:"revokedAtGTE,omitempty"`
+	RevokedAtLT     *time.Time  `json:"revokedAtLT,omitempty"`
+	RevokedAtLTE    *time.Time  `json:"revokedAtLTE,omitempty"`
+	RevokedAtIsNil  bool        `json:"revokedAtIsNil,omitempty"`
+	RevokedAtNotNil bool        `json:"revokedAtNotNil,omitempty"`
+
+	// "method" field predicates.
+	Method      *loginsession.Method  `json:"method,omitempty"`
+	MethodNEQ   *loginsession.Method  `json:"methodNEQ,omitempty"`
+	MethodIn    []loginsession.Method `json:"methodIn,omitempty"`
+	MethodNotIn []loginsession.Method `json:"methodNotIn,omitempty"`
+
+	// "client_address" field predicates.
+	ClientAddress             *string  `json:"clientAddress,omitempty"`
+	ClientAddressNEQ          *string  `json:"clientAddressNEQ,omitempty"`
+	ClientAddressIn           []string `json:"clientAddressIn,omitempty"`
+	ClientAddressNotIn        []string `json:"clientAddressNotIn,omitempty"`
+	ClientAddressGT           *string  `json:"clientAddressGT,omitempty"`
+	ClientAddressGTE          *string  `json:"clientAddressGTE,omitempty"`
+	ClientAddressLT           *string  `json:"clientAddressLT,omitempty"`
+	ClientAddressLTE          *string  `json:"clientAddressLTE,omitempty"`
+	ClientAddressContains     *string  `json:"clientAddressContains,omitempty"`
+	ClientAddressHasPrefix    *string  `json:"clientAddressHasPrefix,omitempty"`
+	ClientAddressHasSuffix    *string  `json:"clientAddressHasSuffix,omitempty"`
+	ClientAddressEqualFold    *string  `json:"clientAddressEqualFold,omitempty"`
+	ClientAddressContainsFold *string  `json:"clientAddressContainsFold,omitempty"`
+
+	// "user_agent" field predicates.
+	UserAgent             *string  `json:"userAgent,omitempty"`
+	UserAgentNEQ          *string  `json:"userAgentNEQ,omitempty"`
+	UserAgentIn           []string `json:"userAgentIn,omitempty"`
+	UserAgentNotIn        []string `json:"userAgentNotIn,omitempty"`
+	UserAgentGT           *string  `json:"userAgentGT,omitempty"`
+	UserAgentGTE          *string  `json:"userAgentGTE,omitempty"`
+	UserAgentLT           *string  `json:"userAgentLT,omitempty"`
+	UserAgentLTE          *string  `json:"userAgentLTE,omitempty"`
+	UserAgentContains     *string  `json:"userAgentContains,omitempty"`
+	UserAgentHasPrefix    *string  `json:"userAgentHasPrefix,omitempty"`
+	UserAgentHasSuffix    *string  `json:"userAgentHasSuffix,omitempty"`
+	UserAgentEqualFold    *string  `json:"userAgentEqualFold,omitempty"`
+	UserAgentContainsFold *string  `json:"userAgentContainsFold,omitempty"`
+
+	// "user_id" field predicates.
+	UserID      *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn    []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn []uuid.UUID `json:"userIDNotIn,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *LoginSessionWhereInput) AddPredicates(predicates ...predicate.LoginSession) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the LoginSessionWhereInput filter on the LoginSessionQuery builder.
+func (i *LoginSessionWhereInput) Filter(q *LoginSessionQuery) (*LoginSessionQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyLoginSessionWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyLoginSessionWhereInput is returned in case the LoginSessionWhereInput is empty.
+var ErrEmptyLoginSessionWhereInput = errors.New("ent: empty predicate LoginSessionWhereInput")
+
+// P returns a predicate for filtering loginsessions.
+// An error is returned if the input is empty or invalid.
+func (i *LoginSessionWhereInput) P() (predicate.LoginSession, error) {
+	var predicates []predicate.LoginSession
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, loginsession.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.LoginSession, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, loginsession.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.LoginSession, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, loginsession.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, loginsession.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, loginsession.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, loginsession.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, loginsession.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, loginsession.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, loginsession.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, loginsession.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, loginsession.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, loginsession.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, loginsession.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, loginsession.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, loginsession.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, loginsession.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, loginsession.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, loginsession.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, loginsession.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.ExpiresAt != nil {
+		predicates = append(predicates, loginsession.ExpiresAtEQ(*i.ExpiresAt))
+	}
+	if i.ExpiresAtNEQ != nil {
+		predicates = append(predicates, loginsession.ExpiresAtNEQ(*i.ExpiresAtNEQ))
+	}
+	if len(i.ExpiresAtIn) > 0 {
+		predicates = append(predicates, loginsession.ExpiresAtIn(i.ExpiresAtIn...))
+	}
+	if len(i.ExpiresAtNotIn) > 0 {
+		predicates = append(predicates, loginsession.ExpiresAtNotIn(i.ExpiresAtNotIn...))
+	}
+	if i.ExpiresAtGT != nil {
+		predicates = append(predicates, loginsession.ExpiresAtGT(*i.ExpiresAtGT))
+	}
+	if i.ExpiresAtGTE != nil {
+		predicates = append(predicates, loginsession.ExpiresAtGTE(*i.ExpiresAtGTE))
+	}
+	if i.ExpiresAtLT != nil {
+		predicates = append(predicates, loginsession.ExpiresAtLT(*i.ExpiresAtLT))
+	}
+	if i.ExpiresAtLTE != nil {
+		predicates = append(predicates, loginsession.ExpiresAtLTE(*i.ExpiresAtLTE))
+	}
+	if i.LastSeenAt != nil {
+		predicates = append(predicates, loginsession.LastSeenAtEQ(*i.LastSeenAt))
+	}
+	if i.LastSeenAtNEQ != nil {
+		predicates = append(predicates, loginsession.LastSeenAtNEQ(*i.LastSeenAtNEQ))
+	}
+	if len(i.LastSeenAtIn) > 0 {
+		predicates = append(predicates, loginsession.LastSeenAtIn(i.LastSeenAtIn...))
+	}
+	if len(i.LastSeenAtNotIn) > 0 {
+		predicates = append(predicates, loginsession.LastSeenAtNotIn(i.LastSeenAtNotIn...))
+	}
+	if i.LastSeenAtGT != nil {
+		predicates = append(predicates, loginsession.LastSeenAtGT(*i.LastSeenAtGT))
+	}
+	if i.LastSeenAtGTE != nil {
+		predicates = append(predicates, loginsession.LastSeenAtGTE(*i.LastSeenAtGTE))
+	}
+	if i.LastSeenAtLT != nil {
+		predicates = append(predicates, loginsession.LastSeenAtLT(*i.LastSeenAtLT))
+	}
+	if i.LastSeenAtLTE != nil {
+		predicates = append(predicates, loginsession.LastSeenAtLTE(*i.LastSeenAtLTE))
+	}
+	if i.RevokedAt != nil {
+		predicates = append(predicates, loginsession.RevokedAtEQ(*i.RevokedAt))
+	}
+	if i.RevokedAtNEQ != nil {
+		predicates = append(predicates, loginsession.RevokedAtNEQ(*i.RevokedAtNEQ))
+	}
+	if len(i.RevokedAtIn) > 0 {
+		predicates = append(predicates, loginsession.RevokedAtIn(i.RevokedAtIn...))
+	}
+	if len(i.RevokedAtNotIn) > 0 {
+		predicates = append(predicates, loginsession.RevokedAtNotIn(i.RevokedAtNotIn...))
+	}
+	if i.RevokedAtGT != nil {
+		predicates = append(predicates, loginsession.RevokedAtGT(*i.RevokedAtGT))
+	}
+	if i.RevokedAtGTE != nil {
+		predicates = append(predicates, loginsession.RevokedAtGTE(*i.RevokedAtGTE))
+	}
+	if i.RevokedAtLT != nil {
+		predicates = append(predicates, loginsession.RevokedAtLT(*i.RevokedAtLT))
+	}
+	if i.RevokedAtLTE != nil {
+		predicates = append(predicates, loginsession.RevokedAtLTE(*i.RevokedAtLTE))
+	}
+	if i.RevokedAtIsNil {
+		predicates = append(predicates, loginsession.RevokedAtIsNil())
+	}
+	if i.RevokedAtNotNil {
+		predicates = append(predicates, loginsession.RevokedAtNotNil())
+	}
+	if i.Method != nil {
+		predicates = append(predicates, loginsession.MethodEQ(*i.Method))
+	}
+	if i.MethodNEQ != nil {
+		predicates = append(predicates, loginsession.MethodNEQ(*i.MethodNEQ))
+	}
+	if len(i.MethodIn) > 0 {
+		predicates = append(predicates, loginsession.MethodIn(i.MethodIn...))
+	}
+	if len(i.MethodNotIn) > 0 {
+		predicates = append(predicates, loginsession.MethodNotIn(i.MethodNotIn...))
+	}
+	if i.ClientAddress != nil {
+		predicates = append(predicates, loginsession.ClientAddressEQ(*i.ClientAddress))
+	}
+	if i.ClientAddressNEQ != nil {
+		predicates = append(predicates, loginsession.ClientAddressNEQ(*i.ClientAddressNEQ))
+	}
+	if len(i.ClientAddressIn) > 0 {
+		predicates = append(predicates, loginsession.ClientAddressIn(i.ClientAddressIn...))
+	}
+	if len(i.ClientAddressNotIn) > 0 {
+		predicates = append(predicates, loginsession.ClientAddressNotIn(i.ClientAddressNotIn...))
+	}
+	if i.ClientAddressGT != nil {
+		predicates = append(predicates, loginsession.ClientAddressGT(*i.ClientAddressGT))
+	}
+	if i.ClientAddressGTE != nil {
+		predicates = append(predicates, loginsession.ClientAddressGTE(*i.ClientAddressGTE))
+	}
+	if i.ClientAddressLT != nil {
+		predicates = append(predicates, loginsession.ClientAddressLT(*i.ClientAddressLT))
+	}
+	if i.ClientAddressLTE != nil {
+		predicates = append(predicates, loginsession.ClientAddressLTE(*i.ClientAddressLTE))
+	}
+	if i.ClientAddressContains != nil {
+		predicates = append(predicates, loginsession.ClientAddressContains(*i.ClientAddressContains))
+	}
+	if i.ClientAddressHasPrefix != nil {
+		predicates = append(predicates, loginsession.ClientAddressHasPrefix(*i.ClientAddressHasPrefix))
+	}
+	if i.ClientAddressHasSuffix != nil {
+		predicates = append(predicates, loginsession.ClientAddressHasSuffix(*i.ClientAddressHasSuffix))
+	}
+	if i.ClientAddressEqualFold != nil {
+		predicates = append(predicates, loginsession.ClientAddressEqualFold(*i.ClientAddressEqualFold))
+	}
+	if i.ClientAddressContainsFold != nil {
+		predicates = append(predicates, loginsession.ClientAddressContainsFold(*i.ClientAddressContainsFold))
+	}
+	if i.UserAgent != nil {
+		predicates = append(predicates, loginsession.UserAgentEQ(*i.UserAgent))
+	}
+	if i.UserAgentNEQ != nil {
+		predicates = append(predicates, loginsession.UserAgentNEQ(*i.UserAgentNEQ))
+	}
+	if len(i.UserAgentIn) > 0 {
+		predicates = append(predicates, loginsession.UserAgentIn(i.UserAgentIn...))
+	}
+	if len(i.UserAgentNotIn) > 0 {
+		predicates = append(predicates, loginsession.UserAgentNotIn(i.UserAgentNotIn...))
+	}
+	if i.UserAgentGT != nil {
+		predicates = append(predicates, loginsession.UserAgentGT(*i.UserAgentGT))
+	}
+	if i.UserAgentGTE != nil {
+		predicates = append(predicates, loginsession.UserAgentGTE(*i.UserAgentGTE))
+	}
+	if i.UserAgentLT != nil {
+		predicates = append(predicates, loginsession.UserAgentLT(*i.UserAgentLT))
+	}
+	if i.UserAgentLTE != nil {
+		predicates = append(predicates, loginsession.UserAgentLTE(*i.UserAgentLTE))
+	}
+	if i.UserAgentContains != nil {
+		predicates = append(predicates, loginsession.UserAgentContains(*i.UserAgentContains))
+	}
+	if i.UserAgentHasPrefix != nil {
+		predicates = append(predicates, loginsession.UserAgentHasPrefix(*i.UserAgentHasPrefix))
+	}
+	if i.UserAgentHasSuffix != nil {
+		predicates = append(predicates, loginsession.UserAgentHasSuffix(*i.UserAgentHasSuffix))
+	}
+	if i.UserAgentEqualFold != nil {
+		predicates = append(predicates, loginsession.UserAgentEqualFold(*i.UserAgentEqualFold))
+	}
+	if i.UserAgentContainsFold != nil {
+		predicates = append(predicates, loginsession.UserAgentContainsFold(*i.UserAgentContainsFold))
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, loginsession.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, loginsession.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, loginsession.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, loginsession.UserIDNotIn(i.UserIDNotIn...))
+	}
+
+	if i.HasUser != nil {
+		p := loginsession.HasUser()
+		if !*i.HasUser {
+			p = loginsession.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, loginsession.HasUserWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyLoginSessionWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return loginsession.And(predicates...), nil
+	}
+}
+
+// MembershipWhereInput represents a where input for filtering Membership queries.
+type MembershipWhereInput struct {
+	Predicates []predicate.Membership  `json:"-"`
+	Not        *MembershipWhereInput   `json:"not,omitempty"`
+	Or         []*MembershipWhereInput `json:"or,omitempty"`
+	And        []*MembershipWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "admin" field predicates.
+	Admin    *bool `json:"admin,omitempty"`
+	AdminNEQ *bool `json:"adminNEQ,omitempty"`
+
+	// "user_id" field predicates.
+	UserID      *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn    []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn []uuid.UUID `json:"userIDNotIn,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID      *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ   *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn    []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn []uuid.UUID `json:"projectIDNotIn,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *MembershipWhereInput) AddPredicates(predicates ...predicate.Membership) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the MembershipWhereInput filter on the MembershipQuery builder.
+func (i *MembershipWhereInput) Filter(q *MembershipQuery) (*MembershipQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyMembershipWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyMembershipWhereInput is returned in case the MembershipWhereInput is empty.
+var ErrEmptyMembershipWhereInput = errors.New("ent: empty predicate MembershipWhereInput")
+
+// P returns a predicate for filtering memberships.
+// An error is returned if the input is empty or invalid.
+func (i *MembershipWhereInput) P() (predicate.Membership, error) {
+	var predicates []predicate.Membership
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, membership.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Membership, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, membership.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Membership, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, membership.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, membership.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, membership.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, membership.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, membership.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, membership.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, membership.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, membership.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, membership.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, membership.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, membership.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, membership.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, membership.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, membership.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, membership.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, membership.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, membership.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Admin != nil {
+		predicates = append(predicates, membership.AdminEQ(*i.Admin))
+	}
+	if i.AdminNEQ != nil {
+		predicates = append(predicates, membership.AdminNEQ(*i.AdminNEQ))
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, membership.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, membership.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, membership.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, membership.UserIDNotIn(i.UserIDNotIn...))
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, membership.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, membership.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, membership.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, membership.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+
+	if i.HasUser != nil {
+		p := membership.HasUser()
+		if !*i.HasUser {
+			p = membership.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, membership.HasUserWith(with...))
+	}
+	if i.HasProject != nil {
+		p := membership.HasProject()
+		if !*i.HasProject {
+			p = membership.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, membership.HasProjectWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyMembershipWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return membership.And(predicates...), nil
+	}
+}
+
 // ObjectStorageWhereInput represents a where input for filtering ObjectStorage queries.
 type ObjectStorageWhereInput struct {
 	Predicates []predicate.ObjectStorage  `json:"-"`
@@ -5694,6 +7370,10 @@ type ProjectWhereInput struct {
 	// "domain" edge predicates.
 	HasDomain     *bool               `json:"hasDomain,omitempty"`
 	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "memberships" edge predicates.
+	HasMemberships     *bool                   `json:"hasMemberships,omitempty"`
+	HasMembershipsWith []*MembershipWhereInput `json:"hasMembershipsWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -5942,6 +7622,24 @@ func (i *ProjectWhereInput) P() (predicate.Project, error) {
 		}
 		predicates = append(predicates, project.HasDomainWith(with...))
 	}
+	if i.HasMemberships != nil {
+		p := project.HasMemberships()
+		if !*i.HasMemberships {
+			p = project.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasMembershipsWith) > 0 {
+		with := make([]predicate.Membership, 0, len(i.HasMembershipsWith))
+		for _, w := range i.HasMembershipsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasMembershipsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, project.HasMembershipsWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptyProjectWhereInput
@@ -6085,6 +7783,10 @@ type QuotaScopeWhereInput struct {
 	VolumeIDNEQ   *uuid.UUID  `json:"volumeIDNEQ,omitempty"`
 	VolumeIDIn    []uuid.UUID `json:"volumeIDIn,omitempty"`
 	VolumeIDNotIn []uuid.UUID `json:"volumeIDNotIn,omitempty"`
+
+	// "volume" edge predicates.
+	HasVolume     *bool               `json:"hasVolume,omitempty"`
+	HasVolumeWith []*VolumeWhereInput `json:"hasVolumeWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -6468,6 +8170,24 @@ func (i *QuotaScopeWhereInput) P() (predicate.QuotaScope, error) {
 		predicates = append(predicates, quotascope.VolumeIDNotIn(i.VolumeIDNotIn...))
 	}
 
+	if i.HasVolume != nil {
+		p := quotascope.HasVolume()
+		if !*i.HasVolume {
+			p = quotascope.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasVolumeWith) > 0 {
+		with := make([]predicate.Volume, 0, len(i.HasVolumeWith))
+		for _, w := range i.HasVolumeWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasVolumeWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, quotascope.HasVolumeWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptyQuotaScopeWhereInput
@@ -6475,6 +8195,324 @@ func (i *QuotaScopeWhereInput) P() (predicate.QuotaScope, error) {
 		return predicates[0], nil
 	default:
 		return quotascope.And(predicates...), nil
+	}
+}
+
+// RegistryWhereInput represents a where input for filtering Registry queries.
+type RegistryWhereInput struct {
+	Predicates []predicate.Registry  `json:"-"`
+	Not        *RegistryWhereInput   `json:"not,omitempty"`
+	Or         []*RegistryWhereInput `json:"or,omitempty"`
+	And        []*RegistryWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "host" field predicates.
+	Host             *string  `json:"host,omitempty"`
+	HostNEQ          *string  `json:"hostNEQ,omitempty"`
+	HostIn           []string `json:"hostIn,omitempty"`
+	HostNotIn        []string `json:"hostNotIn,omitempty"`
+	HostGT           *string  `json:"hostGT,omitempty"`
+	HostGTE          *string  `json:"hostGTE,omitempty"`
+	HostLT           *string  `json:"hostLT,omitempty"`
+	HostLTE          *string  `json:"hostLTE,omitempty"`
+	HostContains     *string  `json:"hostContains,omitempty"`
+	HostHasPrefix    *string  `json:"hostHasPrefix,omitempty"`
+	HostHasSuffix    *string  `json:"hostHasSuffix,omitempty"`
+	HostEqualFold    *string  `json:"hostEqualFold,omitempty"`
+	HostContainsFold *string  `json:"hostContainsFold,omitempty"`
+
+	// "plain_http" field predicates.
+	PlainHTTP    *bool `json:"plainHTTP,omitempty"`
+	PlainHTTPNEQ *bool `json:"plainHTTPNEQ,omitempty"`
+
+	// "last_scanned_at" field predicates.
+	LastScannedAt       *time.Time  `json:"lastScannedAt,omitempty"`
+	LastScannedAtNEQ    *time.Time  `json:"lastScannedAtNEQ,omitempty"`
+	LastScannedAtIn     []time.Time `json:"lastScannedAtIn,omitempty"`
+	LastScannedAtNotIn  []time.Time `json:"lastScannedAtNotIn,omitempty"`
+	LastScannedAtGT     *time.Time  `json:"lastScannedAtGT,omitempty"`
+	LastScannedAtGTE    *time.Time  `json:"lastScannedAtGTE,omitempty"`
+	LastScannedAtLT     *time.Time  `json:"lastScannedAtLT,omitempty"`
+	LastScannedAtLTE    *time.Time  `json:"lastScannedAtLTE,omitempty"`
+	LastScannedAtIsNil  bool        `json:"lastScannedAtIsNil,omitempty"`
+	LastScannedAtNotNil bool        `json:"lastScannedAtNotNil,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *RegistryWhereInput) AddPredicates(predicates ...predicate.Registry) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the RegistryWhereInput filter on the RegistryQuery builder.
+func (i *RegistryWhereInput) Filter(q *RegistryQuery) (*RegistryQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyRegistryWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyRegistryWhereInput is returned in case the RegistryWhereInput is empty.
+var ErrEmptyRegistryWhereInput = errors.New("ent: empty predicate RegistryWhereInput")
+
+// P returns a predicate for filtering registries.
+// An error is returned if the input is empty or invalid.
+func (i *RegistryWhereInput) P() (predicate.Registry, error) {
+	var predicates []predicate.Registry
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, registry.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Registry, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, registry.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Registry, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, registry.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, registry.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, registry.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, registry.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, registry.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, registry.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, registry.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, registry.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, registry.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, registry.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, registry.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, registry.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, registry.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, registry.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, registry.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, registry.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, registry.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, registry.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, registry.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, registry.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, registry.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, registry.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, registry.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, registry.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, registry.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, registry.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, registry.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, registry.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, registry.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, registry.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Host != nil {
+		predicates = append(predicates, registry.HostEQ(*i.Host))
+	}
+	if i.HostNEQ != nil {
+		predicates = append(predicates, registry.HostNEQ(*i.HostNEQ))
+	}
+	if len(i.HostIn) > 0 {
+		predicates = append(predicates, registry.HostIn(i.HostIn...))
+	}
+	if len(i.HostNotIn) > 0 {
+		predicates = append(predicates, registry.HostNotIn(i.HostNotIn...))
+	}
+	if i.HostGT != nil {
+		predicates = append(predicates, registry.HostGT(*i.HostGT))
+	}
+	if i.HostGTE != nil {
+		predicates = append(predicates, registry.HostGTE(*i.HostGTE))
+	}
+	if i.HostLT != nil {
+		predicates = append(predicates, registry.HostLT(*i.HostLT))
+	}
+	if i.HostLTE != nil {
+		predicates = append(predicates, registry.HostLTE(*i.HostLTE))
+	}
+	if i.HostContains != nil {
+		predicates = append(predicates, registry.HostContains(*i.HostContains))
+	}
+	if i.HostHasPrefix != nil {
+		predicates = append(predicates, registry.HostHasPrefix(*i.HostHasPrefix))
+	}
+	if i.HostHasSuffix != nil {
+		predicates = append(predicates, registry.HostHasSuffix(*i.HostHasSuffix))
+	}
+	if i.HostEqualFold != nil {
+		predicates = append(predicates, registry.HostEqualFold(*i.HostEqualFold))
+	}
+	if i.HostContainsFold != nil {
+		predicates = append(predicates, registry.HostContainsFold(*i.HostContainsFold))
+	}
+	if i.PlainHTTP != nil {
+		predicates = append(predicates, registry.PlainHTTPEQ(*i.PlainHTTP))
+	}
+	if i.PlainHTTPNEQ != nil {
+		predicates = append(predicates, registry.PlainHTTPNEQ(*i.PlainHTTPNEQ))
+	}
+	if i.LastScannedAt != nil {
+		predicates = append(predicates, registry.LastScannedAtEQ(*i.LastScannedAt))
+	}
+	if i.LastScannedAtNEQ != nil {
+		predicates = append(predicates, registry.LastScannedAtNEQ(*i.LastScannedAtNEQ))
+	}
+	if len(i.LastScannedAtIn) > 0 {
+		predicates = append(predicates, registry.LastScannedAtIn(i.LastScannedAtIn...))
+	}
+	if len(i.LastScannedAtNotIn) > 0 {
+		predicates = append(predicates, registry.LastScannedAtNotIn(i.LastScannedAtNotIn...))
+	}
+	if i.LastScannedAtGT != nil {
+		predicates = append(predicates, registry.LastScannedAtGT(*i.LastScannedAtGT))
+	}
+	if i.LastScannedAtGTE != nil {
+		predicates = append(predicates, registry.LastScannedAtGTE(*i.LastScannedAtGTE))
+	}
+	if i.LastScannedAtLT != nil {
+		predicates = append(predicates, registry.LastScannedAtLT(*i.LastScannedAtLT))
+	}
+	if i.LastScannedAtLTE != nil {
+		predicates = append(predicates, registry.LastScannedAtLTE(*i.LastScannedAtLTE))
+	}
+	if i.LastScannedAtIsNil {
+		predicates = append(predicates, registry.LastScannedAtIsNil())
+	}
+	if i.LastScannedAtNotNil {
+		predicates = append(predicates, registry.LastScannedAtNotNil())
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyRegistryWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return registry.And(predicates...), nil
 	}
 }
 
@@ -7842,6 +9880,354 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	}
 }
 
+// ResourcePresetWhereInput represents a where input for filtering ResourcePreset queries.
+type ResourcePresetWhereInput struct {
+	Predicates []predicate.ResourcePreset  `json:"-"`
+	Not        *ResourcePresetWhereInput   `json:"not,omitempty"`
+	Or         []*ResourcePresetWhereInput `json:"or,omitempty"`
+	And        []*ResourcePresetWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "description" field predicates.
+	Description             *string  `json:"description,omitempty"`
+	DescriptionNEQ          *string  `json:"descriptionNEQ,omitempty"`
+	DescriptionIn           []string `json:"descriptionIn,omitempty"`
+	DescriptionNotIn        []string `json:"descriptionNotIn,omitempty"`
+	DescriptionGT           *string  `json:"descriptionGT,omitempty"`
+	DescriptionGTE          *string  `json:"descriptionGTE,omitempty"`
+	DescriptionLT           *string  `json:"descriptionLT,omitempty"`
+	DescriptionLTE          *string  `json:"descriptionLTE,omitempty"`
+	DescriptionContains     *string  `json:"descriptionContains,omitempty"`
+	DescriptionHasPrefix    *string  `json:"descriptionHasPrefix,omitempty"`
+	DescriptionHasSuffix    *string  `json:"descriptionHasSuffix,omitempty"`
+	DescriptionEqualFold    *string  `json:"descriptionEqualFold,omitempty"`
+	DescriptionContainsFold *string  `json:"descriptionContainsFold,omitempty"`
+
+	// "shm_bytes" field predicates.
+	ShmBytes      *int64  `json:"shmBytes,omitempty"`
+	ShmBytesNEQ   *int64  `json:"shmBytesNEQ,omitempty"`
+	ShmBytesIn    []int64 `json:"shmBytesIn,omitempty"`
+	ShmBytesNotIn []int64 `json:"shmBytesNotIn,omitempty"`
+	ShmBytesGT    *int64  `json:"shmBytesGT,omitempty"`
+	ShmBytesGTE   *int64  `json:"shmBytesGTE,omitempty"`
+	ShmBytesLT    *int64  `json:"shmBytesLT,omitempty"`
+	ShmBytesLTE   *int64  `json:"shmBytesLTE,omitempty"`
+
+	// "resource_group_id" field predicates.
+	ResourceGroupID       *uuid.UUID  `json:"resourceGroupID,omitempty"`
+	ResourceGroupIDNEQ    *uuid.UUID  `json:"resourceGroupIDNEQ,omitempty"`
+	ResourceGroupIDIn     []uuid.UUID `json:"resourceGroupIDIn,omitempty"`
+	ResourceGroupIDNotIn  []uuid.UUID `json:"resourceGroupIDNotIn,omitempty"`
+	ResourceGroupIDIsNil  bool        `json:"resourceGroupIDIsNil,omitempty"`
+	ResourceGroupIDNotNil bool        `json:"resourceGroupIDNotNil,omitempty"`
+
+	// "resource_group" edge predicates.
+	HasResourceGroup     *bool                      `json:"hasResourceGroup,omitempty"`
+	HasResourceGroupWith []*ResourceGroupWhereInput `json:"hasResourceGroupWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ResourcePresetWhereInput) AddPredicates(predicates ...predicate.ResourcePreset) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ResourcePresetWhereInput filter on the ResourcePresetQuery builder.
+func (i *ResourcePresetWhereInput) Filter(q *ResourcePresetQuery) (*ResourcePresetQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyResourcePresetWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyResourcePresetWhereInput is returned in case the ResourcePresetWhereInput is empty.
+var ErrEmptyResourcePresetWhereInput = errors.New("ent: empty predicate ResourcePresetWhereInput")
+
+// P returns a predicate for filtering resourcepresets.
+// An error is returned if the input is empty or invalid.
+func (i *ResourcePresetWhereInput) P() (predicate.ResourcePreset, error) {
+	var predicates []predicate.ResourcePreset
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, resourcepreset.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ResourcePreset, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, resourcepreset.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ResourcePreset, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, resourcepreset.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, resourcepreset.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, resourcepreset.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, resourcepreset.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, resourcepreset.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, resourcepreset.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, resourcepreset.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, resourcepreset.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, resourcepreset.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, resourcepreset.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, resourcepreset.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, resourcepreset.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, resourcepreset.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, resourcepreset.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, resourcepreset.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, resourcepreset.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, resourcepreset.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, resourcepreset.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, resourcepreset.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, resourcepreset.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, resourcepreset.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, resourcepreset.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Description != nil {
+		predicates = append(predicates, resourcepreset.DescriptionEQ(*i.Description))
+	}
+	if i.DescriptionNEQ != nil {
+		predicates = append(predicates, resourcepreset.DescriptionNEQ(*i.DescriptionNEQ))
+	}
+	if len(i.DescriptionIn) > 0 {
+		predicates = append(predicates, resourcepreset.DescriptionIn(i.DescriptionIn...))
+	}
+	if len(i.DescriptionNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.DescriptionNotIn(i.DescriptionNotIn...))
+	}
+	if i.DescriptionGT != nil {
+		predicates = append(predicates, resourcepreset.DescriptionGT(*i.DescriptionGT))
+	}
+	if i.DescriptionGTE != nil {
+		predicates = append(predicates, resourcepreset.DescriptionGTE(*i.DescriptionGTE))
+	}
+	if i.DescriptionLT != nil {
+		predicates = append(predicates, resourcepreset.DescriptionLT(*i.DescriptionLT))
+	}
+	if i.DescriptionLTE != nil {
+		predicates = append(predicates, resourcepreset.DescriptionLTE(*i.DescriptionLTE))
+	}
+	if i.DescriptionContains != nil {
+		predicates = append(predicates, resourcepreset.DescriptionContains(*i.DescriptionContains))
+	}
+	if i.DescriptionHasPrefix != nil {
+		predicates = append(predicates, resourcepreset.DescriptionHasPrefix(*i.DescriptionHasPrefix))
+	}
+	if i.DescriptionHasSuffix != nil {
+		predicates = append(predicates, resourcepreset.DescriptionHasSuffix(*i.DescriptionHasSuffix))
+	}
+	if i.DescriptionEqualFold != nil {
+		predicates = append(predicates, resourcepreset.DescriptionEqualFold(*i.DescriptionEqualFold))
+	}
+	if i.DescriptionContainsFold != nil {
+		predicates = append(predicates, resourcepreset.DescriptionContainsFold(*i.DescriptionContainsFold))
+	}
+	if i.ShmBytes != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesEQ(*i.ShmBytes))
+	}
+	if i.ShmBytesNEQ != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesNEQ(*i.ShmBytesNEQ))
+	}
+	if len(i.ShmBytesIn) > 0 {
+		predicates = append(predicates, resourcepreset.ShmBytesIn(i.ShmBytesIn...))
+	}
+	if len(i.ShmBytesNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.ShmBytesNotIn(i.ShmBytesNotIn...))
+	}
+	if i.ShmBytesGT != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesGT(*i.ShmBytesGT))
+	}
+	if i.ShmBytesGTE != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesGTE(*i.ShmBytesGTE))
+	}
+	if i.ShmBytesLT != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesLT(*i.ShmBytesLT))
+	}
+	if i.ShmBytesLTE != nil {
+		predicates = append(predicates, resourcepreset.ShmBytesLTE(*i.ShmBytesLTE))
+	}
+	if i.ResourceGroupID != nil {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDEQ(*i.ResourceGroupID))
+	}
+	if i.ResourceGroupIDNEQ != nil {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDNEQ(*i.ResourceGroupIDNEQ))
+	}
+	if len(i.ResourceGroupIDIn) > 0 {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDIn(i.ResourceGroupIDIn...))
+	}
+	if len(i.ResourceGroupIDNotIn) > 0 {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDNotIn(i.ResourceGroupIDNotIn...))
+	}
+	if i.ResourceGroupIDIsNil {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDIsNil())
+	}
+	if i.ResourceGroupIDNotNil {
+		predicates = append(predicates, resourcepreset.ResourceGroupIDNotNil())
+	}
+
+	if i.HasResourceGroup != nil {
+		p := resourcepreset.HasResourceGroup()
+		if !*i.HasResourceGroup {
+			p = resourcepreset.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasResourceGroupWith) > 0 {
+		with := make([]predicate.ResourceGroup, 0, len(i.HasResourceGroupWith))
+		for _, w := range i.HasResourceGroupWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasResourceGroupWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, resourcepreset.HasResourceGroupWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyResourcePresetWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return resourcepreset.And(predicates...), nil
+	}
+}
+
 // RoleWhereInput represents a where input for filtering Role queries.
 type RoleWhereInput struct {
 	Predicates []predicate.Role  `json:"-"`
@@ -8105,6 +10491,450 @@ func (i *RoleWhereInput) P() (predicate.Role, error) {
 		return predicates[0], nil
 	default:
 		return role.And(predicates...), nil
+	}
+}
+
+// SSHKeyWhereInput represents a where input for filtering SSHKey queries.
+type SSHKeyWhereInput struct {
+	Predicates []predicate.SSHKey  `json:"-"`
+	Not        *SSHKeyWhereInput   `json:"not,omitempty"`
+	Or         []*SSHKeyWhereInput `json:"or,omitempty"`
+	And        []*SSHKeyWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "public_key" field predicates.
+	PublicKey             *string  `json:"publicKey,omitempty"`
+	PublicKeyNEQ          *string  `json:"publicKeyNEQ,omitempty"`
+	PublicKeyIn           []string `json:"publicKeyIn,omitempty"`
+	PublicKeyNotIn        []string `json:"publicKeyNotIn,omitempty"`
+	PublicKeyGT           *string  `json:"publicKeyGT,omitempty"`
+	PublicKeyGTE          *string  `json:"publicKeyGTE,omitempty"`
+	PublicKeyLT           *string  `json:"publicKeyLT,omitempty"`
+	PublicKeyLTE          *string  `json:"publicKeyLTE,omitempty"`
+	PublicKeyContains     *string  `json:"publicKeyContains,omitempty"`
+	PublicKeyHasPrefix    *string  `json:"publicKeyHasPrefix,omitempty"`
+	PublicKeyHasSuffix    *string  `json:"publicKeyHasSuffix,omitempty"`
+	PublicKeyEqualFold    *string  `json:"publicKeyEqualFold,omitempty"`
+	PublicKeyContainsFold *string  `json:"publicKeyContainsFold,omitempty"`
+
+	// "fingerprint" field predicates.
+	Fingerprint             *string  `json:"fingerprint,omitempty"`
+	FingerprintNEQ          *string  `json:"fingerprintNEQ,omitempty"`
+	FingerprintIn           []string `json:"fingerprintIn,omitempty"`
+	FingerprintNotIn        []string `json:"fingerprintNotIn,omitempty"`
+	FingerprintGT           *string  `json:"fingerprintGT,omitempty"`
+	FingerprintGTE          *string  `json:"fingerprintGTE,omitempty"`
+	FingerprintLT           *string  `json:"fingerprintLT,omitempty"`
+	FingerprintLTE          *string  `json:"fingerprintLTE,omitempty"`
+	FingerprintContains     *string  `json:"fingerprintContains,omitempty"`
+	FingerprintHasPrefix    *string  `json:"fingerprintHasPrefix,omitempty"`
+	FingerprintHasSuffix    *string  `json:"fingerprintHasSuffix,omitempty"`
+	FingerprintEqualFold    *string  `json:"fingerprintEqualFold,omitempty"`
+	FingerprintContainsFold *string  `json:"fingerprintContainsFold,omitempty"`
+
+	// "expires_at" field predicates.
+	ExpiresAt       *time.Time  `json:"expiresAt,omitempty"`
+	ExpiresAtNEQ    *time.Time  `json:"expiresAtNEQ,omitempty"`
+	ExpiresAtIn     []time.Time `json:"expiresAtIn,omitempty"`
+	ExpiresAtNotIn  []time.Time `json:"expiresAtNotIn,omitempty"`
+	ExpiresAtGT     *time.Time  `json:"expiresAtGT,omitempty"`
+	ExpiresAtGTE    *time.Time  `json:"expiresAtGTE,omitempty"`
+	ExpiresAtLT     *time.Time  `json:"expiresAtLT,omitempty"`
+	ExpiresAtLTE    *time.Time  `json:"expiresAtLTE,omitempty"`
+	ExpiresAtIsNil  bool        `json:"expiresAtIsNil,omitempty"`
+	ExpiresAtNotNil bool        `json:"expiresAtNotNil,omitempty"`
+
+	// "maker_id" field predicates.
+	MakerID       *uuid.UUID  `json:"makerID,omitempty"`
+	MakerIDNEQ    *uuid.UUID  `json:"makerIDNEQ,omitempty"`
+	MakerIDIn     []uuid.UUID `json:"makerIDIn,omitempty"`
+	MakerIDNotIn  []uuid.UUID `json:"makerIDNotIn,omitempty"`
+	MakerIDGT     *uuid.UUID  `json:"makerIDGT,omitempty"`
+	MakerIDGTE    *uuid.UUID  `json:"makerIDGTE,omitempty"`
+	MakerIDLT     *uuid.UUID  `json:"makerIDLT,omitempty"`
+	MakerIDLTE    *uuid.UUID  `json:"makerIDLTE,omitempty"`
+	MakerIDIsNil  bool        `json:"makerIDIsNil,omitempty"`
+	MakerIDNotNil bool        `json:"makerIDNotNil,omitempty"`
+
+	// "user_id" field predicates.
+	UserID      *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn    []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn []uuid.UUID `json:"userIDNotIn,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *SSHKeyWhereInput) AddPredicates(predicates ...predicate.SSHKey) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the SSHKeyWhereInput filter on the SSHKeyQuery builder.
+func (i *SSHKeyWhereInput) Filter(q *SSHKeyQuery) (*SSHKeyQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptySSHKeyWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptySSHKeyWhereInput is returned in case the SSHKeyWhereInput is empty.
+var ErrEmptySSHKeyWhereInput = errors.New("ent: empty predicate SSHKeyWhereInput")
+
+// P returns a predicate for filtering sshkeys.
+// An error is returned if the input is empty or invalid.
+func (i *SSHKeyWhereInput) P() (predicate.SSHKey, error) {
+	var predicates []predicate.SSHKey
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, sshkey.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.SSHKey, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, sshkey.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.SSHKey, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, sshkey.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, sshkey.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, sshkey.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, sshkey.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, sshkey.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, sshkey.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, sshkey.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, sshkey.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, sshkey.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, sshkey.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, sshkey.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, sshkey.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, sshkey.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, sshkey.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, sshkey.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, sshkey.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, sshkey.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, sshkey.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, sshkey.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, sshkey.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, sshkey.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, sshkey.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, sshkey.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, sshkey.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, sshkey.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, sshkey.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, sshkey.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, sshkey.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, sshkey.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, sshkey.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.PublicKey != nil {
+		predicates = append(predicates, sshkey.PublicKeyEQ(*i.PublicKey))
+	}
+	if i.PublicKeyNEQ != nil {
+		predicates = append(predicates, sshkey.PublicKeyNEQ(*i.PublicKeyNEQ))
+	}
+	if len(i.PublicKeyIn) > 0 {
+		predicates = append(predicates, sshkey.PublicKeyIn(i.PublicKeyIn...))
+	}
+	if len(i.PublicKeyNotIn) > 0 {
+		predicates = append(predicates, sshkey.PublicKeyNotIn(i.PublicKeyNotIn...))
+	}
+	if i.PublicKeyGT != nil {
+		predicates = append(predicates, sshkey.PublicKeyGT(*i.PublicKeyGT))
+	}
+	if i.PublicKeyGTE != nil {
+		predicates = append(predicates, sshkey.PublicKeyGTE(*i.PublicKeyGTE))
+	}
+	if i.PublicKeyLT != nil {
+		predicates = append(predicates, sshkey.PublicKeyLT(*i.PublicKeyLT))
+	}
+	if i.PublicKeyLTE != nil {
+		predicates = append(predicates, sshkey.PublicKeyLTE(*i.PublicKeyLTE))
+	}
+	if i.PublicKeyContains != nil {
+		predicates = append(predicates, sshkey.PublicKeyContains(*i.PublicKeyContains))
+	}
+	if i.PublicKeyHasPrefix != nil {
+		predicates = append(predicates, sshkey.PublicKeyHasPrefix(*i.PublicKeyHasPrefix))
+	}
+	if i.PublicKeyHasSuffix != nil {
+		predicates = append(predicates, sshkey.PublicKeyHasSuffix(*i.PublicKeyHasSuffix))
+	}
+	if i.PublicKeyEqualFold != nil {
+		predicates = append(predicates, sshkey.PublicKeyEqualFold(*i.PublicKeyEqualFold))
+	}
+	if i.PublicKeyContainsFold != nil {
+		predicates = append(predicates, sshkey.PublicKeyContainsFold(*i.PublicKeyContainsFold))
+	}
+	if i.Fingerprint != nil {
+		predicates = append(predicates, sshkey.FingerprintEQ(*i.Fingerprint))
+	}
+	if i.FingerprintNEQ != nil {
+		predicates = append(predicates, sshkey.FingerprintNEQ(*i.FingerprintNEQ))
+	}
+	if len(i.FingerprintIn) > 0 {
+		predicates = append(predicates, sshkey.FingerprintIn(i.FingerprintIn...))
+	}
+	if len(i.FingerprintNotIn) > 0 {
+		predicates = append(predicates, sshkey.FingerprintNotIn(i.FingerprintNotIn...))
+	}
+	if i.FingerprintGT != nil {
+		predicates = append(predicates, sshkey.FingerprintGT(*i.FingerprintGT))
+	}
+	if i.FingerprintGTE != nil {
+		predicates = append(predicates, sshkey.FingerprintGTE(*i.FingerprintGTE))
+	}
+	if i.FingerprintLT != nil {
+		predicates = append(predicates, sshkey.FingerprintLT(*i.FingerprintLT))
+	}
+	if i.FingerprintLTE != nil {
+		predicates = append(predicates, sshkey.FingerprintLTE(*i.FingerprintLTE))
+	}
+	if i.FingerprintContains != nil {
+		predicates = append(predicates, sshkey.FingerprintContains(*i.FingerprintContains))
+	}
+	if i.FingerprintHasPrefix != nil {
+		predicates = append(predicates, sshkey.FingerprintHasPrefix(*i.FingerprintHasPrefix))
+	}
+	if i.FingerprintHasSuffix != nil {
+		predicates = append(predicates, sshkey.FingerprintHasSuffix(*i.FingerprintHasSuffix))
+	}
+	if i.FingerprintEqualFold != nil {
+		predicates = append(predicates, sshkey.FingerprintEqualFold(*i.FingerprintEqualFold))
+	}
+	if i.FingerprintContainsFold != nil {
+		predicates = append(predicates, sshkey.FingerprintContainsFold(*i.FingerprintContainsFold))
+	}
+	if i.ExpiresAt != nil {
+		predicates = append(predicates, sshkey.ExpiresAtEQ(*i.ExpiresAt))
+	}
+	if i.ExpiresAtNEQ != nil {
+		predicates = append(predicates, sshkey.ExpiresAtNEQ(*i.ExpiresAtNEQ))
+	}
+	if len(i.ExpiresAtIn) > 0 {
+		predicates = append(predicates, sshkey.ExpiresAtIn(i.ExpiresAtIn...))
+	}
+	if len(i.ExpiresAtNotIn) > 0 {
+		predicates = append(predicates, sshkey.ExpiresAtNotIn(i.ExpiresAtNotIn...))
+	}
+	if i.ExpiresAtGT != nil {
+		predicates = append(predicates, sshkey.ExpiresAtGT(*i.ExpiresAtGT))
+	}
+	if i.ExpiresAtGTE != nil {
+		predicates = append(predicates, sshkey.ExpiresAtGTE(*i.ExpiresAtGTE))
+	}
+	if i.ExpiresAtLT != nil {
+		predicates = append(predicates, sshkey.ExpiresAtLT(*i.ExpiresAtLT))
+	}
+	if i.ExpiresAtLTE != nil {
+		predicates = append(predicates, sshkey.ExpiresAtLTE(*i.ExpiresAtLTE))
+	}
+	if i.ExpiresAtIsNil {
+		predicates = append(predicates, sshkey.ExpiresAtIsNil())
+	}
+	if i.ExpiresAtNotNil {
+		predicates = append(predicates, sshkey.ExpiresAtNotNil())
+	}
+	if i.MakerID != nil {
+		predicates = append(predicates, sshkey.MakerIDEQ(*i.MakerID))
+	}
+	if i.MakerIDNEQ != nil {
+		predicates = append(predicates, sshkey.MakerIDNEQ(*i.MakerIDNEQ))
+	}
+	if len(i.MakerIDIn) > 0 {
+		predicates = append(predicates, sshkey.MakerIDIn(i.MakerIDIn...))
+	}
+	if len(i.MakerIDNotIn) > 0 {
+		predicates = append(predicates, sshkey.MakerIDNotIn(i.MakerIDNotIn...))
+	}
+	if i.MakerIDGT != nil {
+		predicates = append(predicates, sshkey.MakerIDGT(*i.MakerIDGT))
+	}
+	if i.MakerIDGTE != nil {
+		predicates = append(predicates, sshkey.MakerIDGTE(*i.MakerIDGTE))
+	}
+	if i.MakerIDLT != nil {
+		predicates = append(predicates, sshkey.MakerIDLT(*i.MakerIDLT))
+	}
+	if i.MakerIDLTE != nil {
+		predicates = append(predicates, sshkey.MakerIDLTE(*i.MakerIDLTE))
+	}
+	if i.MakerIDIsNil {
+		predicates = append(predicates, sshkey.MakerIDIsNil())
+	}
+	if i.MakerIDNotNil {
+		predicates = append(predicates, sshkey.MakerIDNotNil())
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, sshkey.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, sshkey.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, sshkey.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, sshkey.UserIDNotIn(i.UserIDNotIn...))
+	}
+
+	if i.HasUser != nil {
+		p := sshkey.HasUser()
+		if !*i.HasUser {
+			p = sshkey.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sshkey.HasUserWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptySSHKeyWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return sshkey.And(predicates...), nil
 	}
 }
 
@@ -11429,6 +14259,10 @@ type UserWhereInput struct {
 	// "domain" edge predicates.
 	HasDomain     *bool               `json:"hasDomain,omitempty"`
 	HasDomainWith []*DomainWhereInput `json:"hasDomainWith,omitempty"`
+
+	// "memberships" edge predicates.
+	HasMemberships     *bool                   `json:"hasMemberships,omitempty"`
+	HasMembershipsWith []*MembershipWhereInput `json:"hasMembershipsWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -11877,6 +14711,24 @@ func (i *UserWhereInput) P() (predicate.User, error) {
 			with = append(with, p)
 		}
 		predicates = append(predicates, user.HasDomainWith(with...))
+	}
+	if i.HasMemberships != nil {
+		p := user.HasMemberships()
+		if !*i.HasMemberships {
+			p = user.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasMembershipsWith) > 0 {
+		with := make([]predicate.Membership, 0, len(i.HasMembershipsWith))
+		for _, w := range i.HasMembershipsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasMembershipsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, user.HasMembershipsWith(with...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -13115,5 +15967,613 @@ func (i *VfolderShareWhereInput) P() (predicate.VfolderShare, error) {
 		return predicates[0], nil
 	default:
 		return vfoldershare.And(predicates...), nil
+	}
+}
+
+// VolumeWhereInput represents a where input for filtering Volume queries.
+type VolumeWhereInput struct {
+	Predicates []predicate.Volume  `json:"-"`
+	Not        *VolumeWhereInput   `json:"not,omitempty"`
+	Or         []*VolumeWhereInput `json:"or,omitempty"`
+	And        []*VolumeWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "backend" field predicates.
+	Backend             *string  `json:"backend,omitempty"`
+	BackendNEQ          *string  `json:"backendNEQ,omitempty"`
+	BackendIn           []string `json:"backendIn,omitempty"`
+	BackendNotIn        []string `json:"backendNotIn,omitempty"`
+	BackendGT           *string  `json:"backendGT,omitempty"`
+	BackendGTE          *string  `json:"backendGTE,omitempty"`
+	BackendLT           *string  `json:"backendLT,omitempty"`
+	BackendLTE          *string  `json:"backendLTE,omitempty"`
+	BackendContains     *string  `json:"backendContains,omitempty"`
+	BackendHasPrefix    *string  `json:"backendHasPrefix,omitempty"`
+	BackendHasSuffix    *string  `json:"backendHasSuffix,omitempty"`
+	BackendEqualFold    *string  `json:"backendEqualFold,omitempty"`
+	BackendContainsFold *string  `json:"backendContainsFold,omitempty"`
+
+	// "health" field predicates.
+	Health             *string  `json:"health,omitempty"`
+	HealthNEQ          *string  `json:"healthNEQ,omitempty"`
+	HealthIn           []string `json:"healthIn,omitempty"`
+	HealthNotIn        []string `json:"healthNotIn,omitempty"`
+	HealthGT           *string  `json:"healthGT,omitempty"`
+	HealthGTE          *string  `json:"healthGTE,omitempty"`
+	HealthLT           *string  `json:"healthLT,omitempty"`
+	HealthLTE          *string  `json:"healthLTE,omitempty"`
+	HealthContains     *string  `json:"healthContains,omitempty"`
+	HealthHasPrefix    *string  `json:"healthHasPrefix,omitempty"`
+	HealthHasSuffix    *string  `json:"healthHasSuffix,omitempty"`
+	HealthEqualFold    *string  `json:"healthEqualFold,omitempty"`
+	HealthContainsFold *string  `json:"healthContainsFold,omitempty"`
+
+	// "health_message" field predicates.
+	HealthMessage             *string  `json:"healthMessage,omitempty"`
+	HealthMessageNEQ          *string  `json:"healthMessageNEQ,omitempty"`
+	HealthMessageIn           []string `json:"healthMessageIn,omitempty"`
+	HealthMessageNotIn        []string `json:"healthMessageNotIn,omitempty"`
+	HealthMessageGT           *string  `json:"healthMessageGT,omitempty"`
+	HealthMessageGTE          *string  `json:"healthMessageGTE,omitempty"`
+	HealthMessageLT           *string  `json:"healthMessageLT,omitempty"`
+	HealthMessageLTE          *string  `json:"healthMessageLTE,omitempty"`
+	HealthMessageContains     *string  `json:"healthMessageContains,omitempty"`
+	HealthMessageHasPrefix    *string  `json:"healthMessageHasPrefix,omitempty"`
+	HealthMessageHasSuffix    *string  `json:"healthMessageHasSuffix,omitempty"`
+	HealthMessageEqualFold    *string  `json:"healthMessageEqualFold,omitempty"`
+	HealthMessageContainsFold *string  `json:"healthMessageContainsFold,omitempty"`
+
+	// "total_bytes" field predicates.
+	TotalBytes      *int64  `json:"totalBytes,omitempty"`
+	TotalBytesNEQ   *int64  `json:"totalBytesNEQ,omitempty"`
+	TotalBytesIn    []int64 `json:"totalBytesIn,omitempty"`
+	TotalBytesNotIn []int64 `json:"totalBytesNotIn,omitempty"`
+	TotalBytesGT    *int64  `json:"totalBytesGT,omitempty"`
+	TotalBytesGTE   *int64  `json:"totalBytesGTE,omitempty"`
+	TotalBytesLT    *int64  `json:"totalBytesLT,omitempty"`
+	TotalBytesLTE   *int64  `json:"totalBytesLTE,omitempty"`
+
+	// "used_bytes" field predicates.
+	UsedBytes      *int64  `json:"usedBytes,omitempty"`
+	UsedBytesNEQ   *int64  `json:"usedBytesNEQ,omitempty"`
+	UsedBytesIn    []int64 `json:"usedBytesIn,omitempty"`
+	UsedBytesNotIn []int64 `json:"usedBytesNotIn,omitempty"`
+	UsedBytesGT    *int64  `json:"usedBytesGT,omitempty"`
+	UsedBytesGTE   *int64  `json:"usedBytesGTE,omitempty"`
+	UsedBytesLT    *int64  `json:"usedBytesLT,omitempty"`
+	UsedBytesLTE   *int64  `json:"usedBytesLTE,omitempty"`
+
+	// "total_inodes" field predicates.
+	TotalInodes       *int64  `json:"totalInodes,omitempty"`
+	TotalInodesNEQ    *int64  `json:"totalInodesNEQ,omitempty"`
+	TotalInodesIn     []int64 `json:"totalInodesIn,omitempty"`
+	TotalInodesNotIn  []int64 `json:"totalInodesNotIn,omitempty"`
+	TotalInodesGT     *int64  `json:"totalInodesGT,omitempty"`
+	TotalInodesGTE    *int64  `json:"totalInodesGTE,omitempty"`
+	TotalInodesLT     *int64  `json:"totalInodesLT,omitempty"`
+	TotalInodesLTE    *int64  `json:"totalInodesLTE,omitempty"`
+	TotalInodesIsNil  bool    `json:"totalInodesIsNil,omitempty"`
+	TotalInodesNotNil bool    `json:"totalInodesNotNil,omitempty"`
+
+	// "used_inodes" field predicates.
+	UsedInodes       *int64  `json:"usedInodes,omitempty"`
+	UsedInodesNEQ    *int64  `json:"usedInodesNEQ,omitempty"`
+	UsedInodesIn     []int64 `json:"usedInodesIn,omitempty"`
+	UsedInodesNotIn  []int64 `json:"usedInodesNotIn,omitempty"`
+	UsedInodesGT     *int64  `json:"usedInodesGT,omitempty"`
+	UsedInodesGTE    *int64  `json:"usedInodesGTE,omitempty"`
+	UsedInodesLT     *int64  `json:"usedInodesLT,omitempty"`
+	UsedInodesLTE    *int64  `json:"usedInodesLTE,omitempty"`
+	UsedInodesIsNil  bool    `json:"usedInodesIsNil,omitempty"`
+	UsedInodesNotNil bool    `json:"usedInodesNotNil,omitempty"`
+
+	// "elastic" field predicates.
+	Elastic    *bool `json:"elastic,omitempty"`
+	ElasticNEQ *bool `json:"elasticNEQ,omitempty"`
+
+	// "enforcement" field predicates.
+	Enforcement             *string  `json:"enforcement,omitempty"`
+	EnforcementNEQ          *string  `json:"enforcementNEQ,omitempty"`
+	EnforcementIn           []string `json:"enforcementIn,omitempty"`
+	EnforcementNotIn        []string `json:"enforcementNotIn,omitempty"`
+	EnforcementGT           *string  `json:"enforcementGT,omitempty"`
+	EnforcementGTE          *string  `json:"enforcementGTE,omitempty"`
+	EnforcementLT           *string  `json:"enforcementLT,omitempty"`
+	EnforcementLTE          *string  `json:"enforcementLTE,omitempty"`
+	EnforcementContains     *string  `json:"enforcementContains,omitempty"`
+	EnforcementHasPrefix    *string  `json:"enforcementHasPrefix,omitempty"`
+	EnforcementHasSuffix    *string  `json:"enforcementHasSuffix,omitempty"`
+	EnforcementEqualFold    *string  `json:"enforcementEqualFold,omitempty"`
+	EnforcementContainsFold *string  `json:"enforcementContainsFold,omitempty"`
+
+	// "proxy_id" field predicates.
+	ProxyID      *uuid.UUID  `json:"proxyID,omitempty"`
+	ProxyIDNEQ   *uuid.UUID  `json:"proxyIDNEQ,omitempty"`
+	ProxyIDIn    []uuid.UUID `json:"proxyIDIn,omitempty"`
+	ProxyIDNotIn []uuid.UUID `json:"proxyIDNotIn,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *VolumeWhereInput) AddPredicates(predicates ...predicate.Volume) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the VolumeWhereInput filter on the VolumeQuery builder.
+func (i *VolumeWhereInput) Filter(q *VolumeQuery) (*VolumeQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyVolumeWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyVolumeWhereInput is returned in case the VolumeWhereInput is empty.
+var ErrEmptyVolumeWhereInput = errors.New("ent: empty predicate VolumeWhereInput")
+
+// P returns a predicate for filtering volumes.
+// An error is returned if the input is empty or invalid.
+func (i *VolumeWhereInput) P() (predicate.Volume, error) {
+	var predicates []predicate.Volume
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, volume.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Volume, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, volume.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Volume, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, volume.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, volume.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, volume.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, volume.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, volume.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, volume.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, volume.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, volume.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, volume.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, volume.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, volume.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, volume.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, volume.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, volume.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, volume.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, volume.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, volume.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, volume.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, volume.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, volume.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, volume.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, volume.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, volume.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, volume.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, volume.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, volume.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, volume.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, volume.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, volume.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, volume.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Backend != nil {
+		predicates = append(predicates, volume.BackendEQ(*i.Backend))
+	}
+	if i.BackendNEQ != nil {
+		predicates = append(predicates, volume.BackendNEQ(*i.BackendNEQ))
+	}
+	if len(i.BackendIn) > 0 {
+		predicates = append(predicates, volume.BackendIn(i.BackendIn...))
+	}
+	if len(i.BackendNotIn) > 0 {
+		predicates = append(predicates, volume.BackendNotIn(i.BackendNotIn...))
+	}
+	if i.BackendGT != nil {
+		predicates = append(predicates, volume.BackendGT(*i.BackendGT))
+	}
+	if i.BackendGTE != nil {
+		predicates = append(predicates, volume.BackendGTE(*i.BackendGTE))
+	}
+	if i.BackendLT != nil {
+		predicates = append(predicates, volume.BackendLT(*i.BackendLT))
+	}
+	if i.BackendLTE != nil {
+		predicates = append(predicates, volume.BackendLTE(*i.BackendLTE))
+	}
+	if i.BackendContains != nil {
+		predicates = append(predicates, volume.BackendContains(*i.BackendContains))
+	}
+	if i.BackendHasPrefix != nil {
+		predicates = append(predicates, volume.BackendHasPrefix(*i.BackendHasPrefix))
+	}
+	if i.BackendHasSuffix != nil {
+		predicates = append(predicates, volume.BackendHasSuffix(*i.BackendHasSuffix))
+	}
+	if i.BackendEqualFold != nil {
+		predicates = append(predicates, volume.BackendEqualFold(*i.BackendEqualFold))
+	}
+	if i.BackendContainsFold != nil {
+		predicates = append(predicates, volume.BackendContainsFold(*i.BackendContainsFold))
+	}
+	if i.Health != nil {
+		predicates = append(predicates, volume.HealthEQ(*i.Health))
+	}
+	if i.HealthNEQ != nil {
+		predicates = append(predicates, volume.HealthNEQ(*i.HealthNEQ))
+	}
+	if len(i.HealthIn) > 0 {
+		predicates = append(predicates, volume.HealthIn(i.HealthIn...))
+	}
+	if len(i.HealthNotIn) > 0 {
+		predicates = append(predicates, volume.HealthNotIn(i.HealthNotIn...))
+	}
+	if i.HealthGT != nil {
+		predicates = append(predicates, volume.HealthGT(*i.HealthGT))
+	}
+	if i.HealthGTE != nil {
+		predicates = append(predicates, volume.HealthGTE(*i.HealthGTE))
+	}
+	if i.HealthLT != nil {
+		predicates = append(predicates, volume.HealthLT(*i.HealthLT))
+	}
+	if i.HealthLTE != nil {
+		predicates = append(predicates, volume.HealthLTE(*i.HealthLTE))
+	}
+	if i.HealthContains != nil {
+		predicates = append(predicates, volume.HealthContains(*i.HealthContains))
+	}
+	if i.HealthHasPrefix != nil {
+		predicates = append(predicates, volume.HealthHasPrefix(*i.HealthHasPrefix))
+	}
+	if i.HealthHasSuffix != nil {
+		predicates = append(predicates, volume.HealthHasSuffix(*i.HealthHasSuffix))
+	}
+	if i.HealthEqualFold != nil {
+		predicates = append(predicates, volume.HealthEqualFold(*i.HealthEqualFold))
+	}
+	if i.HealthContainsFold != nil {
+		predicates = append(predicates, volume.HealthContainsFold(*i.HealthContainsFold))
+	}
+	if i.HealthMessage != nil {
+		predicates = append(predicates, volume.HealthMessageEQ(*i.HealthMessage))
+	}
+	if i.HealthMessageNEQ != nil {
+		predicates = append(predicates, volume.HealthMessageNEQ(*i.HealthMessageNEQ))
+	}
+	if len(i.HealthMessageIn) > 0 {
+		predicates = append(predicates, volume.HealthMessageIn(i.HealthMessageIn...))
+	}
+	if len(i.HealthMessageNotIn) > 0 {
+		predicates = append(predicates, volume.HealthMessageNotIn(i.HealthMessageNotIn...))
+	}
+	if i.HealthMessageGT != nil {
+		predicates = append(predicates, volume.HealthMessageGT(*i.HealthMessageGT))
+	}
+	if i.HealthMessageGTE != nil {
+		predicates = append(predicates, volume.HealthMessageGTE(*i.HealthMessageGTE))
+	}
+	if i.HealthMessageLT != nil {
+		predicates = append(predicates, volume.HealthMessageLT(*i.HealthMessageLT))
+	}
+	if i.HealthMessageLTE != nil {
+		predicates = append(predicates, volume.HealthMessageLTE(*i.HealthMessageLTE))
+	}
+	if i.HealthMessageContains != nil {
+		predicates = append(predicates, volume.HealthMessageContains(*i.HealthMessageContains))
+	}
+	if i.HealthMessageHasPrefix != nil {
+		predicates = append(predicates, volume.HealthMessageHasPrefix(*i.HealthMessageHasPrefix))
+	}
+	if i.HealthMessageHasSuffix != nil {
+		predicates = append(predicates, volume.HealthMessageHasSuffix(*i.HealthMessageHasSuffix))
+	}
+	if i.HealthMessageEqualFold != nil {
+		predicates = append(predicates, volume.HealthMessageEqualFold(*i.HealthMessageEqualFold))
+	}
+	if i.HealthMessageContainsFold != nil {
+		predicates = append(predicates, volume.HealthMessageContainsFold(*i.HealthMessageContainsFold))
+	}
+	if i.TotalBytes != nil {
+		predicates = append(predicates, volume.TotalBytesEQ(*i.TotalBytes))
+	}
+	if i.TotalBytesNEQ != nil {
+		predicates = append(predicates, volume.TotalBytesNEQ(*i.TotalBytesNEQ))
+	}
+	if len(i.TotalBytesIn) > 0 {
+		predicates = append(predicates, volume.TotalBytesIn(i.TotalBytesIn...))
+	}
+	if len(i.TotalBytesNotIn) > 0 {
+		predicates = append(predicates, volume.TotalBytesNotIn(i.TotalBytesNotIn...))
+	}
+	if i.TotalBytesGT != nil {
+		predicates = append(predicates, volume.TotalBytesGT(*i.TotalBytesGT))
+	}
+	if i.TotalBytesGTE != nil {
+		predicates = append(predicates, volume.TotalBytesGTE(*i.TotalBytesGTE))
+	}
+	if i.TotalBytesLT != nil {
+		predicates = append(predicates, volume.TotalBytesLT(*i.TotalBytesLT))
+	}
+	if i.TotalBytesLTE != nil {
+		predicates = append(predicates, volume.TotalBytesLTE(*i.TotalBytesLTE))
+	}
+	if i.UsedBytes != nil {
+		predicates = append(predicates, volume.UsedBytesEQ(*i.UsedBytes))
+	}
+	if i.UsedBytesNEQ != nil {
+		predicates = append(predicates, volume.UsedBytesNEQ(*i.UsedBytesNEQ))
+	}
+	if len(i.UsedBytesIn) > 0 {
+		predicates = append(predicates, volume.UsedBytesIn(i.UsedBytesIn...))
+	}
+	if len(i.UsedBytesNotIn) > 0 {
+		predicates = append(predicates, volume.UsedBytesNotIn(i.UsedBytesNotIn...))
+	}
+	if i.UsedBytesGT != nil {
+		predicates = append(predicates, volume.UsedBytesGT(*i.UsedBytesGT))
+	}
+	if i.UsedBytesGTE != nil {
+		predicates = append(predicates, volume.UsedBytesGTE(*i.UsedBytesGTE))
+	}
+	if i.UsedBytesLT != nil {
+		predicates = append(predicates, volume.UsedBytesLT(*i.UsedBytesLT))
+	}
+	if i.UsedBytesLTE != nil {
+		predicates = append(predicates, volume.UsedBytesLTE(*i.UsedBytesLTE))
+	}
+	if i.TotalInodes != nil {
+		predicates = append(predicates, volume.TotalInodesEQ(*i.TotalInodes))
+	}
+	if i.TotalInodesNEQ != nil {
+		predicates = append(predicates, volume.TotalInodesNEQ(*i.TotalInodesNEQ))
+	}
+	if len(i.TotalInodesIn) > 0 {
+		predicates = append(predicates, volume.TotalInodesIn(i.TotalInodesIn...))
+	}
+	if len(i.TotalInodesNotIn) > 0 {
+		predicates = append(predicates, volume.TotalInodesNotIn(i.TotalInodesNotIn...))
+	}
+	if i.TotalInodesGT != nil {
+		predicates = append(predicates, volume.TotalInodesGT(*i.TotalInodesGT))
+	}
+	if i.TotalInodesGTE != nil {
+		predicates = append(predicates, volume.TotalInodesGTE(*i.TotalInodesGTE))
+	}
+	if i.TotalInodesLT != nil {
+		predicates = append(predicates, volume.TotalInodesLT(*i.TotalInodesLT))
+	}
+	if i.TotalInodesLTE != nil {
+		predicates = append(predicates, volume.TotalInodesLTE(*i.TotalInodesLTE))
+	}
+	if i.TotalInodesIsNil {
+		predicates = append(predicates, volume.TotalInodesIsNil())
+	}
+	if i.TotalInodesNotNil {
+		predicates = append(predicates, volume.TotalInodesNotNil())
+	}
+	if i.UsedInodes != nil {
+		predicates = append(predicates, volume.UsedInodesEQ(*i.UsedInodes))
+	}
+	if i.UsedInodesNEQ != nil {
+		predicates = append(predicates, volume.UsedInodesNEQ(*i.UsedInodesNEQ))
+	}
+	if len(i.UsedInodesIn) > 0 {
+		predicates = append(predicates, volume.UsedInodesIn(i.UsedInodesIn...))
+	}
+	if len(i.UsedInodesNotIn) > 0 {
+		predicates = append(predicates, volume.UsedInodesNotIn(i.UsedInodesNotIn...))
+	}
+	if i.UsedInodesGT != nil {
+		predicates = append(predicates, volume.UsedInodesGT(*i.UsedInodesGT))
+	}
+	if i.UsedInodesGTE != nil {
+		predicates = append(predicates, volume.UsedInodesGTE(*i.UsedInodesGTE))
+	}
+	if i.UsedInodesLT != nil {
+		predicates = append(predicates, volume.UsedInodesLT(*i.UsedInodesLT))
+	}
+	if i.UsedInodesLTE != nil {
+		predicates = append(predicates, volume.UsedInodesLTE(*i.UsedInodesLTE))
+	}
+	if i.UsedInodesIsNil {
+		predicates = append(predicates, volume.UsedInodesIsNil())
+	}
+	if i.UsedInodesNotNil {
+		predicates = append(predicates, volume.UsedInodesNotNil())
+	}
+	if i.Elastic != nil {
+		predicates = append(predicates, volume.ElasticEQ(*i.Elastic))
+	}
+	if i.ElasticNEQ != nil {
+		predicates = append(predicates, volume.ElasticNEQ(*i.ElasticNEQ))
+	}
+	if i.Enforcement != nil {
+		predicates = append(predicates, volume.EnforcementEQ(*i.Enforcement))
+	}
+	if i.EnforcementNEQ != nil {
+		predicates = append(predicates, volume.EnforcementNEQ(*i.EnforcementNEQ))
+	}
+	if len(i.EnforcementIn) > 0 {
+		predicates = append(predicates, volume.EnforcementIn(i.EnforcementIn...))
+	}
+	if len(i.EnforcementNotIn) > 0 {
+		predicates = append(predicates, volume.EnforcementNotIn(i.EnforcementNotIn...))
+	}
+	if i.EnforcementGT != nil {
+		predicates = append(predicates, volume.EnforcementGT(*i.EnforcementGT))
+	}
+	if i.EnforcementGTE != nil {
+		predicates = append(predicates, volume.EnforcementGTE(*i.EnforcementGTE))
+	}
+	if i.EnforcementLT != nil {
+		predicates = append(predicates, volume.EnforcementLT(*i.EnforcementLT))
+	}
+	if i.EnforcementLTE != nil {
+		predicates = append(predicates, volume.EnforcementLTE(*i.EnforcementLTE))
+	}
+	if i.EnforcementContains != nil {
+		predicates = append(predicates, volume.EnforcementContains(*i.EnforcementContains))
+	}
+	if i.EnforcementHasPrefix != nil {
+		predicates = append(predicates, volume.EnforcementHasPrefix(*i.EnforcementHasPrefix))
+	}
+	if i.EnforcementHasSuffix != nil {
+		predicates = append(predicates, volume.EnforcementHasSuffix(*i.EnforcementHasSuffix))
+	}
+	if i.EnforcementEqualFold != nil {
+		predicates = append(predicates, volume.EnforcementEqualFold(*i.EnforcementEqualFold))
+	}
+	if i.EnforcementContainsFold != nil {
+		predicates = append(predicates, volume.EnforcementContainsFold(*i.EnforcementContainsFold))
+	}
+	if i.ProxyID != nil {
+		predicates = append(predicates, volume.ProxyIDEQ(*i.ProxyID))
+	}
+	if i.ProxyIDNEQ != nil {
+		predicates = append(predicates, volume.ProxyIDNEQ(*i.ProxyIDNEQ))
+	}
+	if len(i.ProxyIDIn) > 0 {
+		predicates = append(predicates, volume.ProxyIDIn(i.ProxyIDIn...))
+	}
+	if len(i.ProxyIDNotIn) > 0 {
+		predicates = append(predicates, volume.ProxyIDNotIn(i.ProxyIDNotIn...))
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyVolumeWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return volume.And(predicates...), nil
 	}
 }

@@ -28,8 +28,8 @@ func (r mutationResolver) UndrainAgent(ctx context.Context, input agents.Undrain
 	return r.Agents.UndrainAgent(ctx, input)
 }
 
-func (r mutationResolver) RemoveAgent(ctx context.Context, input agents.RemoveAgentInput) (*agents.AgentPayload, error) {
-	return r.Agents.RemoveAgent(ctx, input)
+func (r mutationResolver) DeleteAgent(ctx context.Context, input agents.DeleteAgentInput) (*agents.AgentPayload, error) {
+	return r.Agents.DeleteAgent(ctx, input)
 }
 
 func (r mutationResolver) RestartPlugin(ctx context.Context, input agents.RestartPluginInput) (*agents.AgentPayload, error) {

@@ -79,7 +79,7 @@ func TestMonitorReadsWhatAdminsRead(t *testing.T) {
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	monitor, member := m.As(t, w.Monitor), m.As(t, w.A.Member)
-	for _, q := range []string{`{ volumes { grants { id permissions } } }`, `{ invitations { id } }`} {
+	for _, q := range []string{`{ volumes { edges { node { grants { id permissions } } } } }`, `{ invitations { totalCount } }`} {
 		monitor.Must(t, q, nil, nil)
 		if errs := member.Ask(t, q, nil, nil); errs.Code() != "PERMISSION_DENIED" {
 			t.Errorf("a member asks %s: %s", q, errs)

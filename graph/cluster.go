@@ -97,8 +97,8 @@ func (r mutationResolver) CreateJoinToken(ctx context.Context, input agents.Crea
 	return r.Agents.CreateJoinToken(ctx, input)
 }
 
-func (r mutationResolver) RemoveStorageProxy(ctx context.Context, input vfolder.RemoveStorageProxyInput) (*vfolder.RemoveStorageProxyPayload, error) {
-	return r.Folders.RemoveStorageProxy(ctx, input)
+func (r mutationResolver) DeleteStorageProxy(ctx context.Context, input vfolder.DeleteStorageProxyInput) (*vfolder.DeleteStorageProxyPayload, error) {
+	return r.Folders.DeleteStorageProxy(ctx, input)
 }
 
 // AgentChanged sends every visible agent, then those that change.

@@ -37,8 +37,9 @@ func of(ctx context.Context, user *uuid.UUID) uuid.UUID {
 }
 
 // SSHKeys lists the viewer's own keys.
-func (r queryResolver) SSHKeys(ctx context.Context) ([]*ent.SSHKey, error) {
-	return r.Client.SSHKey.Query().Where(sshkey.UserID(viewer.From(ctx).User)).Order(sshkey.ByCreatedAt()).All(ctx)
+func (r queryResolver) SSHKeys(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.SSHKeyOrder, where *ent.SSHKeyWhereInput) (*ent.SSHKeyConnection, error) {
+	return r.Client.SSHKey.Query().Where(sshkey.UserID(viewer.From(ctx).User)).
+		Paginate(ctx, after, first, before, last, ent.WithSSHKeyOrder(orderBy), ent.WithSSHKeyFilter(where.Filter))
 }
 
 func (r accessTokenResolver) Scopes(ctx context.Context, t *ent.AccessToken) ([]access.TokenScope, error) {
@@ -103,10 +104,6 @@ func (r mutationResolver) DeleteKeypair(ctx context.Context, input auth.DeleteKe
 
 func (r mutationResolver) CreateSSHKey(ctx context.Context, input auth.CreateSSHKeyInput) (*auth.SSHKeyPayload, error) {
 	return r.Auth.CreateSSHKey(ctx, input)
-}
-
-func (r mutationResolver) AddSSHKey(ctx context.Context, input auth.AddSSHKeyInput) (*auth.SSHKeyPayload, error) {
-	return r.Auth.AddSSHKey(ctx, input)
 }
 
 func (r mutationResolver) DeleteSSHKey(ctx context.Context, input auth.DeleteSSHKeyInput) (*auth.DeleteSSHKeyPayload, error) {

@@ -95,7 +95,7 @@ func TestKeypairOverGraphQL(t *testing.T) {
 	if !strings.Contains(made.CreateSSHKey.PrivateKey, "OPENSSH PRIVATE KEY") {
 		t.Error("no private key")
 	}
-	const query = `{"query":"{ viewer { user { email } } sshKeys { name } keypairs { totalCount } }"}`
+	const query = `{"query":"{ viewer { user { email } } sshKeys { edges { node { name } } } keypairs { totalCount } }"}`
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.URL+"/graphql", strings.NewReader(query))
 	if err != nil {
 		t.Fatal(err)

@@ -25,8 +25,8 @@ const (
 // many rows.
 var long = map[string]bool{
 	"scanRegistry": true, "registerImage": true, "importUsers": true, "testObjectStorage": true,
-	"createVfolder": true, "moveFiles": true, "copyFiles": true, "deleteFiles": true, "makeDirectories": true, "removeOrphan": true,
-	"purgeDomain": true, "purgeProject": true, "purgeUser": true, "auditOccupancy": true,
+	"createVfolder": true, "moveFiles": true, "copyFiles": true, "deleteFiles": true, "createDirectories": true, "deleteOrphan": true,
+	"deleteDomain": true, "deleteProject": true, "deleteUser": true, "auditOccupancy": true,
 }
 
 // bounded adds a deadline to queries and mutations, and makes them wait for their turn.

@@ -33,9 +33,14 @@ func (r deviceResolver) Holders(ctx context.Context, d *ent.Device) ([]*model.De
 	return out, err
 }
 
-// Enforcement is the enforcement that the device's plugin reports.
-func (r deviceResolver) Enforcement(_ context.Context, d *ent.Device) (string, error) {
-	return d.Attributes["enforcement"], nil
+// Enforcement returns the enforcement that the device's plugin reports, if it is one that the API
+// knows.
+func (r deviceResolver) Enforcement(_ context.Context, d *ent.Device) (*string, error) {
+	switch how := d.Attributes["enforcement"]; how {
+	case "advisory", "limit", "mps", "mig":
+		return &how, nil
+	}
+	return nil, nil
 }
 
 func (r deviceResolver) Parent(ctx context.Context, d *ent.Device) (*ent.Device, error) {

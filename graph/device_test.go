@@ -73,13 +73,13 @@ func TestDevicesKnowEachOther(t *testing.T) {
 	m.As(t, w.A.Member).Must(t, q, managertest.Vars{"ids": []string{whole.ID.String(), part.ID.String(), other.ID.String()}}, &got)
 	none := device{Groups: []string{}, Partitions: []ref{}, Links: []link{}, Counters: []counter{}}
 	want := []device{none, none, none}
-	want[0].PciAddress, want[0].PcieRoot, want[0].Enforcement = "0000:03:00.0", "pci0000:00", "mig"
+	want[0].PciAddress, want[0].PcieRoot, want[0].Enforcement = "0000:03:00.0", "pci0000:00", "MIG"
 	want[0].MemoryBytes, want[0].ProcessingUnits, want[0].Groups = 80<<30, 132, []string{"x:tray"}
 	want[0].Partitions = []ref{{part.ID.String()}}
-	want[0].Links = []link{{"x:1", &ref{other.ID.String()}, "nvlink", 400, true}, {PeerID: "x:nic", Type: "nic"}}
+	want[0].Links = []link{{"x:1", &ref{other.ID.String()}, "NVLINK", 400, true}, {PeerID: "x:nic", Type: "NIC"}}
 	want[1].Parent = &ref{whole.ID.String()}
 	want[1].Counters = []counter{{"x:0", "compute", 1, 7}, {"x:0", "memory", 2, 8}}
-	want[2].Links = []link{{"x:0", &ref{whole.ID.String()}, "nvlink", 400, true}}
+	want[2].Links = []link{{"x:0", &ref{whole.ID.String()}, "NVLINK", 400, true}}
 	samples := got.Nodes[0].Metrics
 	for i := range got.Nodes {
 		got.Nodes[i].Metrics = nil
@@ -87,7 +87,7 @@ func TestDevicesKnowEachOther(t *testing.T) {
 	if diff := cmp.Diff(want, got.Nodes); diff != "" {
 		t.Error(diff)
 	}
-	if len(samples) != 1 || samples[0].Name != "x_util" || samples[0].Value != 55 || samples[0].Quality != "estimated" {
+	if len(samples) != 1 || samples[0].Name != "x_util" || samples[0].Value != 55 || samples[0].Quality != "ESTIMATED" {
 		t.Errorf("samples %+v", samples)
 	}
 

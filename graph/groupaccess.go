@@ -12,9 +12,9 @@ import (
 	"github.com/berthhq/berth/manager/group"
 )
 
-func (r queryResolver) ResourceGroupAccess(ctx context.Context, resourceGroup, user, project *uuid.UUID, users *bool, nameContainsFold *string, first *int, after *string) (*group.ResourceGroupAccessList, error) {
+func (r queryResolver) ResourceGroupAccess(ctx context.Context, resourceGroup, user, project *uuid.UUID, first *int, after *ent.Cursor, where *group.AccessWhereInput) (*group.AccessConnection, error) {
 	return r.Groups.Access(ctx, group.AccessQuestion{
-		Group: resourceGroup, User: user, Project: project, Users: users, Name: nameContainsFold, First: deref(first), After: deref(after),
+		Group: resourceGroup, User: user, Project: project, Where: deref(where), First: deref(first), After: after,
 	})
 }
 

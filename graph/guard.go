@@ -256,7 +256,7 @@ func (w *walk) times(f *ast.Field, args map[string]any) (int, error) {
 }
 
 // paged lists are as long as their page.
-var paged = map[string]bool{"edges": true, "entries": true, "access": true}
+var paged = map[string]bool{"edges": true, "entries": true}
 
 // bound sets the default page size of a connection whose size is a variable without a value,
 // and removes a filter that is null. boundLists can do this only for literals.

@@ -90,8 +90,8 @@ func (r mutationResolver) UpdateUser(ctx context.Context, input identity.UpdateU
 	return r.Identity.UpdateUser(ctx, input)
 }
 
-func (r mutationResolver) SetMembership(ctx context.Context, input identity.SetMembershipInput) (*identity.MembershipPayload, error) {
-	return r.Identity.SetMembership(ctx, input)
+func (r mutationResolver) AddMembership(ctx context.Context, input identity.AddMembershipInput) (*identity.MembershipPayload, error) {
+	return r.Identity.AddMembership(ctx, input)
 }
 
 func (r mutationResolver) RemoveMembership(ctx context.Context, input identity.RemoveMembershipInput) (*identity.MembershipPayload, error) {

@@ -47,12 +47,12 @@ func (r mutationResolver) DeleteIdleChecker(ctx context.Context, input idle.Dele
 	return r.Idle.DeleteIdleChecker(ctx, input)
 }
 
-func (r mutationResolver) BindIdleChecker(ctx context.Context, input idle.BindIdleCheckerInput) (*idle.IdleCheckerPayload, error) {
-	return r.Idle.BindIdleChecker(ctx, input)
+func (r mutationResolver) AttachIdleChecker(ctx context.Context, input idle.AttachIdleCheckerInput) (*idle.IdleCheckerPayload, error) {
+	return r.Idle.AttachIdleChecker(ctx, input)
 }
 
-func (r mutationResolver) UnbindIdleChecker(ctx context.Context, input idle.UnbindIdleCheckerInput) (*idle.IdleCheckerPayload, error) {
-	return r.Idle.UnbindIdleChecker(ctx, input)
+func (r mutationResolver) DetachIdleChecker(ctx context.Context, input idle.DetachIdleCheckerInput) (*idle.IdleCheckerPayload, error) {
+	return r.Idle.DetachIdleChecker(ctx, input)
 }
 
 func (r mutationResolver) SetSessionIdleExempt(ctx context.Context, input session.SetSessionIdleExemptInput) (*session.SessionPayload, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/slot"
@@ -14,8 +13,8 @@ func (r queryResolver) Images(ctx context.Context, first *int, after *ent.Cursor
 	return r.Client.Image.Query().Where(image.Open(ctx)).Paginate(ctx, after, first, before, last, ent.WithImageOrder(orderBy), ent.WithImageFilter(where.Filter))
 }
 
-func (r queryResolver) Registries(ctx context.Context) ([]*ent.Registry, error) {
-	return r.Client.Registry.Query().Order(registry.ByName()).All(ctx)
+func (r queryResolver) Registries(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.RegistryOrder, where *ent.RegistryWhereInput) (*ent.RegistryConnection, error) {
+	return r.Client.Registry.Query().Paginate(ctx, after, first, before, last, ent.WithRegistryOrder(orderBy), ent.WithRegistryFilter(where.Filter))
 }
 
 func (r mutationResolver) CreateRegistry(ctx context.Context, input image.CreateRegistryInput) (*image.RegistryPayload, error) {
@@ -42,6 +41,6 @@ func (r mutationResolver) RegisterImage(ctx context.Context, input image.Registe
 	return r.Resolver.Images.RegisterImage(ctx, input)
 }
 
-func (r mutationResolver) ForgetImage(ctx context.Context, input image.ForgetImageInput) (*image.ForgetImagePayload, error) {
-	return r.Resolver.Images.ForgetImage(ctx, input)
+func (r mutationResolver) DeleteImage(ctx context.Context, input image.DeleteImageInput) (*image.DeleteImagePayload, error) {
+	return r.Resolver.Images.DeleteImage(ctx, input)
 }

@@ -48,7 +48,7 @@ func TestOperationsHaveLimits(t *testing.T) {
 		{"no number", `query($n: Int) { sessions(first: $n) { totalCount } }`, "INVALID_ARGUMENT", managertest.Vars{"n": "many"}},
 		{"a nested page of 101", `{ domains { edges { node { projects(first: 101) { totalCount } } } } }`, "INVALID_ARGUMENT", nil},
 		{"too deep", "{ viewer { user {" + deep + "} } }", "INVALID_ARGUMENT", nil},
-		{"too dear", `{ domains(first: 100) { edges { node { projects(first: 100) { edges { node { memberships { id } } } } } } } }`, "INVALID_ARGUMENT", nil},
+		{"too dear", `{ domains(first: 100) { edges { node { projects(first: 100) { edges { node { memberships { edges { node { id } } } } } } } } } }`, "INVALID_ARGUMENT", nil},
 		{"a thousand aliases of a list", manyAliases(999, "sessions { totalCount }"), "INVALID_ARGUMENT", nil},
 		{"a thousand aliases", manyAliases(1001, "server { version }"), "INVALID_ARGUMENT", nil},
 		{"fragments that double", bomb, "INVALID_ARGUMENT", nil},

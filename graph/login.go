@@ -12,8 +12,13 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 )
 
-func (r queryResolver) LoginSessions(ctx context.Context, user *uuid.UUID) ([]*ent.LoginSession, error) {
-	return r.Auth.Logins(ctx, user)
+// LoginSessions lists the active logins of the viewer, or of the given user.
+func (r queryResolver) LoginSessions(ctx context.Context, user *uuid.UUID, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.LoginSessionOrder, where *ent.LoginSessionWhereInput) (*ent.LoginSessionConnection, error) {
+	logins, as, err := r.Auth.Logins(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	return logins.Paginate(as, after, first, before, last, ent.WithLoginSessionOrder(orderBy), ent.WithLoginSessionFilter(where.Filter))
 }
 
 func (r loginSessionResolver) Current(ctx context.Context, s *ent.LoginSession) (bool, error) {
@@ -24,8 +29,8 @@ func (r queryResolver) LoginAttempts(ctx context.Context, first *int, after *ent
 	return r.Client.LoginAttempt.Query().Paginate(ctx, after, first, before, last, ent.WithLoginAttemptOrder(orderBy), ent.WithLoginAttemptFilter(where.Filter))
 }
 
-func (r viewerResolver) Due(ctx context.Context, _ *model.Viewer) (*string, error) {
-	due := string(viewer.From(ctx).Due)
+func (r viewerResolver) Due(ctx context.Context, _ *model.Viewer) (*viewer.Due, error) {
+	due := viewer.From(ctx).Due
 	if due == "" {
 		return nil, nil
 	}

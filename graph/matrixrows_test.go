@@ -24,7 +24,7 @@ var matrix = map[string]cell{
 		return vars{"email": f.name() + "@example.org", "password": "a fine password", "domain": f.domain.ID}
 	},
 	"updateUser":           func(f *fixture) vars { return vars{"id": f.owner.ID, "fullName": f.name()} },
-	"setMembership":        func(f *fixture) vars { return vars{"project": f.project.ID, "user": f.fresh().ID} },
+	"addMembership":        func(f *fixture) vars { return vars{"project": f.project.ID, "user": f.fresh().ID} },
 	"removeMembership":     func(f *fixture) vars { return vars{"project": f.project.ID, "user": f.member().ID} },
 	"createResourcePolicy": func(f *fixture) vars { return vars{"name": f.name()} },
 	"updateResourcePolicy": func(f *fixture) vars { return vars{"id": f.policy().ID, "maxSessions": 3} },
@@ -47,7 +47,7 @@ var matrix = map[string]cell{
 	"undrainAgent": func(f *fixture) vars {
 		return vars{"id": f.agent(func(a *ent.AgentCreate) { a.SetDrainAction(agent.DrainActionTerminate) })}
 	},
-	"removeAgent": func(f *fixture) vars {
+	"deleteAgent": func(f *fixture) vars {
 		return vars{"id": f.agent(func(a *ent.AgentCreate) { a.SetStatus(agent.StatusLost) })}
 	},
 	"restartPlugin": func(f *fixture) vars {
@@ -67,7 +67,7 @@ var matrix = map[string]cell{
 		f.Client.Registry.Create().SetName(f.name()).SetHost(host).SetPlainHTTP(true).ExecX(f.System(f.t))
 		return vars{"reference": host + "/i:1"}
 	},
-	"forgetImage": func(f *fixture) vars { return vars{"id": f.image().ID} },
+	"deleteImage": func(f *fixture) vars { return vars{"id": f.image().ID} },
 	"createSession": func(f *fixture) vars {
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},
@@ -111,17 +111,17 @@ var matrix = map[string]cell{
 		return vars{"id": f.folder(), "emails": []string{f.name() + "@example.org"}, "permission": "READ_ONLY"}
 	},
 	"updateVfolderShare":  func(f *fixture) vars { return vars{"id": f.share(), "permission": "READ_WRITE"} },
-	"removeVfolderShare":  func(f *fixture) vars { return vars{"id": f.share()} },
+	"revokeVfolderShare":  func(f *fixture) vars { return vars{"id": f.share()} },
 	"acceptVfolderShare":  func(f *fixture) vars { return vars{"id": f.share()} },
 	"declineVfolderShare": func(f *fixture) vars { return vars{"id": f.share()} },
 	"createUpload": func(f *fixture) vars {
 		return vars{"vfolder": f.folder(), "files": []vars{{"path": "a", "size": 1}}}
 	},
-	"createDownload":  func(f *fixture) vars { return vars{"vfolder": f.folder(), "path": ""} },
-	"makeDirectories": func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"d"}} },
-	"moveFiles":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "items": moves} },
-	"copyFiles":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "items": moves} },
-	"deleteFiles":     func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
+	"createDownload":    func(f *fixture) vars { return vars{"vfolder": f.folder(), "path": ""} },
+	"createDirectories": func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"d"}} },
+	"moveFiles":         func(f *fixture) vars { return vars{"vfolder": f.folder(), "items": moves} },
+	"copyFiles":         func(f *fixture) vars { return vars{"vfolder": f.folder(), "items": moves} },
+	"deleteFiles":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
 
 	// A domain's storage is its members', a user's own is theirs alone.
 	"createObjectStorage": func(f *fixture) vars {
@@ -154,13 +154,12 @@ var matrix = map[string]cell{
 	"createUpload of a project": func(f *fixture) vars {
 		return vars{"vfolder": f.shared(), "files": []vars{{"path": "a", "size": 1}}}
 	},
-	"createDownload of a project":  func(f *fixture) vars { return vars{"vfolder": f.shared(), "path": ""} },
-	"makeDirectories of a project": func(f *fixture) vars { return vars{"vfolder": f.shared(), "paths": []string{"d"}} },
-	"moveFiles of a project":       func(f *fixture) vars { return vars{"vfolder": f.shared(), "items": moves} },
-	"copyFiles of a project":       func(f *fixture) vars { return vars{"vfolder": f.shared(), "items": moves} },
-	"deleteFiles of a project":     func(f *fixture) vars { return vars{"vfolder": f.shared(), "paths": []string{"a"}} },
+	"createDownload of a project":    func(f *fixture) vars { return vars{"vfolder": f.shared(), "path": ""} },
+	"createDirectories of a project": func(f *fixture) vars { return vars{"vfolder": f.shared(), "paths": []string{"d"}} },
+	"moveFiles of a project":         func(f *fixture) vars { return vars{"vfolder": f.shared(), "items": moves} },
+	"copyFiles of a project":         func(f *fixture) vars { return vars{"vfolder": f.shared(), "items": moves} },
+	"deleteFiles of a project":       func(f *fixture) vars { return vars{"vfolder": f.shared(), "paths": []string{"a"}} },
 
-	"addSshKey":    func(f *fixture) vars { return vars{"name": f.name(), "publicKey": "not one"} },
 	"createSshKey": func(f *fixture) vars { return vars{"name": f.name()} },
 	"deleteSshKey": func(f *fixture) vars {
 		k := f.Client.SSHKey.Create().SetName(f.name()).SetPublicKey(f.name()).SetFingerprint(f.name()).SetUser(f.owner)
@@ -180,10 +179,10 @@ var matrix = map[string]cell{
 	"updateProfile":           func(f *fixture) vars { return vars{"fullName": f.name()} },
 
 	"updateDomain":  func(f *fixture) vars { return vars{"id": f.domain.ID, "description": f.name()} },
-	"purgeDomain":   func(f *fixture) vars { return vars{"id": f.domain.ID, "name": f.domain.Name} },
-	"purgeUser":     func(f *fixture) vars { return vars{"id": f.owner.ID} },
+	"deleteDomain":  func(f *fixture) vars { return vars{"id": f.domain.ID, "name": f.domain.Name} },
+	"deleteUser":    func(f *fixture) vars { return vars{"id": f.owner.ID} },
 	"updateProject": func(f *fixture) vars { return vars{"id": f.project.ID, "description": f.name()} },
-	"purgeProject": func(f *fixture) vars {
+	"deleteProject": func(f *fixture) vars {
 		f.session() // lives in it, so that it stays
 		return vars{"id": f.project.ID, "name": f.project.Name}
 	},
@@ -223,8 +222,8 @@ var matrix = map[string]cell{
 	"createIdleChecker": func(f *fixture) vars { return vars{"name": f.name(), "kind": "NETWORK", "timeout": 600} },
 	"updateIdleChecker": func(f *fixture) vars { return vars{"id": f.checker().ID, "timeout": 700} },
 	"deleteIdleChecker": func(f *fixture) vars { return vars{"id": f.checker().ID} },
-	"bindIdleChecker":   func(f *fixture) vars { return vars{"checker": f.checker().ID, "project": f.project.ID} },
-	"unbindIdleChecker": func(f *fixture) vars {
+	"attachIdleChecker": func(f *fixture) vars { return vars{"checker": f.checker().ID, "project": f.project.ID} },
+	"detachIdleChecker": func(f *fixture) vars {
 		c := f.checker()
 		f.Client.IdleBinding.Create().SetChecker(c).SetProject(f.project).ExecX(f.System(f.t))
 		return vars{"checker": c.ID, "project": f.project.ID}
@@ -234,7 +233,7 @@ var matrix = map[string]cell{
 		return vars{"resourceGroup": f.group().ID, "user": f.owner.ID, "weight": 2}
 	},
 	"setShareWeight in all groups": func(f *fixture) vars { return vars{"project": f.project.ID, "weight": 2} },
-	"removeShareWeight": func(f *fixture) vars {
+	"deleteShareWeight": func(f *fixture) vars {
 		return vars{"id": f.Client.ShareWeight.Create().SetWeight(2).SetUser(f.owner).SetResourceGroup(f.group()).SaveX(f.System(f.t)).ID}
 	},
 	"deleteResourcePolicy": func(f *fixture) vars { return vars{"id": f.policy().ID} },
@@ -245,10 +244,10 @@ var matrix = map[string]cell{
 	"createResourcePreset": func(f *fixture) vars { return vars{"name": f.name(), "slots": vars{"cpu": "1"}} },
 	"updateResourcePreset": func(f *fixture) vars { return vars{"id": f.preset(), "description": f.name()} },
 	"deleteResourcePreset": func(f *fixture) vars { return vars{"id": f.preset()} },
-	"setVolumeGrant": func(f *fixture) vars {
+	"grantVolume": func(f *fixture) vars {
 		return vars{"volume": f.volume().ID, "user": f.owner.ID, "permissions": []string{"MOUNT"}}
 	},
-	"removeVolumeGrant": func(f *fixture) vars {
+	"revokeVolume": func(f *fixture) vars {
 		g := f.Client.VolumeGrant.Create().SetVolume(f.volume()).SetUser(f.owner).SetPermissions(access.VolumePermissions())
 		return vars{"id": g.SaveX(f.System(f.t)).ID}
 	},
@@ -258,14 +257,14 @@ var matrix = map[string]cell{
 	"setQuotaScope of a project": func(f *fixture) vars {
 		return vars{"volume": f.volume().ID, "project": f.project.ID, "limitBytes": 0}
 	},
-	"removeStorageProxy": func(f *fixture) vars {
+	"deleteStorageProxy": func(f *fixture) vars {
 		return vars{"name": f.Client.StorageProxy.Create().SetName(f.name()).SaveX(f.System(f.t)).Name}
 	},
-	"removeOrphan": func(f *fixture) vars {
+	"deleteOrphan": func(f *fixture) vars {
 		return vars{"volume": f.volume().ID, "scope": f.owner.ID, "folder": uuid.New()}
 	},
 	"setRecovery":  func(*fixture) vars { return vars{"on": false} },
-	"setRetention": func(*fixture) vars { return vars{"category": "tasks", "days": 90} },
+	"setRetention": func(*fixture) vars { return vars{"category": "TASKS", "days": 90} },
 	"cancelTask":   func(f *fixture) vars { return vars{"id": f.task()} },
 	"retryTask":    func(f *fixture) vars { return vars{"id": f.task()} },
 }

@@ -55,7 +55,8 @@ func shown(object *ast.Definition, filter string) bool {
 		return true
 	}
 	// Filters that are named otherwise than the field that shows the same.
-	if other, ok := map[string]string{"Session.tag": "tags", "SessionArray.tag": "sessions", "SessionArray.live": "counts"}[object.Name+"."+filter]; ok {
+	if other, ok := map[string]string{"Session.tag": "tags", "SessionArray.tag": "sessions", "SessionArray.live": "counts", "User.memberof": "memberships",
+		"ResourceGroupAccess.holder": "user", "ResourceGroupAccess.namecontainsfold": "user"}[object.Name+"."+filter]; ok {
 		filter = other
 	}
 	for _, f := range object.Fields {

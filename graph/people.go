@@ -24,20 +24,20 @@ func (r mutationResolver) UpdateDomain(ctx context.Context, input identity.Updat
 	return r.Identity.UpdateDomain(ctx, input)
 }
 
-func (r mutationResolver) PurgeDomain(ctx context.Context, input identity.PurgeDomainInput) (*identity.PurgePayload, error) {
-	return r.Identity.PurgeDomain(ctx, input)
+func (r mutationResolver) DeleteDomain(ctx context.Context, input identity.DeleteDomainInput) (*identity.DeleteDomainPayload, error) {
+	return r.Identity.DeleteDomain(ctx, input)
 }
 
 func (r mutationResolver) UpdateProject(ctx context.Context, input identity.UpdateProjectInput) (*identity.ProjectPayload, error) {
 	return r.Identity.UpdateProject(ctx, input)
 }
 
-func (r mutationResolver) PurgeProject(ctx context.Context, input identity.PurgeProjectInput) (*identity.PurgePayload, error) {
-	return r.Identity.PurgeProject(ctx, input)
+func (r mutationResolver) DeleteProject(ctx context.Context, input identity.DeleteProjectInput) (*identity.DeleteProjectPayload, error) {
+	return r.Identity.DeleteProject(ctx, input)
 }
 
-func (r mutationResolver) PurgeUser(ctx context.Context, input identity.PurgeUserInput) (*task.TaskPayload, error) {
-	return r.Identity.PurgeUser(ctx, input)
+func (r mutationResolver) DeleteUser(ctx context.Context, input identity.DeleteUserInput) (*task.TaskPayload, error) {
+	return r.Identity.DeleteUser(ctx, input)
 }
 
 func (r mutationResolver) UpdateProfile(ctx context.Context, input identity.UpdateProfileInput) (*identity.UserPayload, error) {

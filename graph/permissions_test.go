@@ -47,12 +47,12 @@ var handled = map[string]struct {
 }{
 	"Domain": {func(f *fixture) uuid.UUID { return f.domain.ID }, map[access.Operation]act{
 		access.Create: made("createDomain"), access.Update: change("updateDomain", described),
-		access.Delete: change("purgeDomain", func(_ *column, f *fixture, id uuid.UUID) vars { return vars{"id": id, "name": f.domain.Name} }),
+		access.Delete: change("deleteDomain", func(_ *column, f *fixture, id uuid.UUID) vars { return vars{"id": id, "name": f.domain.Name} }),
 	}},
 	"Project": {func(f *fixture) uuid.UUID { return f.project.ID }, map[access.Operation]act{
 		access.Create: made("createProject"), access.Update: change("updateProject", described),
-		access.Delete: change("purgeProject", func(_ *column, f *fixture, id uuid.UUID) vars { return vars{"id": id, "name": f.project.Name} }),
-		access.ManageMembers: change("setMembership", func(c *column, f *fixture, id uuid.UUID) vars {
+		access.Delete: change("deleteProject", func(_ *column, f *fixture, id uuid.UUID) vars { return vars{"id": id, "name": f.project.Name} }),
+		access.ManageMembers: change("addMembership", func(c *column, f *fixture, id uuid.UUID) vars {
 			return vars{"project": id, "user": f.member().ID}
 		}),
 	}},
@@ -64,7 +64,7 @@ var handled = map[string]struct {
 	}, map[access.Operation]act{
 		access.Create: made("createUser"),
 		access.Update: change("updateUser", func(_ *column, f *fixture, id uuid.UUID) vars { return vars{"id": id, "fullName": f.name()} }),
-		access.Delete: change("purgeUser", only),
+		access.Delete: change("deleteUser", only),
 		access.Impersonate: func(x *table, c *column, f *fixture, id uuid.UUID) string {
 			return c.status(x.t, "/export/audit.csv?first=1", "X-Berth-Act-As", id.String())
 		},
@@ -88,10 +88,10 @@ var handled = map[string]struct {
 		access.Update: change("updateAgent", func(_ *column, _ *fixture, id uuid.UUID) vars { return vars{"id": id, "schedulable": true} }),
 	}},
 	"Image": {func(f *fixture) uuid.UUID { return f.image().ID }, map[access.Operation]act{
-		access.Create: made("registerImage"), access.Delete: change("forgetImage", only),
+		access.Create: made("registerImage"), access.Delete: change("deleteImage", only),
 	}},
 	"Volume": {func(f *fixture) uuid.UUID { return f.volume().ID }, map[access.Operation]act{
-		access.Grant: change("setVolumeGrant", func(c *column, _ *fixture, id uuid.UUID) vars {
+		access.Grant: change("grantVolume", func(c *column, _ *fixture, id uuid.UUID) vars {
 			return vars{"volume": id, "user": c.user.ID, "permissions": []string{"MOUNT"}}
 		}),
 	}},
@@ -117,7 +117,7 @@ var handled = map[string]struct {
 	"Vfolder": {func(f *fixture) uuid.UUID { return f.shared() }, map[access.Operation]act{
 		access.Create: made("createVfolder"), access.Update: change("updateVfolder", renamed), access.Delete: change("trashVfolder", only),
 		access.ReadFiles: change("createDownload", func(_ *column, _ *fixture, id uuid.UUID) vars { return vars{"vfolder": id, "path": ""} }),
-		access.WriteFiles: change("makeDirectories", func(_ *column, f *fixture, id uuid.UUID) vars {
+		access.WriteFiles: change("createDirectories", func(_ *column, f *fixture, id uuid.UUID) vars {
 			return vars{"vfolder": id, "paths": []string{f.name()}}
 		}),
 	}},

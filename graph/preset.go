@@ -8,11 +8,18 @@ import (
 	"github.com/vikstrous/dataloadgen"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/resourcepreset"
 	"github.com/berthhq/berth/manager/preset"
 )
 
-func (r queryResolver) ResourcePresets(ctx context.Context, resourceGroup *uuid.UUID) ([]*ent.ResourcePreset, error) {
-	return r.Presets.List(ctx, resourceGroup)
+// ResourcePresets lists the presets for all resource groups, and those of the given one.
+func (r queryResolver) ResourcePresets(ctx context.Context, resourceGroup *uuid.UUID, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ResourcePresetOrder, where *ent.ResourcePresetWhereInput) (*ent.ResourcePresetConnection, error) {
+	within := resourcepreset.ResourceGroupIDIsNil()
+	if resourceGroup != nil {
+		within = resourcepreset.Or(within, resourcepreset.ResourceGroupID(*resourceGroup))
+	}
+	return r.Client.ResourcePreset.Query().Where(within).
+		Paginate(ctx, after, first, before, last, ent.WithResourcePresetOrder(orderBy), ent.WithResourcePresetFilter(where.Filter))
 }
 
 func (r resourcePresetResolver) Fit(ctx context.Context, p *ent.ResourcePreset, project, resourceGroup *uuid.UUID) (*preset.PresetFit, error) {

@@ -4,16 +4,11 @@ import (
 	"context"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/manager/oidc"
 )
 
-func (r queryResolver) IdentityProviders(ctx context.Context) ([]*ent.IdentityProvider, error) {
-	q, err := r.Client.IdentityProvider.Query().CollectFields(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return q.Order(ent.Asc(identityprovider.FieldName)).All(ctx)
+func (r queryResolver) IdentityProviders(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.IdentityProviderOrder, where *ent.IdentityProviderWhereInput) (*ent.IdentityProviderConnection, error) {
+	return r.Client.IdentityProvider.Query().Paginate(ctx, after, first, before, last, ent.WithIdentityProviderOrder(orderBy), ent.WithIdentityProviderFilter(where.Filter))
 }
 
 func (r queryResolver) LoginProviders(ctx context.Context) ([]*oidc.LoginProvider, error) {

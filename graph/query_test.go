@@ -243,7 +243,7 @@ func list(field, order, cursor string) (string, managertest.Vars) {
 	if order != "" {
 		by = ", orderBy: [{field: " + order + "}]"
 	}
-	return fmt.Sprintf(`query($c: Cursor) { %s(first: 1, after: $c%s) { edges { cursor node { id } } } }`, field, by), managertest.Vars{"c": cursor}
+	return fmt.Sprintf(`query($c: Cursor) { %s(first: 1, after: $c%s) { edges { cursor node { __typename } } } }`, field, by), managertest.Vars{"c": cursor}
 }
 
 // A cursor is a place in the list that gave it: another list, or the same list

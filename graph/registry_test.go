@@ -94,14 +94,16 @@ func TestRegistriesChange(t *testing.T) {
 				Registry *struct{ ID uuid.UUID }
 			}
 		}
-		Registries []struct{ ID uuid.UUID }
+		Registries struct {
+			Edges []struct{ Node struct{ ID uuid.UUID } }
+		}
 	}
-	super.Must(t, `query($id: ID!) { node(id: $id) { ... on Session { image { status registry { id } } } } registries { id } }`, managertest.Vars{"id": session}, &seen)
+	super.Must(t, `query($id: ID!) { node(id: $id) { ... on Session { image { status registry { id } } } } registries { edges { node { id } } } }`, managertest.Vars{"id": session}, &seen)
 	if seen.Node.Image.Status != "GONE" || seen.Node.Image.Registry != nil {
 		t.Errorf("the ended session shows %+v", seen)
 	}
-	for _, r := range seen.Registries {
-		if r.ID == id {
+	for _, r := range seen.Registries.Edges {
+		if r.Node.ID == id {
 			t.Error("the registry is still listed")
 		}
 	}

@@ -73,52 +73,54 @@ type Resolver struct {
 }
 
 type (
-	accessTokenResolver         struct{ *Resolver }
-	queryResolver               struct{ *Resolver }
-	mutationResolver            struct{ *Resolver }
-	subscriptionResolver        struct{ *Resolver }
-	agentResolver               struct{ *Resolver }
-	allocationResolver          struct{ *Resolver }
-	auditEntryResolver          struct{ *Resolver }
-	clusterResolver             struct{ *Resolver }
-	deviceResolver              struct{ *Resolver }
-	deviceLinkResolver          struct{ *Resolver }
-	domainResolver              struct{ *Resolver }
-	fileResolver                struct{ *Resolver }
-	kernelResolver              struct{ *Resolver }
-	loginSessionResolver        struct{ *Resolver }
-	projectResolver             struct{ *Resolver }
-	sessionResolver             struct{ *Resolver }
-	sessionArrayResolver        struct{ *Resolver }
-	sessionTemplateResolver     struct{ *Resolver }
-	sessionWhereInputResolver   struct{ *Resolver }
-	sessionArrayWhereResolver   struct{ *Resolver }
-	userResolver                struct{ *Resolver }
-	vfolderResolver             struct{ *Resolver }
-	vfolderWhereInputResolver   struct{ *Resolver }
-	idleBindingResolver         struct{ *Resolver }
-	idleCheckerResolver         struct{ *Resolver }
-	volumeResolver              struct{ *Resolver }
-	quotaScopeResolver          struct{ *Resolver }
-	volumeGrantResolver         struct{ *Resolver }
-	vfolderShareResolver        struct{ *Resolver }
-	resourcePolicyResolver      struct{ *Resolver }
-	resourcePresetResolver      struct{ *Resolver }
-	imageResolver               struct{ *Resolver }
-	resourceGroupResolver       struct{ *Resolver }
-	roleResolver                struct{ *Resolver }
-	roleGrantResolver           struct{ *Resolver }
-	resourceGroupAccessResolver struct{ *Resolver }
-	shareHolderResolver         struct{ *Resolver }
-	viewerResolver              struct{ *Resolver }
-	pendingReportResolver       struct{ *Resolver }
-	queueEntryResolver          struct{ *Resolver }
-	objectStorageResolver       struct{ *Resolver }
-	objectTransferResolver      struct{ *Resolver }
-	taskResolver                struct{ *Resolver }
-	dryRunResolver              struct{ *Resolver }
-	keypairResolver             struct{ *Resolver }
-	sshKeyResolver              struct{ *Resolver }
+	accessTokenResolver          struct{ *Resolver }
+	queryResolver                struct{ *Resolver }
+	mutationResolver             struct{ *Resolver }
+	subscriptionResolver         struct{ *Resolver }
+	agentResolver                struct{ *Resolver }
+	allocationResolver           struct{ *Resolver }
+	auditEntryResolver           struct{ *Resolver }
+	clusterResolver              struct{ *Resolver }
+	deviceResolver               struct{ *Resolver }
+	deviceLinkResolver           struct{ *Resolver }
+	domainResolver               struct{ *Resolver }
+	fileResolver                 struct{ *Resolver }
+	kernelResolver               struct{ *Resolver }
+	loginSessionResolver         struct{ *Resolver }
+	projectResolver              struct{ *Resolver }
+	sessionResolver              struct{ *Resolver }
+	sessionArrayResolver         struct{ *Resolver }
+	sessionTemplateResolver      struct{ *Resolver }
+	sessionWhereInputResolver    struct{ *Resolver }
+	sessionArrayWhereResolver    struct{ *Resolver }
+	userResolver                 struct{ *Resolver }
+	vfolderResolver              struct{ *Resolver }
+	vfolderWhereInputResolver    struct{ *Resolver }
+	userWhereInputResolver       struct{ *Resolver }
+	membershipWhereInputResolver struct{ *Resolver }
+	idleBindingResolver          struct{ *Resolver }
+	idleCheckerResolver          struct{ *Resolver }
+	volumeResolver               struct{ *Resolver }
+	quotaScopeResolver           struct{ *Resolver }
+	volumeGrantResolver          struct{ *Resolver }
+	vfolderShareResolver         struct{ *Resolver }
+	resourcePolicyResolver       struct{ *Resolver }
+	resourcePresetResolver       struct{ *Resolver }
+	imageResolver                struct{ *Resolver }
+	resourceGroupResolver        struct{ *Resolver }
+	roleResolver                 struct{ *Resolver }
+	roleGrantResolver            struct{ *Resolver }
+	resourceGroupAccessResolver  struct{ *Resolver }
+	shareHolderResolver          struct{ *Resolver }
+	viewerResolver               struct{ *Resolver }
+	pendingReportResolver        struct{ *Resolver }
+	queueEntryResolver           struct{ *Resolver }
+	objectStorageResolver        struct{ *Resolver }
+	objectTransferResolver       struct{ *Resolver }
+	taskResolver                 struct{ *Resolver }
+	dryRunResolver               struct{ *Resolver }
+	keypairResolver              struct{ *Resolver }
+	sshKeyResolver               struct{ *Resolver }
 )
 
 // Resolvers of objects that have fields beyond their entity's.
@@ -151,6 +153,10 @@ func (r *Resolver) ResourcePolicy() exec.ResourcePolicyResolver { return resourc
 func (r *Resolver) ResourcePreset() exec.ResourcePresetResolver { return resourcePresetResolver{r} }
 func (r *Resolver) User() exec.UserResolver                     { return userResolver{r} }
 func (r *Resolver) Vfolder() exec.VfolderResolver               { return vfolderResolver{r} }
+func (r *Resolver) UserWhereInput() exec.UserWhereInputResolver { return userWhereInputResolver{r} }
+func (r *Resolver) MembershipWhereInput() exec.MembershipWhereInputResolver {
+	return membershipWhereInputResolver{r}
+}
 func (r *Resolver) VfolderWhereInput() exec.VfolderWhereInputResolver {
 	return vfolderWhereInputResolver{r}
 }

@@ -16,8 +16,8 @@ func (r mutationResolver) SetShareWeight(ctx context.Context, input group.SetSha
 	return r.Groups.SetShareWeight(ctx, input)
 }
 
-func (r mutationResolver) RemoveShareWeight(ctx context.Context, input group.RemoveShareWeightInput) (*group.RemoveShareWeightPayload, error) {
-	return r.Groups.RemoveShareWeight(ctx, input)
+func (r mutationResolver) DeleteShareWeight(ctx context.Context, input group.DeleteShareWeightInput) (*group.DeleteShareWeightPayload, error) {
+	return r.Groups.DeleteShareWeight(ctx, input)
 }
 
 func (r resourceGroupResolver) ShareWeights(ctx context.Context, g *ent.ResourceGroup) ([]*ent.ShareWeight, error) {

@@ -4,19 +4,11 @@ import (
 	"context"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/manager/signup"
 )
 
-// mostInvitations is the number of listed invitations; older ones have expired.
-const mostInvitations = 500
-
-func (r queryResolver) Invitations(ctx context.Context) ([]*ent.Invitation, error) {
-	q, err := r.Client.Invitation.Query().CollectFields(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return q.Order(ent.Desc(invitation.FieldCreatedAt)).Limit(mostInvitations).All(ctx)
+func (r queryResolver) Invitations(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.InvitationOrder, where *ent.InvitationWhereInput) (*ent.InvitationConnection, error) {
+	return r.Client.Invitation.Query().Paginate(ctx, after, first, before, last, ent.WithInvitationOrder(orderBy), ent.WithInvitationFilter(where.Filter))
 }
 
 func (r queryResolver) SignUpOffer(ctx context.Context) (*signup.SignUpOffer, error) {

@@ -11,7 +11,7 @@ func TestEveryMutationIsAboutAnEntity(t *testing.T) {
 	t.Parallel()
 	s := published(t)
 	want := map[string]string{
-		"createUser": "user", "setMembership": "project", "revokeLoginSession": "credential", "forgetImage": "image",
+		"createUser": "user", "addMembership": "project", "revokeLoginSession": "credential", "deleteImage": "image",
 		"createUpload": "vfolder", "createJoinToken": "system", "changePassword": "user", "terminateSession": "session",
 		"setRetention": "system", "attachResourcePolicy": "resource_policy",
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/task"
 	entvfolder "github.com/berthhq/berth/ent/vfolder"
-	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/vfolder"
@@ -37,12 +36,8 @@ func (r queryResolver) QuotaScopes(ctx context.Context, first *int, after *ent.C
 	return q.Paginate(ctx, after, first, before, last, ent.WithQuotaScopeOrder(orderBy), ent.WithQuotaScopeFilter(where.Filter))
 }
 
-func (r queryResolver) Volumes(ctx context.Context) ([]*ent.Volume, error) {
-	q, err := r.Client.Volume.Query().Order(volume.ByName()).CollectFields(ctx, "Volume", "Node")
-	if err != nil {
-		return nil, err
-	}
-	return q.All(ctx)
+func (r queryResolver) Volumes(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.VolumeOrder, where *ent.VolumeWhereInput) (*ent.VolumeConnection, error) {
+	return r.Client.Volume.Query().Paginate(ctx, after, first, before, last, ent.WithVolumeOrder(orderBy), ent.WithVolumeFilter(where.Filter))
 }
 
 func (r vfolderResolver) MountedBy(ctx context.Context, f *ent.Vfolder) ([]*ent.Session, error) {
@@ -163,8 +158,8 @@ func (r mutationResolver) CreateDownload(ctx context.Context, input vfolder.Crea
 	return r.Folders.CreateDownload(ctx, input)
 }
 
-func (r mutationResolver) MakeDirectories(ctx context.Context, input vfolder.MakeDirectoriesInput) (*vfolder.FilesPayload, error) {
-	return r.Folders.MakeDirectories(ctx, input)
+func (r mutationResolver) CreateDirectories(ctx context.Context, input vfolder.CreateDirectoriesInput) (*vfolder.FilesPayload, error) {
+	return r.Folders.CreateDirectories(ctx, input)
 }
 
 func (r mutationResolver) MoveFiles(ctx context.Context, input vfolder.MoveFilesInput) (*vfolder.FilesPayload, error) {

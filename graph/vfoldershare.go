@@ -132,8 +132,8 @@ func (r mutationResolver) UpdateVfolderShare(ctx context.Context, input vfolder.
 	return r.Folders.UpdateVfolderShare(ctx, input)
 }
 
-func (r mutationResolver) RemoveVfolderShare(ctx context.Context, input vfolder.RemoveVfolderShareInput) (*vfolder.VfolderSharePayload, error) {
-	return r.Folders.RemoveVfolderShare(ctx, input)
+func (r mutationResolver) RevokeVfolderShare(ctx context.Context, input vfolder.RevokeVfolderShareInput) (*vfolder.VfolderSharePayload, error) {
+	return r.Folders.RevokeVfolderShare(ctx, input)
 }
 
 func (r mutationResolver) AcceptVfolderShare(ctx context.Context, input vfolder.AcceptVfolderShareInput) (*vfolder.VfolderSharePayload, error) {

@@ -30,12 +30,12 @@ func (r volumeGrantResolver) Everybody(_ context.Context, g *ent.VolumeGrant) (b
 	return g.DomainID == nil && g.ProjectID == nil && g.UserID == nil, nil
 }
 
-func (r mutationResolver) SetVolumeGrant(ctx context.Context, input vfolder.SetVolumeGrantInput) (*vfolder.SetVolumeGrantPayload, error) {
-	return r.Folders.SetVolumeGrant(ctx, input)
+func (r mutationResolver) GrantVolume(ctx context.Context, input vfolder.GrantVolumeInput) (*vfolder.GrantVolumePayload, error) {
+	return r.Folders.GrantVolume(ctx, input)
 }
 
-func (r mutationResolver) RemoveVolumeGrant(ctx context.Context, input vfolder.RemoveVolumeGrantInput) (*vfolder.RemoveVolumeGrantPayload, error) {
-	return r.Folders.RemoveVolumeGrant(ctx, input)
+func (r mutationResolver) RevokeVolume(ctx context.Context, input vfolder.RevokeVolumeInput) (*vfolder.RevokeVolumePayload, error) {
+	return r.Folders.RevokeVolume(ctx, input)
 }
 
 func (r volumeResolver) Proxy(ctx context.Context, vol *ent.Volume) (string, error) {
@@ -84,8 +84,8 @@ func (r *Resolver) loadHolderProjects(ctx context.Context, ids []uuid.UUID) (map
 	return byID(all, func(p *ent.Project) uuid.UUID { return p.ID }), err
 }
 
-func (r mutationResolver) RemoveOrphan(ctx context.Context, input vfolder.RemoveOrphanInput) (*vfolder.RemoveOrphanPayload, error) {
-	return r.Folders.RemoveOrphan(ctx, input)
+func (r mutationResolver) DeleteOrphan(ctx context.Context, input vfolder.DeleteOrphanInput) (*vfolder.DeleteOrphanPayload, error) {
+	return r.Folders.DeleteOrphan(ctx, input)
 }
 
 func (r mutationResolver) SetQuotaScope(ctx context.Context, input vfolder.SetQuotaScopeInput) (*vfolder.QuotaScopePayload, error) {

@@ -219,7 +219,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	_, purgedAgain := slowUpload(t, d, c.Manager.As(t, purged), project)
 	set(purged, "INACTIVE")
 	managertest.Eventually(t, "his ticket is refused", func() bool { return purgedAgain() == http.StatusForbidden })
-	root.Must(t, `mutation($u: ID!) { purgeUser(input: {id: $u}) { __typename } }`, managertest.Vars{"u": purged.ID}, nil)
+	root.Must(t, `mutation($u: ID!) { deleteUser(input: {id: $u}) { __typename } }`, managertest.Vars{"u": purged.ID}, nil)
 	managertest.Eventually(t, "he is gone", func() bool { return !c.Client.User.Query().Where(user.ID(purged.ID)).ExistX(c.System(t)) })
 	set(c.A.Member, "INACTIVE") // the proxy is notified after the user was purged
 	managertest.Eventually(t, "another's ticket is refused", func() bool { return again() == http.StatusForbidden })
@@ -230,7 +230,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 
 	// A former admin of a project gets no more events of others' sessions.
 	began = time.Now()
-	root.Must(t, `mutation($p: ID!, $u: ID!) { setMembership(input: {project: $p, user: $u, admin: false}) { project { id } } }`,
+	root.Must(t, `mutation($p: ID!, $u: ID!) { addMembership(input: {project: $p, user: $u, admin: false}) { project { id } } }`,
 		managertest.Vars{"p": c.A.Project.ID, "u": c.A.Lead.ID}, nil)
 	until(t, "the socket of a former project admin", began, stays)
 

@@ -68,7 +68,7 @@ func publicURL(text string) error {
 // purged writes the removal of a user to the audit log, in the name of the user who requested
 // it.
 func (m *Manager) purged(ctx context.Context, by uuid.UUID, who *ent.User, folders string) {
-	e := audit.Entry{Action: "purgeUser.done", Entity: access.User, ID: who.ID, Domain: who.DomainID, Message: who.Email + ", " + folders}
+	e := audit.Entry{Action: "deleteUser.done", Entity: access.User, ID: who.ID, Domain: who.DomainID, Message: who.Email + ", " + folders}
 	if u, err := m.client.User.Get(viewer.SystemContext(ctx), by); err == nil {
 		ctx = viewer.With(ctx, &viewer.Viewer{User: u.ID, Email: u.Email, Domain: u.DomainID, Role: viewer.Role(u.Role)})
 	}

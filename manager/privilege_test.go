@@ -50,7 +50,7 @@ func TestNobodyGivesHimselfMore(t *testing.T) {
 			`mutation($b: ID!) { createUser(input: {email: "x@example.org", password: "a fine password", domain: $b}) { user { id } } }`,
 			`mutation($b: ID!) { createUser(input: {email: "x@example.org", password: "a fine password", domain: $b, role: SUPERADMIN}) { user { id } } }`,
 			`mutation($b: ID!) { importUsers(input: {domain: $b, csv: "email,role\nx@example.org,superadmin\n", passwords: GENERATED}) { created } }`,
-			`mutation($me: ID!, $pb: ID!) { setMembership(input: {project: $pb, user: $me, admin: true}) { project { id } } }`,
+			`mutation($me: ID!, $pb: ID!) { addMembership(input: {project: $pb, user: $me, admin: true}) { project { id } } }`,
 			`mutation { createKeypair(input: {name: "fast", rateLimit: 1000000}) { keypair { id } } }`,
 			`mutation($me: ID!) { createAccessToken(input: {name: "of another", user: $me}) { secret } }`,
 			`mutation { createSession(input: {image: "a:1", slots: {}, owner: "x"}) { session { id } } }`,
@@ -67,7 +67,7 @@ func TestNobodyGivesHimselfMore(t *testing.T) {
 			)
 		}
 		if who == w.A.Member {
-			mutations = append(mutations, fmt.Sprintf(`mutation($me: ID!) { setMembership(input: {project: %q, user: $me, admin: true}) { project { id } } }`, w.A.Project.ID))
+			mutations = append(mutations, fmt.Sprintf(`mutation($me: ID!) { addMembership(input: {project: %q, user: $me, admin: true}) { project { id } } }`, w.A.Project.ID))
 		}
 		for _, q := range mutations {
 			used := managertest.Vars{}

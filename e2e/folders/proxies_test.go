@@ -8,11 +8,16 @@ import (
 func TestVolumes(t *testing.T) {
 	u := platform.User(t)
 	var got struct {
-		Volumes []struct{ Name, Backend, Health, Enforcement string }
+		Volumes struct {
+			Edges []struct {
+				Node struct{ Name, Backend, Health, Enforcement string }
+			}
+		}
 	}
-	u.Query(`{ volumes { name backend health enforcement } }`, nil, &got)
-	want := map[string]string{"disk": "cooperative", "small": "cooperative", "pool": "hard"}
-	for _, v := range got.Volumes {
+	u.Query(`{ volumes { edges { node { name backend health enforcement } } } }`, nil, &got)
+	want := map[string]string{"disk": "COOPERATIVE", "small": "COOPERATIVE", "pool": "HARD"}
+	for _, e := range got.Volumes.Edges {
+		v := e.Node
 		if v.Health != "HEALTHY" || v.Enforcement != want[v.Name] {
 			t.Errorf("%+v, want limits kept %s", v, want[v.Name])
 		}

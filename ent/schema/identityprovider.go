@@ -4,6 +4,7 @@ import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"github.com/google/uuid"
@@ -20,7 +21,7 @@ func (IdentityProvider) Mixin() []ent.Mixin {
 
 func (IdentityProvider) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").Unique().NotEmpty().MaxLen(64),
+		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.String("display_name").Default(""),
 		field.String("issuer").NotEmpty(),
 		field.String("client_id").NotEmpty(),
@@ -40,4 +41,8 @@ func (IdentityProvider) Edges() []ent.Edge {
 		edge.To("project", Project.Type).Field("project_id").Unique(),
 		edge.To("identities", ExternalIdentity.Type).Annotations(entgql.Skip(), entsql.OnDelete(entsql.Cascade)),
 	}
+}
+
+func (IdentityProvider) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
@@ -19,8 +20,8 @@ func (Invitation) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.I
 func (Invitation) Fields() []ent.Field {
 	return []ent.Field{
 		field.Bytes("hash").Unique().Immutable().Sensitive().Annotations(entgql.Skip()),
-		field.String("email").NotEmpty().MaxLen(254).Immutable(),
-		field.Time("expires_at").Immutable(),
+		field.String("email").NotEmpty().MaxLen(254).Immutable().Annotations(entgql.OrderField("EMAIL")),
+		field.Time("expires_at").Immutable().Annotations(entgql.OrderField("EXPIRES_AT")),
 		field.Time("used_at").Optional().Nillable(),
 		field.Time("revoked_at").Optional().Nillable(),
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),
@@ -37,3 +38,7 @@ func (Invitation) Edges() []ent.Edge {
 }
 
 func (Invitation) Indexes() []ent.Index { return []ent.Index{index.Fields("domain_id")} }
+
+func (Invitation) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
+}

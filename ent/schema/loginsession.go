@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
@@ -22,7 +23,7 @@ func (LoginSession) Fields() []ent.Field {
 	return []ent.Field{
 		field.Bytes("hash").Unique().Immutable().Sensitive().Annotations(entgql.Skip()),
 		field.Time("expires_at").Immutable(),
-		field.Time("last_seen_at").Default(now),
+		field.Time("last_seen_at").Default(now).Annotations(entgql.OrderField("LAST_SEEN_AT")),
 		field.Time("revoked_at").Optional().Nillable(),
 		field.Enum("method").Values("password", "oidc").Default("password").Immutable(),
 		field.String("client_address").Default("").Immutable(),
@@ -38,3 +39,7 @@ func (LoginSession) Edges() []ent.Edge {
 }
 
 func (LoginSession) Indexes() []ent.Index { return []ent.Index{index.Fields("user_id")} }
+
+func (LoginSession) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
+}

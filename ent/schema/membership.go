@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
@@ -34,4 +36,8 @@ func (Membership) Edges() []ent.Edge {
 
 func (Membership) Indexes() []ent.Index {
 	return []ent.Index{index.Fields("user_id", "project_id").Unique(), index.Fields("project_id")}
+}
+
+func (Membership) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 
@@ -18,7 +19,7 @@ func (Registry) Mixin() []ent.Mixin {
 
 func (Registry) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").Unique().NotEmpty().MaxLen(64),
+		field.String("name").Unique().NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.String("host").Unique().NotEmpty(),
 		field.Bool("plain_http").Default(false),
 		field.String("username").Default("").Annotations(entgql.Skip()),
@@ -32,4 +33,8 @@ func (Registry) Edges() []ent.Edge {
 		edge.To("images", Image.Type).Annotations(entgql.Skip()),
 		edge.From("domains", Domain.Type).Ref("registries").Annotations(entgql.Skip()),
 	}
+}
+
+func (Registry) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
 }

@@ -4,6 +4,7 @@ import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
@@ -41,4 +42,8 @@ func (ResourcePreset) Indexes() []ent.Index {
 		index.Fields("resource_group_id", "name").Unique(),
 		index.Fields("name").StorageKey("resourcepreset_global").Unique().Annotations(entsql.IndexWhere("resource_group_id IS NULL")),
 	}
+}
+
+func (ResourcePreset) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
 }

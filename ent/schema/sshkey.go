@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
@@ -17,7 +19,7 @@ func (SSHKey) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.SSHKe
 
 func (SSHKey) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").NotEmpty().MaxLen(64),
+		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.String("public_key").NotEmpty().Immutable(), // one line as in authorized_keys, without a comment
 		field.String("fingerprint").Immutable(),           // SHA256:…
 		field.Time("expires_at").Optional().Nillable().Immutable(),
@@ -34,4 +36,8 @@ func (SSHKey) Edges() []ent.Edge {
 
 func (SSHKey) Indexes() []ent.Index {
 	return []ent.Index{index.Fields("user_id", "fingerprint").Unique(), index.Fields("maker_id")}
+}
+
+func (SSHKey) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
 }

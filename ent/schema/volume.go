@@ -4,6 +4,7 @@ import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
@@ -22,7 +23,7 @@ func (Volume) Mixin() []ent.Mixin {
 
 func (Volume) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").Unique().NotEmpty().Immutable(),
+		field.String("name").Unique().NotEmpty().Immutable().Annotations(entgql.OrderField("NAME")),
 		field.String("backend").Default(""),
 		field.String("health").Default("unavailable"),
 		field.String("health_message").Default(""),
@@ -47,3 +48,7 @@ func (Volume) Edges() []ent.Edge {
 }
 
 func (Volume) Indexes() []ent.Index { return []ent.Index{index.Fields("proxy_id")} }
+
+func (Volume) Annotations() []schema.Annotation {
+	return []schema.Annotation{entgql.RelayConnection(), entgql.QueryField(), entgql.MultiOrder()}
+}

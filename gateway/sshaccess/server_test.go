@@ -215,7 +215,8 @@ func (w *world) key(u *ent.User) ssh.Signer {
 
 func (w *world) add(u *ent.User, s ssh.Signer) *ent.SSHKey {
 	w.t.Helper()
-	made, err := w.auth.AddSSHKey(w.As(w.t, u), auth.AddSSHKeyInput{Name: "k", PublicKey: string(ssh.MarshalAuthorizedKey(s.PublicKey()))})
+	public := string(ssh.MarshalAuthorizedKey(s.PublicKey()))
+	made, err := w.auth.CreateSSHKey(w.As(w.t, u), auth.CreateSSHKeyInput{Name: "k", PublicKey: &public})
 	if err != nil {
 		w.t.Fatal(err)
 	}

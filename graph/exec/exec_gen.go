@@ -46,6 +46,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/agents"
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
@@ -129,8 +130,10 @@ type ResolverRoot interface {
 	Viewer() ViewerResolver
 	Volume() VolumeResolver
 	VolumeGrant() VolumeGrantResolver
+	MembershipWhereInput() MembershipWhereInputResolver
 	SessionArrayWhereInput() SessionArrayWhereInputResolver
 	SessionWhereInput() SessionWhereInputResolver
+	UserWhereInput() UserWhereInputResolver
 	VfolderWhereInput() VfolderWhereInputResolver
 }
 
@@ -289,7 +292,7 @@ type ClusterResolver interface {
 	StorageProxies(ctx context.Context, obj *model.Cluster) ([]*ent.StorageProxy, error)
 }
 type DeviceResolver interface {
-	Enforcement(ctx context.Context, obj *ent.Device) (string, error)
+	Enforcement(ctx context.Context, obj *ent.Device) (*string, error)
 
 	Occupied(ctx context.Context, obj *ent.Device) (resource.Slots, error)
 	Holders(ctx context.Context, obj *ent.Device) ([]*model.DeviceHolder, error)
@@ -342,7 +345,7 @@ type MutationResolver interface {
 	AuditOccupancy(ctx context.Context) (*occupancy.AuditPayload, error)
 	DrainAgent(ctx context.Context, input agents.DrainAgentInput) (*agents.AgentPayload, error)
 	UndrainAgent(ctx context.Context, input agents.UndrainAgentInput) (*agents.AgentPayload, error)
-	RemoveAgent(ctx context.Context, input agents.RemoveAgentInput) (*agents.AgentPayload, error)
+	DeleteAgent(ctx context.Context, input agents.DeleteAgentInput) (*agents.AgentPayload, error)
 	RestartPlugin(ctx context.Context, input agents.RestartPluginInput) (*agents.AgentPayload, error)
 	OpenApp(ctx context.Context, input app.OpenAppInput) (*app.OpenAppPayload, error)
 	RestartApp(ctx context.Context, input app.AppActionInput) (*app.AppPayload, error)
@@ -357,7 +360,7 @@ type MutationResolver interface {
 	CreateResourceGroup(ctx context.Context, input group.CreateResourceGroupInput) (*group.ResourceGroupPayload, error)
 	UpdateAgent(ctx context.Context, input agents.UpdateAgentInput) (*agents.AgentPayload, error)
 	CreateJoinToken(ctx context.Context, input agents.CreateJoinTokenInput) (*agents.JoinTokenPayload, error)
-	RemoveStorageProxy(ctx context.Context, input vfolder.RemoveStorageProxyInput) (*vfolder.RemoveStorageProxyPayload, error)
+	DeleteStorageProxy(ctx context.Context, input vfolder.DeleteStorageProxyInput) (*vfolder.DeleteStorageProxyPayload, error)
 	CreateAccessToken(ctx context.Context, input auth.CreateAccessTokenInput) (*auth.AccessTokenPayload, error)
 	RevokeAccessToken(ctx context.Context, input auth.RevokeAccessTokenInput) (*auth.AccessTokenPayload, error)
 	CreateKeypair(ctx context.Context, input auth.CreateKeypairInput) (*auth.KeypairPayload, error)
@@ -365,26 +368,25 @@ type MutationResolver interface {
 	RotateKeypair(ctx context.Context, input auth.RotateKeypairInput) (*auth.KeypairPayload, error)
 	DeleteKeypair(ctx context.Context, input auth.DeleteKeypairInput) (*auth.DeleteKeypairPayload, error)
 	CreateSSHKey(ctx context.Context, input auth.CreateSSHKeyInput) (*auth.SSHKeyPayload, error)
-	AddSSHKey(ctx context.Context, input auth.AddSSHKeyInput) (*auth.SSHKeyPayload, error)
 	DeleteSSHKey(ctx context.Context, input auth.DeleteSSHKeyInput) (*auth.DeleteSSHKeyPayload, error)
 	CreateDomain(ctx context.Context, input identity.CreateDomainInput) (*identity.DomainPayload, error)
 	CreateProject(ctx context.Context, input identity.CreateProjectInput) (*identity.ProjectPayload, error)
 	CreateUser(ctx context.Context, input identity.CreateUserInput) (*identity.UserPayload, error)
 	UpdateUser(ctx context.Context, input identity.UpdateUserInput) (*identity.UserPayload, error)
-	SetMembership(ctx context.Context, input identity.SetMembershipInput) (*identity.MembershipPayload, error)
+	AddMembership(ctx context.Context, input identity.AddMembershipInput) (*identity.MembershipPayload, error)
 	RemoveMembership(ctx context.Context, input identity.RemoveMembershipInput) (*identity.MembershipPayload, error)
 	CreateIdleChecker(ctx context.Context, input idle.CreateIdleCheckerInput) (*idle.IdleCheckerPayload, error)
 	UpdateIdleChecker(ctx context.Context, input idle.UpdateIdleCheckerInput) (*idle.IdleCheckerPayload, error)
 	DeleteIdleChecker(ctx context.Context, input idle.DeleteIdleCheckerInput) (*idle.DeleteIdleCheckerPayload, error)
-	BindIdleChecker(ctx context.Context, input idle.BindIdleCheckerInput) (*idle.IdleCheckerPayload, error)
-	UnbindIdleChecker(ctx context.Context, input idle.UnbindIdleCheckerInput) (*idle.IdleCheckerPayload, error)
+	AttachIdleChecker(ctx context.Context, input idle.AttachIdleCheckerInput) (*idle.IdleCheckerPayload, error)
+	DetachIdleChecker(ctx context.Context, input idle.DetachIdleCheckerInput) (*idle.IdleCheckerPayload, error)
 	SetSessionIdleExempt(ctx context.Context, input session.SetSessionIdleExemptInput) (*session.SessionPayload, error)
 	CreateRegistry(ctx context.Context, input image.CreateRegistryInput) (*image.RegistryPayload, error)
 	UpdateRegistry(ctx context.Context, input image.UpdateRegistryInput) (*image.RegistryPayload, error)
 	DeleteRegistry(ctx context.Context, input image.DeleteRegistryInput) (*image.DeleteRegistryPayload, error)
 	ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
-	ForgetImage(ctx context.Context, input image.ForgetImageInput) (*image.ForgetImagePayload, error)
+	DeleteImage(ctx context.Context, input image.DeleteImageInput) (*image.DeleteImagePayload, error)
 	SetRecovery(ctx context.Context, input recovery.SetRecoveryInput) (*recovery.Payload, error)
 	ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error)
 	RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error)
@@ -401,10 +403,10 @@ type MutationResolver interface {
 	ImportFolder(ctx context.Context, input objectstorage.ImportFolderInput) (*objectstorage.FolderTransferPayload, error)
 	ExportFolder(ctx context.Context, input objectstorage.ExportFolderInput) (*objectstorage.FolderTransferPayload, error)
 	UpdateDomain(ctx context.Context, input identity.UpdateDomainInput) (*identity.DomainPayload, error)
-	PurgeDomain(ctx context.Context, input identity.PurgeDomainInput) (*identity.PurgePayload, error)
+	DeleteDomain(ctx context.Context, input identity.DeleteDomainInput) (*identity.DeleteDomainPayload, error)
 	UpdateProject(ctx context.Context, input identity.UpdateProjectInput) (*identity.ProjectPayload, error)
-	PurgeProject(ctx context.Context, input identity.PurgeProjectInput) (*identity.PurgePayload, error)
-	PurgeUser(ctx context.Context, input identity.PurgeUserInput) (*task.TaskPayload, error)
+	DeleteProject(ctx context.Context, input identity.DeleteProjectInput) (*identity.DeleteProjectPayload, error)
+	DeleteUser(ctx context.Context, input identity.DeleteUserInput) (*task.TaskPayload, error)
 	UpdateProfile(ctx context.Context, input identity.UpdateProfileInput) (*identity.UserPayload, error)
 	ImportUsers(ctx context.Context, input identity.ImportUsersInput) (*identity.ImportUsersPayload, error)
 	CreateResourcePolicy(ctx context.Context, input policy.CreateResourcePolicyInput) (*policy.ResourcePolicyPayload, error)
@@ -438,7 +440,7 @@ type MutationResolver interface {
 	UpdateSessionTemplate(ctx context.Context, input template.UpdateSessionTemplateInput) (*template.SessionTemplatePayload, error)
 	DeleteSessionTemplate(ctx context.Context, input template.DeleteSessionTemplateInput) (*template.DeleteSessionTemplatePayload, error)
 	SetShareWeight(ctx context.Context, input group.SetShareWeightInput) (*group.ShareWeightPayload, error)
-	RemoveShareWeight(ctx context.Context, input group.RemoveShareWeightInput) (*group.RemoveShareWeightPayload, error)
+	DeleteShareWeight(ctx context.Context, input group.DeleteShareWeightInput) (*group.DeleteShareWeightPayload, error)
 	CreateInvitation(ctx context.Context, input signup.CreateInvitationInput) (*signup.InvitationPayload, error)
 	RevokeInvitation(ctx context.Context, input signup.RevokeInvitationInput) (*signup.InvitationPayload, error)
 	CancelTask(ctx context.Context, input task.CancelTaskInput) (*task.TaskPayload, error)
@@ -453,19 +455,19 @@ type MutationResolver interface {
 	HandOverVfolder(ctx context.Context, input vfolder.HandOverVfolderInput) (*vfolder.VfolderTaskPayload, error)
 	CreateUpload(ctx context.Context, input vfolder.CreateUploadInput) (*vfolder.CreateUploadPayload, error)
 	CreateDownload(ctx context.Context, input vfolder.CreateDownloadInput) (*vfolder.CreateDownloadPayload, error)
-	MakeDirectories(ctx context.Context, input vfolder.MakeDirectoriesInput) (*vfolder.FilesPayload, error)
+	CreateDirectories(ctx context.Context, input vfolder.CreateDirectoriesInput) (*vfolder.FilesPayload, error)
 	MoveFiles(ctx context.Context, input vfolder.MoveFilesInput) (*vfolder.FilesPayload, error)
 	CopyFiles(ctx context.Context, input vfolder.CopyFilesInput) (*vfolder.VfolderTaskPayload, error)
 	DeleteFiles(ctx context.Context, input vfolder.DeleteFilesInput) (*vfolder.FilesPayload, error)
 	ShareVfolder(ctx context.Context, input vfolder.ShareVfolderInput) (*vfolder.ShareVfolderPayload, error)
 	UpdateVfolderShare(ctx context.Context, input vfolder.UpdateVfolderShareInput) (*vfolder.VfolderSharePayload, error)
-	RemoveVfolderShare(ctx context.Context, input vfolder.RemoveVfolderShareInput) (*vfolder.VfolderSharePayload, error)
+	RevokeVfolderShare(ctx context.Context, input vfolder.RevokeVfolderShareInput) (*vfolder.VfolderSharePayload, error)
 	AcceptVfolderShare(ctx context.Context, input vfolder.AcceptVfolderShareInput) (*vfolder.VfolderSharePayload, error)
 	DeclineVfolderShare(ctx context.Context, input vfolder.DeclineVfolderShareInput) (*vfolder.VfolderSharePayload, error)
 	SetQuotaScope(ctx context.Context, input vfolder.SetQuotaScopeInput) (*vfolder.QuotaScopePayload, error)
-	RemoveOrphan(ctx context.Context, input vfolder.RemoveOrphanInput) (*vfolder.RemoveOrphanPayload, error)
-	SetVolumeGrant(ctx context.Context, input vfolder.SetVolumeGrantInput) (*vfolder.SetVolumeGrantPayload, error)
-	RemoveVolumeGrant(ctx context.Context, input vfolder.RemoveVolumeGrantInput) (*vfolder.RemoveVolumeGrantPayload, error)
+	DeleteOrphan(ctx context.Context, input vfolder.DeleteOrphanInput) (*vfolder.DeleteOrphanPayload, error)
+	GrantVolume(ctx context.Context, input vfolder.GrantVolumeInput) (*vfolder.GrantVolumePayload, error)
+	RevokeVolume(ctx context.Context, input vfolder.RevokeVolumeInput) (*vfolder.RevokeVolumePayload, error)
 }
 type ObjectStorageResolver interface {
 	Permissions(ctx context.Context, obj *ent.ObjectStorage) ([]access.Operation, error)
@@ -492,32 +494,43 @@ type QueryResolver interface {
 	AuditEntries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Activity(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AuditEntryOrder, where *ent.AuditEntryWhereInput) (*ent.AuditEntryConnection, error)
 	Retention(ctx context.Context) ([]*ent.Retention, error)
-	ResourceGroupAccess(ctx context.Context, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID, users *bool, nameContainsFold *string, first *int, after *string) (*group.ResourceGroupAccessList, error)
+	ResourceGroupAccess(ctx context.Context, resourceGroup *uuid.UUID, user *uuid.UUID, project *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], where *group.AccessWhereInput) (*group.AccessConnection, error)
+	ResourceGroup(ctx context.Context, name string) (*ent.ResourceGroup, error)
+	Agent(ctx context.Context, name string) (*ent.Agent, error)
 	ResourceGroups(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourceGroupOrder, where *ent.ResourceGroupWhereInput) (*ent.ResourceGroupConnection, error)
 	Agents(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AgentOrder, where *ent.AgentWhereInput) (*ent.AgentConnection, error)
 	SlotTypes(ctx context.Context) ([]*ent.SlotType, error)
 	AccessTokens(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error)
 	Keypairs(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.KeypairOrder, where *ent.KeypairWhereInput) (*ent.KeypairConnection, error)
-	SSHKeys(ctx context.Context) ([]*ent.SSHKey, error)
+	SSHKeys(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SSHKeyOrder, where *ent.SSHKeyWhereInput) (*ent.SSHKeyConnection, error)
 	Devices(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) (*ent.DeviceConnection, error)
 	Viewer(ctx context.Context) (*model.Viewer, error)
+	Domain(ctx context.Context, name string) (*ent.Domain, error)
+	Project(ctx context.Context, name string, domain *uuid.UUID) (*ent.Project, error)
+	User(ctx context.Context, name string) (*ent.User, error)
 	Domains(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DomainOrder, where *ent.DomainWhereInput) (*ent.DomainConnection, error)
 	Projects(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ProjectOrder, where *ent.ProjectWhereInput) (*ent.ProjectConnection, error)
 	Users(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.UserOrder, where *ent.UserWhereInput) (*ent.UserConnection, error)
+	IdleChecker(ctx context.Context, name string) (*ent.IdleChecker, error)
 	IdleCheckers(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.IdleCheckerOrder, where *ent.IdleCheckerWhereInput) (*ent.IdleCheckerConnection, error)
 	IdleDryRun(ctx context.Context, checker *uuid.UUID, input *idle.CreateIdleCheckerInput, domain *uuid.UUID, project *uuid.UUID, resourceGroup *uuid.UUID) (*idle.Trial, error)
 	StarterImages(ctx context.Context) ([]*image.StarterImage, error)
+	Image(ctx context.Context, name string, architecture *string) (*ent.Image, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
-	Registries(ctx context.Context) ([]*ent.Registry, error)
+	Registry(ctx context.Context, name string) (*ent.Registry, error)
+	Registries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RegistryOrder, where *ent.RegistryWhereInput) (*ent.RegistryConnection, error)
 	Cluster(ctx context.Context) (*model.Cluster, error)
-	LoginSessions(ctx context.Context, user *uuid.UUID) ([]*ent.LoginSession, error)
+	LoginSessions(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginSessionOrder, where *ent.LoginSessionWhereInput) (*ent.LoginSessionConnection, error)
 	LoginAttempts(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginAttemptOrder, where *ent.LoginAttemptWhereInput) (*ent.LoginAttemptConnection, error)
 	ObjectStorages(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ObjectStorageOrder, where *ent.ObjectStorageWhereInput) (*ent.ObjectStorageConnection, error)
+	ResourcePolicy(ctx context.Context, name string) (*ent.ResourcePolicy, error)
 	ResourcePolicies(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePolicyOrder, where *ent.ResourcePolicyWhereInput) (*ent.ResourcePolicyConnection, error)
 	EffectiveLimits(ctx context.Context, domain *uuid.UUID, project *uuid.UUID, user *uuid.UUID, resourceGroup *uuid.UUID) ([]*policy.EffectiveLimit, error)
-	ResourcePresets(ctx context.Context, resourceGroup *uuid.UUID) ([]*ent.ResourcePreset, error)
-	IdentityProviders(ctx context.Context) ([]*ent.IdentityProvider, error)
+	ResourcePresets(ctx context.Context, resourceGroup *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ResourcePresetOrder, where *ent.ResourcePresetWhereInput) (*ent.ResourcePresetConnection, error)
+	IdentityProvider(ctx context.Context, name string) (*ent.IdentityProvider, error)
+	IdentityProviders(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.IdentityProviderOrder, where *ent.IdentityProviderWhereInput) (*ent.IdentityProviderConnection, error)
 	LoginProviders(ctx context.Context) ([]*oidc.LoginProvider, error)
+	Role(ctx context.Context, name string) (*ent.Role, error)
 	Roles(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RoleOrder, where *ent.RoleWhereInput) (*ent.RoleConnection, error)
 	DryRun(ctx context.Context, input session.CreateSessionInput) (*scheduler.DryRun, error)
 	Sessions(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionOrder, where *ent.SessionWhereInput) (*ent.SessionConnection, error)
@@ -526,11 +539,12 @@ type QueryResolver interface {
 	SessionGroups(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionGroupOrder, where *ent.SessionGroupWhereInput) (*ent.SessionGroupConnection, error)
 	SessionTemplates(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SessionTemplateOrder, where *ent.SessionTemplateWhereInput) (*ent.SessionTemplateConnection, error)
 	SignUpOffer(ctx context.Context) (*signup.SignUpOffer, error)
-	Invitations(ctx context.Context) ([]*ent.Invitation, error)
+	Invitations(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.InvitationOrder, where *ent.InvitationWhereInput) (*ent.InvitationConnection, error)
 	Tasks(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.TaskOrder, where *ent.TaskWhereInput) (*ent.TaskConnection, error)
 	Vfolders(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderOrder, where *ent.VfolderWhereInput) (*ent.VfolderConnection, error)
 	QuotaScopes(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.QuotaScopeOrder, where *ent.QuotaScopeWhereInput, mine *bool) (*ent.QuotaScopeConnection, error)
-	Volumes(ctx context.Context) ([]*ent.Volume, error)
+	Volume(ctx context.Context, name string) (*ent.Volume, error)
+	Volumes(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VolumeOrder, where *ent.VolumeWhereInput) (*ent.VolumeConnection, error)
 	VfolderShares(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.VfolderShareOrder, where *ent.VfolderShareWhereInput, mine *bool) (*ent.VfolderShareConnection, error)
 }
 type QueueEntryResolver interface {
@@ -642,7 +656,7 @@ type VfolderShareResolver interface {
 type ViewerResolver interface {
 	Projects(ctx context.Context, obj *model.Viewer) ([]*ent.Project, error)
 	ResourceGroups(ctx context.Context, obj *model.Viewer) ([]*ent.ResourceGroup, error)
-	Due(ctx context.Context, obj *model.Viewer) (*string, error)
+	Due(ctx context.Context, obj *model.Viewer) (*viewer.Due, error)
 	TotpEnabledAt(ctx context.Context, obj *model.Viewer) (*time.Time, error)
 }
 type VolumeResolver interface {
@@ -657,12 +671,18 @@ type VolumeGrantResolver interface {
 	Everybody(ctx context.Context, obj *ent.VolumeGrant) (bool, error)
 }
 
+type MembershipWhereInputResolver interface {
+	UserContainsFold(ctx context.Context, obj *ent.MembershipWhereInput, data *string) error
+}
 type SessionArrayWhereInputResolver interface {
 	Live(ctx context.Context, obj *ent.SessionArrayWhereInput, data *bool) error
 	Tag(ctx context.Context, obj *ent.SessionArrayWhereInput, data *string) error
 }
 type SessionWhereInputResolver interface {
 	Tag(ctx context.Context, obj *ent.SessionWhereInput, data *string) error
+}
+type UserWhereInputResolver interface {
+	MemberOf(ctx context.Context, obj *ent.UserWhereInput, data *uuid.UUID) error
 }
 type VfolderWhereInputResolver interface {
 	Kind(ctx context.Context, obj *ent.VfolderWhereInput, data *model.VfolderKind) error
@@ -695,15 +715,15 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputAcceptVfolderShareInput,
 			ec.unmarshalInputAccessTokenOrder,
 			ec.unmarshalInputAccessTokenWhereInput,
-			ec.unmarshalInputAddSSHKeyInput,
+			ec.unmarshalInputAddMembershipInput,
 			ec.unmarshalInputAgentOrder,
 			ec.unmarshalInputAgentWhereInput,
 			ec.unmarshalInputAppActionInput,
 			ec.unmarshalInputAppInput,
+			ec.unmarshalInputAttachIdleCheckerInput,
 			ec.unmarshalInputAttachResourcePolicyInput,
 			ec.unmarshalInputAuditEntryOrder,
 			ec.unmarshalInputAuditEntryWhereInput,
-			ec.unmarshalInputBindIdleCheckerInput,
 			ec.unmarshalInputCancelSessionArrayInput,
 			ec.unmarshalInputCancelTaskInput,
 			ec.unmarshalInputChangePasswordInput,
@@ -711,6 +731,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputConfirmTotpInput,
 			ec.unmarshalInputCopyFilesInput,
 			ec.unmarshalInputCreateAccessTokenInput,
+			ec.unmarshalInputCreateDirectoriesInput,
 			ec.unmarshalInputCreateDomainInput,
 			ec.unmarshalInputCreateDownloadInput,
 			ec.unmarshalInputCreateIdentityProviderInput,
@@ -734,11 +755,16 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputCreateUserInput,
 			ec.unmarshalInputCreateVfolderInput,
 			ec.unmarshalInputDeclineVfolderShareInput,
+			ec.unmarshalInputDeleteAgentInput,
+			ec.unmarshalInputDeleteDomainInput,
 			ec.unmarshalInputDeleteFilesInput,
 			ec.unmarshalInputDeleteIdentityProviderInput,
 			ec.unmarshalInputDeleteIdleCheckerInput,
+			ec.unmarshalInputDeleteImageInput,
 			ec.unmarshalInputDeleteKeypairInput,
 			ec.unmarshalInputDeleteObjectStorageInput,
+			ec.unmarshalInputDeleteOrphanInput,
+			ec.unmarshalInputDeleteProjectInput,
 			ec.unmarshalInputDeleteRegistryInput,
 			ec.unmarshalInputDeleteResourceGroupInput,
 			ec.unmarshalInputDeleteResourcePolicyInput,
@@ -747,7 +773,11 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputDeleteSSHKeyInput,
 			ec.unmarshalInputDeleteSessionGroupInput,
 			ec.unmarshalInputDeleteSessionTemplateInput,
+			ec.unmarshalInputDeleteShareWeightInput,
+			ec.unmarshalInputDeleteStorageProxyInput,
+			ec.unmarshalInputDeleteUserInput,
 			ec.unmarshalInputDeleteVfolderInput,
+			ec.unmarshalInputDetachIdleCheckerInput,
 			ec.unmarshalInputDetachResourcePolicyInput,
 			ec.unmarshalInputDeviceOrder,
 			ec.unmarshalInputDeviceWhereInput,
@@ -757,10 +787,12 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputDrainAgentInput,
 			ec.unmarshalInputEmptyTrashInput,
 			ec.unmarshalInputExportFolderInput,
-			ec.unmarshalInputForgetImageInput,
 			ec.unmarshalInputGrantResourceGroupInput,
 			ec.unmarshalInputGrantRoleInput,
+			ec.unmarshalInputGrantVolumeInput,
 			ec.unmarshalInputHandOverVfolderInput,
+			ec.unmarshalInputIdentityProviderOrder,
+			ec.unmarshalInputIdentityProviderWhereInput,
 			ec.unmarshalInputIdleCheckerOrder,
 			ec.unmarshalInputIdleCheckerWhereInput,
 			ec.unmarshalInputIdleThresholdInput,
@@ -768,11 +800,16 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputImageWhereInput,
 			ec.unmarshalInputImportFolderInput,
 			ec.unmarshalInputImportUsersInput,
+			ec.unmarshalInputInvitationOrder,
+			ec.unmarshalInputInvitationWhereInput,
 			ec.unmarshalInputKeypairOrder,
 			ec.unmarshalInputKeypairWhereInput,
 			ec.unmarshalInputLoginAttemptOrder,
 			ec.unmarshalInputLoginAttemptWhereInput,
-			ec.unmarshalInputMakeDirectoriesInput,
+			ec.unmarshalInputLoginSessionOrder,
+			ec.unmarshalInputLoginSessionWhereInput,
+			ec.unmarshalInputMembershipOrder,
+			ec.unmarshalInputMembershipWhereInput,
 			ec.unmarshalInputMountInput,
 			ec.unmarshalInputMoveFileItem,
 			ec.unmarshalInputMoveFilesInput,
@@ -781,27 +818,23 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputOpenAppInput,
 			ec.unmarshalInputProjectOrder,
 			ec.unmarshalInputProjectWhereInput,
-			ec.unmarshalInputPurgeDomainInput,
-			ec.unmarshalInputPurgeProjectInput,
-			ec.unmarshalInputPurgeUserInput,
 			ec.unmarshalInputQuotaScopeOrder,
 			ec.unmarshalInputQuotaScopeWhereInput,
 			ec.unmarshalInputRegenerateRecoveryCodesInput,
 			ec.unmarshalInputRegisterImageInput,
-			ec.unmarshalInputRemoveAgentInput,
+			ec.unmarshalInputRegistryOrder,
+			ec.unmarshalInputRegistryWhereInput,
 			ec.unmarshalInputRemoveMembershipInput,
-			ec.unmarshalInputRemoveOrphanInput,
-			ec.unmarshalInputRemoveShareWeightInput,
-			ec.unmarshalInputRemoveStorageProxyInput,
-			ec.unmarshalInputRemoveVfolderShareInput,
-			ec.unmarshalInputRemoveVolumeGrantInput,
 			ec.unmarshalInputRenameSessionInput,
 			ec.unmarshalInputResetTotpInput,
 			ec.unmarshalInputResetUserPasswordInput,
+			ec.unmarshalInputResourceGroupAccessWhereInput,
 			ec.unmarshalInputResourceGroupOrder,
 			ec.unmarshalInputResourceGroupWhereInput,
 			ec.unmarshalInputResourcePolicyOrder,
 			ec.unmarshalInputResourcePolicyWhereInput,
+			ec.unmarshalInputResourcePresetOrder,
+			ec.unmarshalInputResourcePresetWhereInput,
 			ec.unmarshalInputRestartPluginInput,
 			ec.unmarshalInputRestartSessionInput,
 			ec.unmarshalInputRestoreVfolderInput,
@@ -812,10 +845,14 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputRevokeLoginSessionInput,
 			ec.unmarshalInputRevokeResourceGroupInput,
 			ec.unmarshalInputRevokeRoleInput,
+			ec.unmarshalInputRevokeVfolderShareInput,
+			ec.unmarshalInputRevokeVolumeInput,
 			ec.unmarshalInputRoleOrder,
 			ec.unmarshalInputRolePermissionInput,
 			ec.unmarshalInputRoleWhereInput,
 			ec.unmarshalInputRotateKeypairInput,
+			ec.unmarshalInputSSHKeyOrder,
+			ec.unmarshalInputSSHKeyWhereInput,
 			ec.unmarshalInputScanRegistryInput,
 			ec.unmarshalInputSessionArrayOrder,
 			ec.unmarshalInputSessionArrayWhereInput,
@@ -825,14 +862,12 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputSessionTemplateOrder,
 			ec.unmarshalInputSessionTemplateWhereInput,
 			ec.unmarshalInputSessionWhereInput,
-			ec.unmarshalInputSetMembershipInput,
 			ec.unmarshalInputSetQuotaScopeInput,
 			ec.unmarshalInputSetRecoveryInput,
 			ec.unmarshalInputSetRetentionInput,
 			ec.unmarshalInputSetSessionIdleExemptInput,
 			ec.unmarshalInputSetSessionTagsInput,
 			ec.unmarshalInputSetShareWeightInput,
-			ec.unmarshalInputSetVolumeGrantInput,
 			ec.unmarshalInputShareAppInput,
 			ec.unmarshalInputShareVfolderInput,
 			ec.unmarshalInputTaskOrder,
@@ -840,7 +875,6 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputTerminateSessionInput,
 			ec.unmarshalInputTestObjectStorageInput,
 			ec.unmarshalInputTrashVfolderInput,
-			ec.unmarshalInputUnbindIdleCheckerInput,
 			ec.unmarshalInputUndrainAgentInput,
 			ec.unmarshalInputUpdateAgentInput,
 			ec.unmarshalInputUpdateDomainInput,
@@ -868,6 +902,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputVfolderShareOrder,
 			ec.unmarshalInputVfolderShareWhereInput,
 			ec.unmarshalInputVfolderWhereInput,
+			ec.unmarshalInputVolumeOrder,
+			ec.unmarshalInputVolumeWhereInput,
 		}
 	}
 	first := true
@@ -985,8 +1021,9 @@ extend enum TerminationReason {
 extend type Agent {
   "Why the agent accepts no new sessions; empty if no reason was given."
   cordonReason: String!
-  "Set while the agent is drained: when drainAction is applied to the sessions that are left."
+  "When drainAction is applied to the sessions that are left; null while the agent is not drained."
   drainDeadline: Time
+  "Null while the agent is not drained."
   drainAction: DrainAction
   "True if the agent is drained and no session is left on it."
   drained: Boolean!
@@ -1052,7 +1089,7 @@ input RestartPluginInput {
   "The plugin's name as the agent reports it, such as cuda or rocm."
   plugin: String!
 }
-input RemoveAgentInput {
+input DeleteAgentInput {
   id: ID!
   "True: the machine's certificate is refused from now on, even if the agent is alive. Default false."
   expel: Boolean
@@ -1094,7 +1131,9 @@ type OccupancyDrift @allow(to: SUPERADMIN) {
   agent: String!
   "The agent's name for the device; empty if the difference is not about a device."
   device: String!
+  "Null if the difference is not about a container."
   kernel: ID
+  "Null if the database has no session for it."
   session: ID
   detail: String!
   "True if the audit has repaired the difference or started to."
@@ -1127,11 +1166,11 @@ extend type Mutation {
   undrainAgent(input: UndrainAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   """
   Declares a lost agent permanently gone. Its sessions end with an error, or start again elsewhere if their resource
-  group says reschedule. If the agent comes back, its remaining containers are stopped first. With expel, the call
+  group says RESCHEDULE. If the agent comes back, its remaining containers are stopped first. With expel, the call
   also works on an agent that is alive: its certificate is refused at once, and the machine needs a new join token to
   come back.
   """
-  removeAgent(input: RemoveAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  deleteAgent(input: DeleteAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Stops and restarts a plugin's process on an agent, for example because the plugin hangs. Sessions keep their devices. No new session gets the plugin's devices until the plugin runs again."
   restartPlugin(input: RestartPluginInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
@@ -1216,6 +1255,7 @@ input AppInput {
   port: Int!
   "How it is started on demand; {port} and {prefix} are replaced. Default: as the catalogue says, or not at all."
   command: [String!]
+  "Environment variables of the app. Default: none."
   environment: StringMap
 }
 
@@ -1231,7 +1271,7 @@ extend type Image {
 }
 
 extend input CreateSessionInput {
-  "Apps beside those of the image and the catalogue, at most 32. They replace others of the same name."
+  "Apps beside those of the image and the catalogue, at most 32. They replace others of the same name. Default: only those."
   apps: [AppInput!]
 }
 
@@ -1253,12 +1293,14 @@ input OpenAppInput {
 input AppActionInput {
   session: ID!
   app: String!
+  "Default: the main container."
   kernel: ID
 }
 input ShareAppInput {
   session: ID!
   "Name of an app, or a port."
   app: String!
+  "Default: the main container."
   kernel: ID
   audience: AppAudience!
   "Default: when the session ends; for PUBLIC, after the time that the resource policies allow, which is also the latest possible."
@@ -1307,20 +1349,25 @@ type AuditEntry implements Node @allow(to: USER) {
   at: Time!
   "The user who sent the request; null for the platform itself, for requests without a login, and for users that the viewer cannot see."
   actor: User
+  "Null for the platform itself and for requests without a login."
   actorId: ID
   "The actor's e-mail address at that time."
   actorEmail: String!
-  "The user whose permissions were used, if they are not the actor's own."
+  "The user whose permissions were used; null if they are the actor's own, or the viewer cannot see the user."
   actedAs: User
+  "Null if the permissions were the actor's own."
   actedAsId: ID
-  "The login, token or keypair that the request used."
+  "The login, token or keypair that the request used; null if it used none."
   credentialId: ID
-  "The mutation, the denied field, or one of connect, authenticate, actAs, enterSession, readSessionLog, exportAudit, purgeUser.done; for WebDAV and SFTP, readFiles and changeFiles."
+  "The mutation, the denied field, or one of connect, authenticate, actAs, enterSession, readSessionLog, exportAudit, deleteUser.done; for WebDAV and SFTP, readFiles and changeFiles."
   action: String!
   "A kind of object as in AccessEntity; empty if the entry is not about an object."
   entity: String!
+  "Null if the entry is not about one object."
   entityId: ID
+  "Null if the entry is not about a domain or something in one."
   domainId: ID
+  "Null if the entry is not about a project or something in one."
   projectId: ID
   requestId: String!
   clientAddress: String!
@@ -1340,11 +1387,15 @@ input AuditEntryWhereInput {
   result: String resultNEQ: String atGTE: Time atLT: Time requestID: String
 }
 
-"A category of rows that are removed after some time: audit, logins, sessions_history, tasks, login_sessions, trash, sessions or session_logs."
+"A category of rows that are removed after some time."
+enum RetentionCategory { AUDIT LOGINS SESSIONS_HISTORY TASKS LOGIN_SESSIONS TRASH SESSIONS SESSION_LOGS }
+
+"How long the rows of a category are kept."
 type Retention @allow(to: USER) {
-  category: String!
+  category: RetentionCategory!
   "0 means forever."
   days: Int!
+  "When old rows were last looked for; null if that has not happened."
   sweptAt: Time
   "Number of rows removed so far."
   removed: Int64!
@@ -1360,7 +1411,7 @@ extend type Query {
 }
 
 "1 to 3650 days, or 0 for forever."
-input SetRetentionInput { category: String! days: Int! }
+input SetRetentionInput { category: RetentionCategory! days: Int! }
 type RetentionPayload @allow(to: USER) { retention: Retention! }
 
 extend type Mutation {
@@ -1446,7 +1497,9 @@ interface Node {
 type PageInfo @allow(to: USER) {
   hasNextPage: Boolean!
   hasPreviousPage: Boolean!
+  "Null on an empty page."
   startCursor: Cursor
+  "Null on an empty page."
   endCursor: Cursor
 }
 
@@ -1663,12 +1716,24 @@ type AgentCondition @allow(to: USER) {
   since: Time!
 }
 
+enum SlotKind {
+  "Whole units, such as CPUs or GPUs."
+  COUNT
+  "Bytes, such as of memory."
+  BYTES
+  "Fractions of devices."
+  SHARES
+  "Devices of which a session has at most one."
+  UNIQUE
+  "One of several names for the same capacity of a device."
+  UNIFIED
+}
+
 "The unit and the display name of a slot."
 type SlotType implements Node @allow(to: USER) {
   id: ID!
   name: String!
-  "count, bytes, shares, unique or unified."
-  kind: String!
+  kind: SlotKind!
   displayName: String!
   description: String!
   unit: String!
@@ -1681,6 +1746,14 @@ type SlotType implements Node @allow(to: USER) {
   unified: Boolean!
 }
 
+enum MetricQuality {
+  MEASURED
+  "Measured for the device, and assigned to the kernel that uses it."
+  ATTRIBUTED
+  ESTIMATED
+  UNAVAILABLE
+}
+
 type Metric @allow(to: USER) {
   name: String!
   "Empty if the sample is about the whole kernel or node."
@@ -1688,8 +1761,7 @@ type Metric @allow(to: USER) {
   value: Float!
   capacity: Float!
   unit: String!
-  "measured, attributed, estimated or unavailable."
-  quality: String!
+  quality: MetricQuality!
 }
 
 type ResourceGroupConnection @allow(to: USER) { edges: [ResourceGroupEdge] pageInfo: PageInfo! totalCount: Int! }
@@ -1707,9 +1779,13 @@ input AgentWhereInput { not: AgentWhereInput and: [AgentWhereInput!] or: [AgentW
 extend type Query {
   """
   The users and projects that can use a group, or the groups that a user or project can use; without arguments, the
-  groups that the viewer can use. Pass users or projects to list only those. At most 100 a page.
+  groups that the viewer can use. Sorted by group, then projects before users, then by name.
   """
-  resourceGroupAccess(resourceGroup: ID, user: ID, project: ID, users: Boolean, nameContainsFold: String, first: Int = 100, after: String): ResourceGroupAccessList! @allow(to: USER)
+  resourceGroupAccess(resourceGroup: ID, user: ID, project: ID, first: Int = 50, after: Cursor, where: ResourceGroupAccessWhereInput): ResourceGroupAccessConnection! @allow(to: USER)
+  "The resource group with a name; null if it does not exist or the viewer cannot see it."
+  resourceGroup(name: String!): ResourceGroup @allow(to: USER)
+  "The agent with a name; null if it does not exist or the viewer cannot see it."
+  agent(name: String!): Agent @allow(to: USER)
   resourceGroups(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourceGroupOrder!], where: ResourceGroupWhereInput): ResourceGroupConnection! @allow(to: USER)
   agents(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [AgentOrder!], where: AgentWhereInput): AgentConnection! @allow(to: USER)
   slotTypes: [SlotType!]! @allow(to: USER)
@@ -1717,8 +1793,11 @@ extend type Query {
 
 input CreateResourceGroupInput {
   name: String!
+  "Default: empty."
   description: String
+  "Default: false."
   public: Boolean
+  "Default: all types."
   sessionTypes: [SessionType!]
   "IPv4 networks or addresses, with :PORT for one port; at most 64. Default: none."
   allowedNetworks: [String!]
@@ -1743,6 +1822,7 @@ input CreateResourceGroupInput {
   "Seconds, 0 to 31536000; default 300."
   preemptionAfter: Int
 }
+"Fields that are null stay unchanged."
 input UpdateResourceGroupInput {
   id: ID!
   name: String
@@ -1773,6 +1853,7 @@ input GrantResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: 
 "Give exactly one of domain, project, user and keypair."
 input RevokeResourceGroupInput { resourceGroup: ID! domain: ID project: ID user: ID keypair: ID }
 type DeleteResourceGroupPayload @allow(to: USER) { id: ID! }
+"Fields that are null stay unchanged."
 input UpdateAgentInput {
   id: ID!
   schedulable: Boolean
@@ -1784,7 +1865,7 @@ enum NodeRole { AGENT STORAGE }
 "A token that lets one machine join. It works once and expires after an hour."
 input CreateJoinTokenInput { role: NodeRole! }
 "The name that the proxy joined with."
-input RemoveStorageProxyInput { name: String! }
+input DeleteStorageProxyInput { name: String! }
 
 type ResourceGroupPayload @allow(to: USER) { resourceGroup: ResourceGroup! }
 type AgentPayload @allow(to: USER) { agent: Agent! }
@@ -1794,7 +1875,7 @@ type JoinTokenPayload @allow(to: SUPERADMIN) {
   "Command line to run on the new machine."
   command: String!
 }
-type RemoveStorageProxyPayload @allow(to: SUPERADMIN) { name: String! }
+type DeleteStorageProxyPayload @allow(to: SUPERADMIN) { name: String! }
 
 extend type Mutation {
   "Changes a group. Sessions that run in it continue."
@@ -1808,7 +1889,7 @@ extend type Mutation {
   updateAgent(input: UpdateAgentInput!): AgentPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   createJoinToken(input: CreateJoinTokenInput!): JoinTokenPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Disconnects a storage proxy. It needs a new join token to come back. Its volumes remain for another proxy to serve."
-  removeStorageProxy(input: RemoveStorageProxyInput!): RemoveStorageProxyPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  deleteStorageProxy(input: DeleteStorageProxyInput!): DeleteStorageProxyPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 
 extend type Subscription {
@@ -1819,30 +1900,54 @@ extend type Subscription {
 "Permission for exactly one domain, project, user or keypair to use a resource group."
 type GroupGrant implements Node @allow(to: USER) {
   id: ID!
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   domain: Domain
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   project: Project
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   user: User
+  "Null if the grant is for another kind of holder."
   keypairID: ID
-  "Null if the viewer cannot see it."
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   keypair: Keypair
   createdAt: Time!
 }
 
-type ResourceGroupAccessList @allow(to: USER) {
-  access: [ResourceGroupAccess!]!
-  "Over all pages."
-  totalCount: Int!
-  "Cursor of the next page; null at the end."
-  endCursor: String
+type ResourceGroupAccessConnection @allow(to: USER) { edges: [ResourceGroupAccessEdge] pageInfo: PageInfo! totalCount: Int! }
+type ResourceGroupAccessEdge @allow(to: USER) { node: ResourceGroupAccess cursor: Cursor! }
+input ResourceGroupAccessWhereInput {
+  "Only users, or only projects."
+  holder: ResourceGroupHolder
+  "Part of the name of the listed user, project or group."
+  nameContainsFold: String
+}
+enum ResourceGroupHolder { USER PROJECT }
+
+"Why a user or a project can use a resource group."
+enum ResourceGroupAccessReason {
+  "The user is a superadmin."
+  SUPERADMIN
+  "The group is public."
+  PUBLIC
+  "The group is granted to their domain."
+  DOMAIN
+  "The group is granted to the project, or to a project of the user."
+  PROJECT
+  "The group is granted to the user."
+  USER
+  "The group is granted to a keypair of the user."
+  KEYPAIR
 }
 
 "A user or a project that can use a group, and why."
 type ResourceGroupAccess @allow(to: USER) {
+  "Null if the viewer cannot see it."
   resourceGroup: ResourceGroup
+  "Null for a project, or if the viewer cannot see the user."
   user: User
+  "Null for a user, or if the viewer cannot see the project."
   project: Project
-  "Any of superadmin, public, domain, project, user, keypair."
-  via: [String!]!
+  via: [ResourceGroupAccessReason!]!
 }
 `, BuiltIn: false},
 	{Name: "../credential.graphql", Input: `"A bearer token for programs. Its secret is shown once, when it is created."
@@ -1856,9 +1961,11 @@ type AccessToken implements Node @allow(to: USER) {
   "The only project that the token reaches; null for all projects of its user."
   project: Project
   createdAt: Time!
+  "Null for never."
   expiresAt: Time
-  "Accurate to about a minute."
+  "Accurate to about a minute; null if it has not been used."
   lastUsedAt: Time
+  "Null if it has not been revoked."
   revokedAt: Time
   "The access token or keypair that this token was created with; the token ends when that ends. Null if it was created from a login."
   makerID: ID
@@ -1885,8 +1992,9 @@ type Keypair implements Node @allow(to: USER) {
   "Requests per 15 minutes; null for the platform's default."
   rateLimit: Int
   createdAt: Time!
-  "Accurate to about a minute."
+  "Accurate to about a minute; null if it has not been used."
   lastUsedAt: Time
+  "Null if the secret is the first one."
   rotatedAt: Time
   "When the secret expires; null for never."
   expiresAt: Time
@@ -1906,6 +2014,7 @@ type SSHKey implements Node @allow(to: USER) {
   "SHA256:…"
   fingerprint: String!
   createdAt: Time!
+  "Null for never."
   expiresAt: Time
   "The access token or keypair that the key was created with; the key ends when that ends. Null if it was created from a login."
   makerID: ID
@@ -1916,6 +2025,12 @@ type AccessTokenConnection @allow(to: USER) { edges: [AccessTokenEdge] pageInfo:
 type AccessTokenEdge @allow(to: USER) { node: AccessToken cursor: Cursor! }
 type KeypairConnection @allow(to: USER) { edges: [KeypairEdge] pageInfo: PageInfo! totalCount: Int! }
 type KeypairEdge @allow(to: USER) { node: Keypair cursor: Cursor! }
+
+type SSHKeyConnection @allow(to: USER) { edges: [SSHKeyEdge] pageInfo: PageInfo! totalCount: Int! }
+type SSHKeyEdge @allow(to: USER) { node: SSHKey cursor: Cursor! }
+input SSHKeyOrder { direction: OrderDirection! = ASC field: SSHKeyOrderField! }
+enum SSHKeyOrderField { NAME CREATED_AT }
+input SSHKeyWhereInput { not: SSHKeyWhereInput and: [SSHKeyWhereInput!] or: [SSHKeyWhereInput!] id: ID idIn: [ID!] name: String fingerprint: String }
 
 input AccessTokenOrder { direction: OrderDirection! = ASC field: AccessTokenOrderField! }
 enum AccessTokenOrderField { NAME CREATED_AT }
@@ -1930,36 +2045,39 @@ extend type Query {
   "The viewer's own keypairs, or those of a user whose credentials the viewer can see."
   keypairs(user: ID, first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [KeypairOrder!], where: KeypairWhereInput): KeypairConnection! @allow(to: USER)
   "The viewer's own SSH keys."
-  sshKeys: [SSHKey!]! @allow(to: USER)
+  sshKeys(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [SSHKeyOrder!], where: SSHKeyWhereInput): SSHKeyConnection! @allow(to: USER)
 }
 
 "Default scopes: all that the viewer has. If the request itself uses a token or keypair that expires, the new token expires no later than that."
 input CreateAccessTokenInput { name: String! scopes: [TokenScope!] project: ID expiresAt: Time }
 input RevokeAccessTokenInput { id: ID! }
-"Only users who can set limits can set rateLimit."
+"Only users who can set limits can set rateLimit. Default: the platform's limit."
 input CreateKeypairInput { name: String! rateLimit: Int }
+"Fields that are null stay unchanged."
 input UpdateKeypairInput { id: ID! name: String active: Boolean makeDefault: Boolean rateLimit: Int clearRateLimit: Boolean }
 input RotateKeypairInput { id: ID! }
 input DeleteKeypairInput { id: ID! }
-input CreateSSHKeyInput { name: String! }
-"One line as in authorized_keys: ed25519, ecdsa, or rsa with at least 2048 bits."
-input AddSSHKeyInput { name: String! publicKey: String! }
+input CreateSSHKeyInput {
+  name: String!
+  "One line as in authorized_keys: ed25519, ecdsa, or rsa with at least 2048 bits. Default: the server generates a key, and returns its private half once."
+  publicKey: String
+}
 input DeleteSSHKeyInput { id: ID! }
 
 type AccessTokenPayload @allow(to: USER) {
   accessToken: AccessToken!
-  "The secret; it is shown only once."
+  "The secret; it is shown only once. Null after a revocation."
   secret: String
 }
 type KeypairPayload @allow(to: USER) {
   keypair: Keypair!
-  "The secret; it is shown only once."
+  "The secret; it is shown only once. Null if the request did not create one."
   secret: String
 }
 type DeleteKeypairPayload @allow(to: USER) { id: ID! }
 type SSHKeyPayload @allow(to: USER) {
   sshKey: SSHKey!
-  "The private half in OpenSSH's format; it is shown only once."
+  "The private half in OpenSSH's format; it is shown only once. Null if the request had a public key."
   privateKey: String
 }
 type DeleteSSHKeyPayload @allow(to: USER) { id: ID! }
@@ -1972,9 +2090,7 @@ extend type Mutation {
   "Replaces the secret of a keypair. The old secret, and every credential that was created with it, is revoked at once."
   rotateKeypair(input: RotateKeypairInput!): KeypairPayload! @allow(to: USER, scope: ACCOUNT)
   deleteKeypair(input: DeleteKeypairInput!): DeleteKeypairPayload! @allow(to: USER, scope: ACCOUNT)
-  "Creates an SSH key and returns its private half once."
   createSshKey(input: CreateSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: ACCOUNT)
-  addSshKey(input: AddSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: ACCOUNT)
   deleteSshKey(input: DeleteSSHKeyInput!): DeleteSSHKeyPayload! @allow(to: USER, scope: ACCOUNT)
 }
 `, BuiltIn: false},
@@ -1985,6 +2101,21 @@ extend type Mutation {
   LOST
   UNKNOWN
 }
+
+"How containers are kept within their share of a device."
+enum ShareEnforcement {
+  "Not at all: programs are asked to keep their share."
+  ADVISORY
+  "By a library that is loaded into programs."
+  LIMIT
+  "By NVIDIA's Multi-Process Service."
+  MPS
+  "By the hardware: the share is a partition of the device."
+  MIG
+}
+
+"The kind of a link between devices."
+enum LinkType { PCIE NVLINK XGMI NIC NOC SAME_BOARD UNKNOWN }
 
 "One schedulable unit on an agent."
 type Device implements Node @allow(to: USER) {
@@ -1997,6 +2128,7 @@ type Device implements Node @allow(to: USER) {
   model: String!
   capacity: Slots!
   attributes: StringMap!
+  "Null if the device belongs to no NUMA node, or the machine does not report it."
   numaNode: Int
   pciAddress: String!
   "Devices below the same PCIe root reach each other without going through the CPU. Empty if unknown."
@@ -2007,8 +2139,8 @@ type Device implements Node @allow(to: USER) {
   processingUnits: Int!
   "Names of the hardware that the device is a part of together with other devices, such as a card or a tray."
   groups: [String!]!
-  "How containers are kept within their share of the device, if it can be shared: advisory, limit, mps or mig."
-  enforcement: String!
+  "How containers are kept within their share of the device; null if it cannot be shared or its plugin does not report it."
+  enforcement: ShareEnforcement
   health: DeviceHealth!
   healthMessage: String!
   allocatable: Boolean!
@@ -2017,7 +2149,7 @@ type Device implements Node @allow(to: USER) {
   occupied: Slots!
   "The current allocations of the device. The session is missing where the viewer cannot see it."
   holders: [DeviceHolder!]!
-  "For a partition, the device that it is cut from. The two are never in use at the same time."
+  "For a partition, the device that it is cut from; null for other devices. The two are never in use at the same time."
   parent: Device
   "The partitions that are cut from the device."
   partitions: [Device!]!
@@ -2034,8 +2166,7 @@ type DeviceLink @allow(to: USER) {
   peerId: String!
   "Null if the other end is not a device of the agent, such as a network card."
   peer: Device
-  "pcie, nvlink, xgmi, nic, noc, same_board or unknown."
-  type: String!
+  type: LinkType!
   "A smaller number is closer; comparable only within one plugin."
   distance: Int!
   "Gigabits per second as the plugin reports them; 0 if unknown."
@@ -2048,8 +2179,7 @@ type DeviceLink @allow(to: USER) {
 type AgentLink @allow(to: USER) {
   a: String!
   b: String!
-  "pcie, nvlink, xgmi, nic, noc, same_board or unknown."
-  type: String!
+  type: LinkType!
   "A smaller number is closer; comparable only within one plugin."
   distance: Int!
   "Gigabits per second as the plugin reports them; 0 if unknown."
@@ -2073,6 +2203,7 @@ type DeviceHolder @allow(to: USER) {
   "Amount of the slot, as a decimal."
   amount: String!
   since: Time!
+  "Null if the viewer cannot see it."
   session: Session
   "True if the session belongs to the viewer."
   mine: Boolean!
@@ -2119,7 +2250,7 @@ type Project implements Node @allow(to: USER) {
   createdAt: Time!
   domain: Domain!
   policies: [PolicyAttachment!]!
-  memberships: [Membership!]!
+  memberships(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [MembershipOrder!], where: MembershipWhereInput): MembershipConnection!
   occupied: Slots!
 }
 
@@ -2156,6 +2287,7 @@ type User implements Node @allow(to: USER) {
   role: UserRole!
   status: UserStatus!
   createdAt: Time!
+  "Null if they have not logged in."
   lastLoginAt: Time
   domain: Domain!
   policies: [PolicyAttachment!]!
@@ -2173,6 +2305,12 @@ type Viewer @allow(to: USER) {
   resourceGroups: [ResourceGroup!]!
 }
 
+type MembershipConnection @allow(to: USER) { edges: [MembershipEdge] pageInfo: PageInfo! totalCount: Int! }
+type MembershipEdge @allow(to: USER) { node: Membership cursor: Cursor! }
+input MembershipOrder { direction: OrderDirection! = ASC field: MembershipOrderField! }
+enum MembershipOrderField { CREATED_AT }
+input MembershipWhereInput { not: MembershipWhereInput and: [MembershipWhereInput!] or: [MembershipWhereInput!] id: ID idIn: [ID!] userID: ID projectID: ID admin: Boolean "A part of the e-mail address or the name of the user." userContainsFold: String }
+
 type DomainConnection @allow(to: USER) { edges: [DomainEdge] pageInfo: PageInfo! totalCount: Int! }
 type DomainEdge @allow(to: USER) { node: Domain cursor: Cursor! }
 type ProjectConnection @allow(to: USER) { edges: [ProjectEdge] pageInfo: PageInfo! totalCount: Int! }
@@ -2188,27 +2326,67 @@ enum ProjectOrderField { NAME CREATED_AT }
 input ProjectWhereInput { not: ProjectWhereInput and: [ProjectWhereInput!] or: [ProjectWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String active: Boolean type: ProjectType }
 input UserOrder { direction: OrderDirection! = ASC field: UserOrderField! }
 enum UserOrderField { EMAIL CREATED_AT }
-input UserWhereInput { not: UserWhereInput and: [UserWhereInput!] or: [UserWhereInput!] id: ID idIn: [ID!] email: String emailContainsFold: String username: String fullNameContainsFold: String role: UserRole roleIn: [UserRole!] status: UserStatus statusIn: [UserStatus!] }
+input UserWhereInput { not: UserWhereInput and: [UserWhereInput!] or: [UserWhereInput!] id: ID idIn: [ID!] email: String emailContainsFold: String username: String fullNameContainsFold: String role: UserRole roleIn: [UserRole!] status: UserStatus statusIn: [UserStatus!] "Members of this project; no user if the viewer cannot see it." memberOf: ID }
 
 extend type Query {
   "The logged-in user."
   viewer: Viewer! @allow(to: USER)
+  "The domain with a name; null if it does not exist or the viewer cannot see it."
+  domain(name: String!): Domain @allow(to: USER)
+  "The project with a name; null if it does not exist or the viewer cannot see it. Without a domain, FAILED_PRECONDITION if the viewer can see several."
+  project(name: String!, domain: ID): Project @allow(to: USER)
+  "The user with an e-mail address or username; null if they do not exist or the viewer cannot see them."
+  user(name: String!): User @allow(to: USER)
   domains(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DomainOrder!], where: DomainWhereInput): DomainConnection! @allow(to: USER)
   projects(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ProjectOrder!], where: ProjectWhereInput): ProjectConnection! @allow(to: USER)
   users(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [UserOrder!], where: UserWhereInput): UserConnection! @allow(to: USER)
 }
 
-input CreateDomainInput { name: String! description: String policy: ID }
-input CreateProjectInput { name: String! description: String domain: ID! type: ProjectType policy: ID }
+input CreateDomainInput {
+  name: String!
+  "Default: empty."
+  description: String
+  "A policy to attach. Default: none."
+  policy: ID
+}
+input CreateProjectInput {
+  name: String!
+  "Default: empty."
+  description: String
+  domain: ID!
+  "Default: GENERAL."
+  type: ProjectType
+  "A policy to attach. Default: none."
+  policy: ID
+}
 "The password must have at least 10 characters."
-input CreateUserInput { email: String! username: String fullName: String password: String! role: UserRole domain: ID! projects: [ID!] policy: ID }
+input CreateUserInput {
+  email: String!
+  "Default: the part of the e-mail address before the @."
+  username: String
+  "Default: empty."
+  fullName: String
+  password: String!
+  "Default: USER."
+  role: UserRole
+  domain: ID!
+  "Projects to join. Default: none."
+  projects: [ID!]
+  "A policy to attach. Default: none."
+  policy: ID
+}
 """
 Changes only the given fields. Users can change their own fullName and allowedAddresses, nothing else. clearContainer
 removes the three container IDs. When a user stops being active, their access tokens, keypairs and SSH keys are
 revoked; with keepCredentials they are only suspended until the user is active again.
 """
 input UpdateUserInput { id: ID! fullName: String username: String role: UserRole status: UserStatus policy: ID clearPolicy: Boolean containerUid: Int containerGid: Int containerGids: [Int!] clearContainer: Boolean allowedAddresses: [String!] passwordChangeRequired: Boolean keepCredentials: Boolean }
-input SetMembershipInput { project: ID! user: ID! admin: Boolean }
+input AddMembershipInput {
+  project: ID!
+  user: ID!
+  "Default: false for a new member, unchanged for others."
+  admin: Boolean
+}
 input RemoveMembershipInput { project: ID! user: ID! }
 
 type DomainPayload @allow(to: USER) { domain: Domain! }
@@ -2223,7 +2401,7 @@ extend type Mutation {
   createUser(input: CreateUserInput!): UserPayload! @allow(to: ADMIN, scope: ADMIN)
   updateUser(input: UpdateUserInput!): UserPayload! @allow(to: USER, scope: ACCOUNT)
   "Adds a member, or changes whether a member administers the project."
-  setMembership(input: SetMembershipInput!): MembershipPayload! @allow(to: USER, scope: ADMIN)
+  addMembership(input: AddMembershipInput!): MembershipPayload! @allow(to: USER, scope: ADMIN)
   removeMembership(input: RemoveMembershipInput!): MembershipPayload! @allow(to: USER, scope: ADMIN)
 }
 `, BuiltIn: false},
@@ -2245,7 +2423,7 @@ enum IdleMatch {
   ANY
 }
 
-"A rule that ends sessions that are not used. It applies where it is bound."
+"A rule that ends sessions that are not used. It applies where it is attached."
 type IdleChecker implements Node @allow(to: USER) {
   id: ID!
   name: String!
@@ -2261,12 +2439,12 @@ type IdleChecker implements Node @allow(to: USER) {
   "Seconds between the warning and the end of the session."
   warning: Int!
   match: IdleMatch!
-  "For utilization and memory only."
+  "For UTILIZATION and MEMORY only."
   thresholds: [IdleThreshold!]!
   sessionTypes: [SessionType!]!
-  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for network only."
+  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; for NETWORK only."
   ignoredApps: [String!]!
-  "Where the checker is bound, as far as the viewer can see. A checker without bindings does nothing."
+  "Where the checker is attached, as far as the viewer can see. A checker without bindings does nothing."
   bindings: [IdleBinding!]!
   createdAt: Time!
 }
@@ -2282,10 +2460,13 @@ type IdleThreshold @allow(to: USER) {
 "A checker applies to the sessions of one domain, project or resource group, or to all sessions."
 type IdleBinding implements Node @allow(to: USER) {
   id: ID!
+  "Null if the viewer cannot see it."
   checker: IdleChecker
-  "Null if the viewer cannot see it; the same is true of the two fields below."
+  "Null if the checker is attached to something else, or the viewer cannot see it."
   domain: Domain
+  "Null if the checker is attached to something else, or the viewer cannot see it."
   project: Project
+  "Null if the checker is attached to something else, or the viewer cannot see it."
   resourceGroup: ResourceGroup
   "True if it applies to all sessions."
   everywhere: Boolean!
@@ -2346,10 +2527,12 @@ enum IdleCheckerOrderField { NAME CREATED_AT }
 input IdleCheckerWhereInput { not: IdleCheckerWhereInput and: [IdleCheckerWhereInput!] or: [IdleCheckerWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String kind: IdleKind enabled: Boolean }
 
 extend type Query {
+  "The idle checker with a name; null if it does not exist or the viewer cannot see it."
+  idleChecker(name: String!): IdleChecker @allow(to: USER)
   "Idle checkers that apply to sessions of the viewer; for superadmins, all."
   idleCheckers(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [IdleCheckerOrder!], where: IdleCheckerWhereInput): IdleCheckerConnection! @allow(to: USER)
   """
-  The sessions that a checker, or the checker described by input, would end now. It is tried where it is bound, or
+  The sessions that a checker, or the checker described by input, would end now. It is tried where it is attached, or
   only in the domain, project or resource group given. A checker that does not exist yet is tried on all sessions
   unless one of them is given.
   """
@@ -2359,6 +2542,7 @@ extend type Query {
 input IdleThresholdInput { slot: String! percent: Float! }
 input CreateIdleCheckerInput {
   name: String!
+  "Default: empty."
   description: String
   kind: IdleKind!
   "Default: true."
@@ -2373,11 +2557,11 @@ input CreateIdleCheckerInput {
   warning: Int
   "Default: ALL."
   match: IdleMatch
-  "At least one for utilization and memory; not allowed for the other kinds."
+  "At least one for UTILIZATION and MEMORY; not allowed for the other kinds. Default: none."
   thresholds: [IdleThresholdInput!]
   "Default: INTERACTIVE."
   sessionTypes: [SessionType!]
-  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for network only."
+  "Names of apps, or ports, whose traffic does not count as use, such as tensorboard; at most 32, for NETWORK only. Default: none."
   ignoredApps: [String!]
 }
 "Fields that are null stay unchanged."
@@ -2403,22 +2587,22 @@ input UpdateIdleCheckerInput {
 }
 input DeleteIdleCheckerInput { id: ID! }
 "Give at most one of domain, project and resourceGroup; none of them means all sessions."
-input BindIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
-"The same arguments as when it was bound."
-input UnbindIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
+input AttachIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
+"At most one of domain, project and resourceGroup: the same as when it was attached."
+input DetachIdleCheckerInput { checker: ID! domain: ID project: ID resourceGroup: ID }
 input SetSessionIdleExemptInput { id: ID! exempt: Boolean! }
 
 type IdleCheckerPayload @allow(to: USER) { checker: IdleChecker! }
 type DeleteIdleCheckerPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
-  "Creates a checker. It does nothing until it is bound."
+  "Creates a checker. It does nothing until it is attached."
   createIdleChecker(input: CreateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Changes a checker. The change applies at once."
   updateIdleChecker(input: UpdateIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   deleteIdleChecker(input: DeleteIdleCheckerInput!): DeleteIdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  bindIdleChecker(input: BindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  unbindIdleChecker(input: UnbindIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  attachIdleChecker(input: AttachIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  detachIdleChecker(input: DetachIdleCheckerInput!): IdleCheckerPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Excludes a session from all idle checks, or includes it again."
   setSessionIdleExempt(input: SetSessionIdleExemptInput!): SessionPayload! @allow(to: ADMIN, scope: ADMIN)
 }
@@ -2432,6 +2616,7 @@ type Registry implements Node @allow(to: USER) {
   "True if the registry uses http instead of https."
   plainHttp: Boolean!
   createdAt: Time!
+  "Null if it has not been scanned."
   lastScannedAt: Time
 }
 
@@ -2471,6 +2656,12 @@ input ImageOrder { direction: OrderDirection! = ASC field: ImageOrderField! }
 enum ImageOrderField { NAME CREATED_AT }
 input ImageWhereInput { not: ImageWhereInput and: [ImageWhereInput!] or: [ImageWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String reference: String architecture: String status: ImageStatus }
 
+type RegistryConnection @allow(to: USER) { edges: [RegistryEdge] pageInfo: PageInfo! totalCount: Int! }
+type RegistryEdge @allow(to: USER) { node: Registry cursor: Cursor! }
+input RegistryOrder { direction: OrderDirection! = ASC field: RegistryOrderField! }
+enum RegistryOrderField { NAME CREATED_AT }
+input RegistryWhereInput { not: RegistryWhereInput and: [RegistryWhereInput!] or: [RegistryWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String host: String }
+
 "An image that the source tree of Berth has a recipe for."
 type StarterImage @allow(to: USER) {
   name: String!
@@ -2486,41 +2677,56 @@ type StarterImage @allow(to: USER) {
 extend type Query {
   "The starter images, by name."
   starterImages: [StarterImage!]! @allow(to: USER)
+  "The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
+  image(name: String!, architecture: String): Image @allow(to: USER)
   images(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ImageOrder!], where: ImageWhereInput): ImageConnection! @allow(to: USER)
-  registries: [Registry!]! @allow(to: USER)
+  "The registry with a name or host; null if it does not exist."
+  registry(name: String!): Registry @allow(to: USER)
+  registries(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [RegistryOrder!], where: RegistryWhereInput): RegistryConnection! @allow(to: USER)
 }
 
-input CreateRegistryInput { name: String! host: String! plainHttp: Boolean username: String password: String }
+input CreateRegistryInput {
+  name: String!
+  host: String!
+  "Default: false."
+  plainHttp: Boolean
+  "Default: access without a login."
+  username: String
+  "Default: access without a login."
+  password: String
+}
 "Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images."
 input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String }
 input DeleteRegistryInput { id: ID! }
 input ScanRegistryInput { id: ID! }
 "Registers one image; its registry must exist."
 input RegisterImageInput { reference: String! }
-input ForgetImageInput { id: ID! }
+input DeleteImageInput { id: ID! }
 
 type RegistryPayload @allow(to: SUPERADMIN) { registry: Registry! }
 type DeleteRegistryPayload @allow(to: SUPERADMIN) { id: ID! }
 "The result for one tag."
 type ScanResult @allow(to: SUPERADMIN) {
   reference: String!
+  "Null if there is an error."
   image: Image
+  "Null if the tag was registered."
   error: String
 }
 type ScanRegistryPayload @allow(to: SUPERADMIN) { registry: Registry! results: [ScanResult!]! }
 type ImagePayload @allow(to: USER) { image: Image! }
-type ForgetImagePayload @allow(to: SUPERADMIN) { id: ID! }
+type DeleteImagePayload @allow(to: SUPERADMIN) { id: ID! }
 
 extend type Mutation {
   createRegistry(input: CreateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Credentials are stored encrypted and never returned."
   updateRegistry(input: UpdateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  "Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status gone and without a registry."
+  "Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status GONE and without a registry."
   deleteRegistry(input: DeleteRegistryInput!): DeleteRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Reads all tags of a registry and registers them."
   scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  forgetImage(input: ForgetImageInput!): ForgetImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  deleteImage(input: DeleteImageInput!): DeleteImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../leader.graphql", Input: `"The state of the whole cluster."
@@ -2540,7 +2746,7 @@ type Cluster @allow(to: USER) {
   "The storage proxies that have joined, by name. The versions of agents and plugins are on those objects."
   storageProxies: [StorageProxy!]! @allow(to: SUPERADMIN)
   """
-  Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed except on request. The
+  Null unless the cluster is in recovery mode. In that mode, no session starts, and nothing is ended or removed except on request. The
   leader turns the mode on if the database is older than what runs, as after a restore from a backup.
   """
   recovery: Recovery
@@ -2553,7 +2759,7 @@ type Recovery @allow(to: USER) {
 
 input SetRecoveryInput {
   on: Boolean!
-  "Shown to administrators while the mode is on. At most 300 characters."
+  "Shown to administrators while the mode is on. At most 300 characters. Default: empty."
   reason: String
 }
 
@@ -2621,6 +2827,13 @@ type LoginSession implements Node @allow(to: USER) {
   current: Boolean!
 }
 
+enum ViewerDue {
+  "Change the password."
+  PASSWORD
+  "Set up a second factor."
+  TOTP
+}
+
 enum LoginMethod {
   PASSWORD
   OIDC
@@ -2655,6 +2868,7 @@ type LoginAttempt implements Node @allow(to: USER) {
   result: LoginResult!
   clientAddress: String!
   userAgent: String!
+  "The login that began or ended; null if the attempt failed."
   loginID: ID
 }
 
@@ -2664,21 +2878,27 @@ input LoginAttemptOrder { direction: OrderDirection! = ASC field: LoginAttemptOr
 enum LoginAttemptOrderField { AT }
 input LoginAttemptWhereInput { not: LoginAttemptWhereInput and: [LoginAttemptWhereInput!] or: [LoginAttemptWhereInput!] id: ID idIn: [ID!] userID: ID email: String emailContainsFold: String result: LoginResult resultIn: [LoginResult!] clientAddress: String atGTE: Time atLT: Time }
 
+type LoginSessionConnection @allow(to: USER) { edges: [LoginSessionEdge] pageInfo: PageInfo! totalCount: Int! }
+type LoginSessionEdge @allow(to: USER) { node: LoginSession cursor: Cursor! }
+input LoginSessionOrder { direction: OrderDirection! = ASC field: LoginSessionOrderField! }
+enum LoginSessionOrderField { CREATED_AT LAST_SEEN_AT }
+input LoginSessionWhereInput { not: LoginSessionWhereInput and: [LoginSessionWhereInput!] or: [LoginSessionWhereInput!] id: ID idIn: [ID!] clientAddress: String userAgentContainsFold: String lastSeenAtGTE: Time lastSeenAtLT: Time }
+
 extend type Viewer {
-  "What the user must do before anything else: password or totp."
-  due: String
-  "When the second factor was turned on."
+  "What the user must do before anything else; null if nothing."
+  due: ViewerDue
+  "When the second factor was turned on; null without one."
   totpEnabledAt: Time
 }
 
 extend type Query {
   "Active logins of the viewer, or of a user whose logins the viewer can end."
-  loginSessions(user: ID): [LoginSession!]! @allow(to: USER)
+  loginSessions(user: ID, first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [LoginSessionOrder!], where: LoginSessionWhereInput): LoginSessionConnection! @allow(to: USER)
   "The login history of the viewer; for domain admins, of the domain."
   loginAttempts(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [LoginAttemptOrder!], where: LoginAttemptWhereInput): LoginAttemptConnection! @allow(to: USER)
 }
 
-"With endCredentials, all access tokens, keypairs and SSH keys are revoked too."
+"With endCredentials, all access tokens, keypairs and SSH keys are revoked too. Default: false."
 input ChangePasswordInput { current: String! new: String! endCredentials: Boolean }
 input RevokeLoginSessionInput { id: ID! }
 input ConfirmTotpInput { code: String! }
@@ -2702,7 +2922,7 @@ type RecoveryCodesPayload @allow(to: USER) {
 type ResetTotpPayload @allow(to: USER) { user: User! }
 type ResetUserPasswordPayload @allow(to: USER) {
   user: User!
-  "The generated password; it is shown only once."
+  "The generated password; it is shown only once. Null if the request had one."
   password: String
 }
 
@@ -2768,6 +2988,7 @@ type StoredObject @allow(to: USER) {
   path: String!
   directory: Boolean!
   size: Int64!
+  "Null if the storage does not report it."
   modifiedAt: Time
   etag: String!
 }
@@ -2810,11 +3031,13 @@ input CreateObjectStorageInput {
   "For example eu-central-1. Default: the endpoint is asked for it."
   region: String
   bucket: String!
+  "Default: the whole bucket."
   prefix: String
   "Default: PATH."
   addressing: ObjectAddressing
-  "Give both accessKeyID and secret, or neither for a public bucket."
+  "Give both accessKeyID and secret, or neither for a public bucket. Default: a public bucket."
   accessKeyID: String
+  "Default: a public bucket."
   secret: String
   "Default: false."
   readOnly: Boolean
@@ -2847,7 +3070,7 @@ input ExportFolderInput {
   "A directory or a file of the folder. Default: everything."
   path: String
   objectStorage: ID!
-  "Target prefix, relative to the storage's prefix."
+  "Target prefix, relative to the storage's prefix. Default: the prefix itself."
   directory: String
   "Default: UPDATE."
   existing: ObjectExisting
@@ -2858,8 +3081,9 @@ type DeleteObjectStoragePayload @allow(to: USER) { id: ID! }
 type TestObjectStoragePayload @allow(to: USER) {
   objectStorage: ObjectStorage!
   ok: Boolean!
-  "What is wrong, if ok is false; field names the input field that causes it."
+  "What is wrong; null if ok."
   message: String
+  "The input field that causes the error; null if ok, or if it is not a single one."
   field: String
 }
 type FolderTransferPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
@@ -2905,23 +3129,29 @@ extend type User {
 type UserAccount @allow(to: USER) {
   "Networks from which the user can connect; empty: any."
   allowedAddresses: [String!]!
+  "Null: the platform's default."
   containerUid: Int
+  "Null: the platform's default."
   containerGid: Int
   "Supplementary groups."
   containerGids: [Int!]!
   passwordChangeRequired: Boolean!
+  "Null if it has not been changed."
   passwordChangedAt: Time
+  "Null without a second factor."
   totpEnabledAt: Time
 }
 
 "Changes only the given fields. registries: the only registries from which the domain's users can start images."
 input UpdateDomainInput { id: ID! name: String description: String active: Boolean registriesRestricted: Boolean registries: [ID!] totpRequired: Boolean passwordMinLength: Int passwordMaxAgeDays: Int signUp: DomainSignUp }
-"The name must match, to protect against purging the wrong domain."
-input PurgeDomainInput { id: ID! name: String! }
+"The name must match, to protect against deleting the wrong domain."
+input DeleteDomainInput { id: ID! name: String! }
+"Fields that are null stay unchanged."
 input UpdateProjectInput { id: ID! name: String description: String active: Boolean }
-input PurgeProjectInput { id: ID! name: String! }
+input DeleteProjectInput { id: ID! name: String! }
 "foldersTo gives the user's folders to another user of the domain; deleteFolders deletes them. If the user owns folders, one of the two is required."
-input PurgeUserInput { id: ID! foldersTo: ID deleteFolders: Boolean }
+input DeleteUserInput { id: ID! foldersTo: ID deleteFolders: Boolean }
+"Fields that are null stay unchanged."
 input UpdateProfileInput { fullName: String allowedAddresses: [String!] }
 
 enum ImportPasswords {
@@ -2944,9 +3174,11 @@ type ImportResult @allow(to: USER) {
   row: Int!
   email: String!
   status: ImportStatus!
+  "Null if the row is valid."
   error: String
+  "The column of the error; null if the error is not about a single one."
   field: String
-  "The generated password; it is shown only once."
+  "The generated password; it is shown only once. Null if none was generated."
   password: String
 }
 
@@ -2958,17 +3190,18 @@ type ImportUsersPayload @allow(to: USER) {
   failed: Int!
 }
 
-type PurgePayload @allow(to: USER) { id: ID! }
+type DeleteDomainPayload @allow(to: USER) { id: ID! }
+type DeleteProjectPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
   updateDomain(input: UpdateDomainInput!): DomainPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Refused while the domain has users or projects."
-  purgeDomain(input: PurgeDomainInput!): PurgePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  deleteDomain(input: DeleteDomainInput!): DeleteDomainPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   updateProject(input: UpdateProjectInput!): ProjectPayload! @allow(to: USER, scope: ADMIN)
   "Refused while the project has live sessions or folders. Also removes memberships and the history of its sessions."
-  purgeProject(input: PurgeProjectInput!): PurgePayload! @allow(to: ADMIN, scope: ADMIN)
+  deleteProject(input: DeleteProjectInput!): DeleteProjectPayload! @allow(to: ADMIN, scope: ADMIN)
   "Removes a user who is not active, as a task: ends their sessions and credentials, hands over or deletes their folders, and removes their rows. The history keeps their name."
-  purgeUser(input: PurgeUserInput!): TaskPayload! @allow(to: USER, scope: ADMIN)
+  deleteUser(input: DeleteUserInput!): TaskPayload! @allow(to: USER, scope: ADMIN)
   "Changes the viewer's own profile."
   updateProfile(input: UpdateProfileInput!): UserPayload! @allow(to: USER, scope: ACCOUNT)
   "Creates users from a CSV file. An invalid row does not stop the others."
@@ -2980,7 +3213,7 @@ extend type Mutation {
   ZERO
 }
 
-"Limits that are attached to a domain, a project, a user or a keypair. A missing amount means no limit."
+"Limits that are attached to a domain, a project, a user or a keypair. An amount that is null means no limit."
 type ResourcePolicy implements Node @allow(to: USER) {
   id: ID!
   name: String!
@@ -3016,12 +3249,15 @@ type ResourcePolicy implements Node @allow(to: USER) {
 type PolicyAttachment implements Node @allow(to: USER) {
   id: ID!
   policy: ResourcePolicy!
+  "Null if the policy is attached to something else, or the viewer cannot see it."
   domain: Domain
+  "Null if the policy is attached to something else, or the viewer cannot see it."
   project: Project
+  "Null if the policy is attached to something else, or the viewer cannot see them."
   user: User
-  "The keypair. The policy limits requests that are signed with it, and counts everything that its owner uses."
+  "The keypair; null if the policy is attached to something else. The policy limits requests that are signed with it, and counts everything that its owner uses."
   keypairID: ID
-  "Null if the viewer cannot see it."
+  "Null if the policy is attached to something else, or the viewer cannot see it."
   keypair: Keypair
   "Applies only to sessions of this resource group; null for all."
   resourceGroup: ResourceGroup
@@ -3043,8 +3279,9 @@ type EffectiveLimit @allow(to: USER) {
   holder: String!
   "Name of the policy."
   policy: String!
-  "Names of the resource group and the project that the limit is restricted to."
+  "Name of the resource group that the limit is restricted to; null for all."
   resourceGroup: String
+  "Name of the project that the limit is restricted to; null for all."
   withinProject: String
 }
 
@@ -3055,6 +3292,8 @@ enum ResourcePolicyOrderField { NAME CREATED_AT }
 input ResourcePolicyWhereInput { not: ResourcePolicyWhereInput and: [ResourcePolicyWhereInput!] or: [ResourcePolicyWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String }
 
 extend type Query {
+  "The policy with a name; null if it does not exist or the viewer cannot see it."
+  resourcePolicy(name: String!): ResourcePolicy @allow(to: USER)
   resourcePolicies(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourcePolicyOrder!], where: ResourcePolicyWhereInput): ResourcePolicyConnection! @allow(to: USER)
   "How much a user can still use in a project of a domain on a resource group. Default: the viewer in their project. Without a resource group, limits that are restricted to one are left out."
   effectiveLimits(domain: ID, project: ID, user: ID, resourceGroup: ID): [EffectiveLimit!]! @allow(to: USER)
@@ -3105,7 +3344,12 @@ input DetachResourcePolicyInput { id: ID! }
 
 type ResourcePolicyPayload @allow(to: USER) { policy: ResourcePolicy! }
 type DeleteResourcePolicyPayload @allow(to: USER) { id: ID! }
-type AttachResourcePolicyPayload @allow(to: USER) { policy: ResourcePolicy attachment: PolicyAttachment }
+type AttachResourcePolicyPayload @allow(to: USER) {
+  "Null if the request had no policy."
+  policy: ResourcePolicy
+  "Null if the request had no policy."
+  attachment: PolicyAttachment
+}
 type DetachResourcePolicyPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
@@ -3139,15 +3383,24 @@ type PresetFit @allow(to: USER) {
   reason: String!
 }
 
+type ResourcePresetConnection @allow(to: USER) { edges: [ResourcePresetEdge] pageInfo: PageInfo! totalCount: Int! }
+type ResourcePresetEdge @allow(to: USER) { node: ResourcePreset cursor: Cursor! }
+input ResourcePresetOrder { direction: OrderDirection! = ASC field: ResourcePresetOrderField! }
+enum ResourcePresetOrderField { NAME CREATED_AT }
+input ResourcePresetWhereInput { not: ResourcePresetWhereInput and: [ResourcePresetWhereInput!] or: [ResourcePresetWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String }
+
 input CreateResourcePresetInput {
   "Unique within its resource group, or among the presets for all groups."
   name: String!
+  "Default: empty."
   description: String
   slots: Slots!
+  "Default: 0, the platform's default."
   shmBytes: Int64
   "Null: the preset becomes one for all resource groups."
   resourceGroup: ID
 }
+"Fields that are null stay unchanged."
 input UpdateResourcePresetInput { id: ID! name: String description: String slots: Slots shmBytes: Int64 }
 input DeleteResourcePresetInput { id: ID! }
 type ResourcePresetPayload @allow(to: USER) { preset: ResourcePreset! }
@@ -3155,7 +3408,7 @@ type DeleteResourcePresetPayload @allow(to: USER) { id: ID! }
 
 extend type Query {
   "The presets for all resource groups, and those of the given group."
-  resourcePresets(resourceGroup: ID): [ResourcePreset!]! @allow(to: USER)
+  resourcePresets(resourceGroup: ID, first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ResourcePresetOrder!], where: ResourcePresetWhereInput): ResourcePresetConnection! @allow(to: USER)
 }
 
 extend type Mutation {
@@ -3178,7 +3431,7 @@ type IdentityProvider implements Node @allow(to: USER) {
   autoProvision: Boolean!
   emailDomains: [String!]!
   domain: Domain!
-  "The project of accounts that the provider creates."
+  "The project of accounts that the provider creates; null if they join none."
   project: Project
   createdAt: Time!
 }
@@ -3189,13 +3442,38 @@ type LoginProvider @allow(to: ANYONE) {
   displayName: String!
 }
 
+type IdentityProviderConnection @allow(to: USER) { edges: [IdentityProviderEdge] pageInfo: PageInfo! totalCount: Int! }
+type IdentityProviderEdge @allow(to: USER) { node: IdentityProvider cursor: Cursor! }
+input IdentityProviderOrder { direction: OrderDirection! = ASC field: IdentityProviderOrderField! }
+enum IdentityProviderOrderField { NAME CREATED_AT }
+input IdentityProviderWhereInput { not: IdentityProviderWhereInput and: [IdentityProviderWhereInput!] or: [IdentityProviderWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String active: Boolean issuer: String }
+
 extend type Query {
-  identityProviders: [IdentityProvider!]! @allow(to: SUPERADMIN)
+  "The identity provider with a name; null if it does not exist."
+  identityProvider(name: String!): IdentityProvider @allow(to: SUPERADMIN)
+  identityProviders(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [IdentityProviderOrder!], where: IdentityProviderWhereInput): IdentityProviderConnection! @allow(to: SUPERADMIN)
   "The identity providers that a user can log in with."
   loginProviders: [LoginProvider!]! @allow(to: ANYONE)
 }
 
-input CreateIdentityProviderInput { name: String! displayName: String issuer: String! clientID: String! clientSecret: String! scopes: [String!] autoProvision: Boolean emailDomains: [String!] domain: ID! project: ID }
+input CreateIdentityProviderInput {
+  name: String!
+  "Default: empty."
+  displayName: String
+  issuer: String!
+  clientID: String!
+  clientSecret: String!
+  "In addition to openid. Default: email and profile."
+  scopes: [String!]
+  "Default: false."
+  autoProvision: Boolean
+  "Domains of the accounts that can log in. Default: all."
+  emailDomains: [String!]
+  domain: ID!
+  "The project of accounts that the provider creates. Default: none."
+  project: ID
+}
+"Fields that are null stay unchanged."
 input UpdateIdentityProviderInput { id: ID! displayName: String clientID: String clientSecret: String scopes: [String!] active: Boolean autoProvision: Boolean emailDomains: [String!] project: ID clearProject: Boolean }
 input DeleteIdentityProviderInput { id: ID! }
 
@@ -3233,7 +3511,7 @@ type RoleGrant implements Node @allow(to: USER) {
   role: Role!
   user: User!
   scope: RoleScope!
-  "Null for the scope system."
+  "Null for the scope SYSTEM."
   scopeId: ID
   createdAt: Time!
 }
@@ -3255,20 +3533,37 @@ extend type Project { "What the viewer can do with the project." permissions: [A
 extend type ResourceGroup { "What the viewer can do with the group." permissions: [AccessOperation!]! }
 extend type ResourcePolicy { "What the viewer can do with the policy itself." permissions: [AccessOperation!]! }
 extend type ResourcePreset { "What the viewer can do with the preset." permissions: [AccessOperation!]! }
-extend type Agent { "What the viewer can do with the agent." permissions: [AccessOperation!]! }
+extend type Agent {
+  "What the viewer can do with the agent."
+  permissions: [AccessOperation!]!
+}
 extend type Image { "What the viewer can do with the image." permissions: [AccessOperation!]! }
 extend type Volume { "What the viewer can do with the volume." permissions: [AccessOperation!]! }
 extend type Session { "What the viewer can do with the session." permissions: [AccessOperation!]! }
 extend type Vfolder { "What the viewer can do with the folder." permissions: [AccessOperation!]! }
 
 extend type Query {
+  "The role with a name; null if it does not exist or the viewer cannot see it."
+  role(name: String!): Role @allow(to: USER)
   roles(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [RoleOrder!], where: RoleWhereInput): RoleConnection! @allow(to: USER)
 }
 
-input CreateRoleInput { name: String! description: String allows: [RolePermissionInput!]! }
+input CreateRoleInput {
+  name: String!
+  "Default: empty."
+  description: String
+  allows: [RolePermissionInput!]!
+}
+"Fields that are null stay unchanged."
 input UpdateRoleInput { id: ID! name: String description: String allows: [RolePermissionInput!] }
 input DeleteRoleInput { id: ID! }
-input GrantRoleInput { role: ID! user: ID! scope: RoleScope! scopeId: ID }
+input GrantRoleInput {
+  role: ID!
+  user: ID!
+  scope: RoleScope!
+  "The object of the scope; null for the scope SYSTEM."
+  scopeId: ID
+}
 input RevokeRoleInput { id: ID! }
 type RolePayload @allow(to: USER) { role: Role! }
 type DeleteRolePayload @allow(to: USER) { id: ID! }
@@ -3334,13 +3629,13 @@ enum SuggestionKind {
 
 """
 One change with which the session would start at once, verified by planning it. updatePendingSession applies changes
-of slots and resourceGroup and, for any_agent, strictAgents: false. terminateSession ends a session.
+of slots and resourceGroup and, for ANY_AGENT, strictAgents: false. terminateSession ends a session.
 """
 type Suggestion @allow(to: USER) {
   kind: SuggestionKind!
   "One sentence for people."
   text: String!
-  "The input field to change, such as slots.cuda.shares; empty for end_session."
+  "The input field to change, such as slots.cuda.shares; empty for END_SESSION."
   field: String!
   from: String!
   to: String!
@@ -3397,6 +3692,7 @@ extend type Query {
   dryRun(input: CreateSessionInput!): DryRun! @allow(to: USER)
 }
 
+"Fields that are null stay unchanged."
 input UpdatePendingSessionInput {
   id: ID!
   "All slots that the session requests."
@@ -3476,7 +3772,7 @@ type Session implements Node @allow(to: USER) {
   result: SessionResult!
   "Bytes that each container of the session can write to the disk of its machine, not counting folders; 0 for sessions from before this limit existed."
   diskBytes: Int64!
-  "Exit code of the main process, once it has ended."
+  "Exit code of the main process; null before it has ended."
   exitCode: Int
   priority: Int!
   "Requested slots of each kernel."
@@ -3486,33 +3782,40 @@ type Session implements Node @allow(to: USER) {
   tags: [String!]!
   "The request, as createSession would take it again. Null if the viewer cannot enter the session."
   request: SessionRequest
-  "The session that this one was started again from, with restartSession or as a retry of an array."
+  "The session that this one was started again from, with restartSession or as a retry of an array; null if there is none or the viewer cannot see it."
   restartOf: Session
   "The sessions that were started again from this one, in any order."
   restarts: [Session!]!
   "True if a restart has taken the name, or the place in the array, of this session."
   replaced: Boolean!
-  "The array of which the session is a member."
+  "The array of which the session is a member; null if it is not in one."
   array: SessionArray
-  "The index of the session in its array."
+  "The index of the session in its array; null if it is not in one."
   arrayIndex: Int
   "Environment variables. A viewer who cannot enter the session gets empty values."
   environment: StringMap!
+  "Null before the session ends."
   terminationReason: TerminationReason
   "Why the session ended or failed, for people."
   statusMessage: String!
   createdAt: Time!
-  "The session does not start before this time."
+  "The session does not start before this time; null: as soon as possible."
   startsAt: Time
+  "Null before the session is placed."
   scheduledAt: Time
+  "Null before the session runs."
   startedAt: Time
+  "Null before the session has ended."
   terminatedAt: Time
-  "When the current transient status times out."
+  "When the current transient status times out; null in other states."
   deadlineAt: Time
-  "Null if the viewer cannot see it; the same is true of the three fields below."
+  "Null if the viewer cannot see them."
   owner: User
+  "Null if the viewer cannot see it."
   project: Project
+  "Null if the viewer cannot see it."
   domain: Domain
+  "Null if the viewer cannot see it."
   resourceGroup: ResourceGroup
   image: Image!
   kernels: [Kernel!]!
@@ -3521,13 +3824,13 @@ type Session implements Node @allow(to: USER) {
   agents: [Agent!]!
   "True: the session runs only on the requested agents. False: they are preferred."
   strictAgents: Boolean!
-  "Requested limit of the running time in seconds, if there is one."
+  "Requested limit of the running time in seconds; null for none."
   lifetime: Int
-  "When the lifetime ends. A policy or an idle check can end the session earlier."
+  "When the lifetime ends; null without a lifetime, or before the session runs. A policy or an idle check can end the session earlier."
   endsAt: Time
   "True if the session can be ended for a session of a higher priority, where its resource group allows preemption."
   preemptible: Boolean!
-  "The sessions that it is placed together with."
+  "The sessions that it is placed together with; null if it is not in a group."
   sessionGroup: SessionGroup
   "Sessions that must succeed before it starts."
   dependsOn: [SessionDependency!]!
@@ -3548,7 +3851,7 @@ type SessionDependency implements Node @allow(to: USER) {
   name: String!
   "True if the needed session or array has succeeded."
   satisfied: Boolean!
-  "The session that waits."
+  "The session that waits; null if the viewer cannot see it."
   session: Session
   "The session that must succeed; null if it is an array, was removed or the viewer cannot see it."
   needed: Session
@@ -3585,6 +3888,7 @@ type SessionRequest @allow(to: USER) {
   tags: [String!]
 }
 
+"A folder that a session was asked to mount. Null fields have the default."
 type MountRequest @allow(to: USER) {
   vfolder: String!
   target: String
@@ -3592,6 +3896,7 @@ type MountRequest @allow(to: USER) {
   readOnly: Boolean
 }
 
+"An app that a session was asked to offer. Null fields have the default."
 type AppRequest @allow(to: USER) {
   name: String!
   title: String
@@ -3602,12 +3907,13 @@ type AppRequest @allow(to: USER) {
 
 type SessionMount implements Node @allow(to: USER) {
   id: ID!
+  "Null if the viewer cannot see it, or it was deleted."
   vfolder: Vfolder
   target: String!
   subpath: String!
   "The current state. It follows the permission of the session's owner on the folder."
   readOnly: Boolean!
-  "When the mount was removed because the session's owner lost access to the folder."
+  "When the mount was removed because the session's owner lost access to the folder; null if that has not happened."
   revokedAt: Time
 }
 
@@ -3624,11 +3930,15 @@ type Kernel implements Node @allow(to: USER) {
   hostname: String!
   status: SessionStatus!
   statusMessage: String!
+  "Null before the container has ended."
   exitCode: Int
   slots: Slots!
   createdAt: Time!
+  "Null before the container has started."
   startedAt: Time
+  "Null before the container has ended."
   terminatedAt: Time
+  "Null before it is placed, or if the viewer cannot see the agent."
   agent: Agent
   allocations: [Allocation!]!
   "Latest samples; after the kernel has ended, its last ones."
@@ -3660,12 +3970,15 @@ type Allocation implements Node @allow(to: USER) {
   slot: String!
   amount: String!
   createdAt: Time!
+  "Null while it is in use."
   freedAt: Time
+  "Null if the viewer cannot see it."
   device: Device
 }
 
 type KernelStats @allow(to: USER) {
   kernelId: ID!
+  "When the samples were taken; null before the first."
   at: Time
   metrics: [Metric!]!
 }
@@ -3685,7 +3998,9 @@ type SessionEvent implements Node @allow(to: USER) {
   at: Time!
   "schedule, prepare, create, run, terminate."
   phase: String!
+  "Null if the entry is not a change of state."
   fromStatus: SessionStatus
+  "Null if the entry is not a change of state."
   toStatus: SessionStatus
   result: EventResult!
   attempt: Int!
@@ -3745,7 +4060,7 @@ type PendingReport @allow(to: USER) {
   dropped: [DroppedAgents!]!
   "Policy limits that are reached."
   limits: [LimitReached!]!
-  "What is missing on the agent that comes closest."
+  "What is missing on the agent that comes closest; null if no agent was compared."
   nearest: NearestFit
   "What decides its position among sessions of the same priority; null if that is its age."
   order: PendingOrder
@@ -3862,6 +4177,7 @@ input MountInput {
   target: String
   "Path below the folder; default: the whole folder."
   subpath: String
+  "Default: as the permission on the folder allows."
   readOnly: Boolean
 }
 
@@ -3871,10 +4187,10 @@ input CreateSessionInput {
   """
   A session to clone: fields that are not given are those of its request. Slots and environment variables that are given
   are added to it or replace those of the same name; an amount of 0 removes a slot. The viewer must be able to enter the
-  session. Not taken over: the name, and a start time that has passed.
+  session. Not taken over: the name, and a start time that has passed. Default: none.
   """
   from: ID
-  "A template to start from, in the same way. Not together with from."
+  "A template to start from, in the same way. Not together with from. Default: none."
   template: ID
   "Full reference, or name:tag if only one registry has it. Required without from and template."
   image: String
@@ -3887,11 +4203,13 @@ input CreateSessionInput {
   them, otherwise on several. They reach each other by name: main, sub1, sub2 and so on.
   """
   kernels: Int
-  "The command of every kernel. When one of them ends, the session ends."
+  "The command of every kernel. When one of them ends, the session ends. Default for interactive sessions: the image's own; required for batch sessions."
   command: [String!]
-  "Shell script that runs before the command, at most 64 KiB."
+  "Shell script that runs before the command, at most 64 KiB. Default: none."
   bootstrapScript: String
+  "Default: none."
   environment: StringMap
+  "Default: none."
   mounts: [MountInput!]
   "Default true: folders of the viewer and of the project whose names begin with a dot are mounted at /home/work/NAME, unless something else is mounted there. False: they are not mounted."
   autoMount: Boolean
@@ -3901,32 +4219,32 @@ input CreateSessionInput {
   resourceGroup: ID
   "0 to 100; a higher number goes first. Default 10."
   priority: Int
-  "Only for batch sessions: the session does not start before this time. At most a year from now."
+  "Only for batch sessions: the session does not start before this time. At most a year from now. Default: as soon as possible."
   startsAt: Time
-  "Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled."
+  "Sessions, and arrays of which all members, must succeed before this one starts, at most 32. If one fails, this one is cancelled. Default: none."
   dependsOn: [ID!]
-  "Agents to run on, at most 32. The session must have access to all of them."
+  "Agents to run on, at most 32. The session must have access to all of them. Default: any agent of the resource group."
   agents: [ID!]
   "True: run only on these agents; the viewer needs permission to change them. Default: prefer these agents."
   strictAgents: Boolean
   "Seconds that the session can run, 60 to 31536000. A session with a lifetime can start early, in a gap before others need the resources. Default: unlimited."
   lifetime: Int
-  "True: the session can be ended for a session of a higher priority, where its resource group allows preemption."
+  "True: the session can be ended for a session of a higher priority, where its resource group allows preemption. Default: false."
   preemptible: Boolean
-  "A session group of the viewer in the same project."
+  "A session group of the viewer in the same project. Default: none."
   sessionGroup: ID
   "Size of /dev/shm in bytes; default 64 MiB."
   shmBytes: Int64
   "Bytes that each container can write to the disk of its machine, not counting folders; at least 64 MiB. Default: 20 GiB, or less if a policy allows less."
   diskBytes: Int64
-  "At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit."
+  "At most 16 labels of 1 to 64 letters, digits and . _ - : / =, beginning with a letter or digit. Default: none."
   tags: [String!]
-  "A second request with the same key returns the session of the first request."
+  "A second request with the same key returns the session of the first request. Without a key, each request creates a session."
   idempotencyKey: String
 }
 input TerminateSessionInput {
   id: ID!
-  "Skip the grace period."
+  "Skip the grace period. Default: false."
   force: Boolean
 }
 input RenameSessionInput { id: ID! name: String! }
@@ -3976,9 +4294,11 @@ type SessionArray implements Node @allow(to: USER) {
   "How many members run at the same time at most; null: no limit of their own."
   maxRunning: Int
   createdAt: Time!
-  "Null if the viewer cannot see it; the same is true of the two fields below."
+  "Null if the viewer cannot see them."
   owner: User
+  "Null if the viewer cannot see it."
   project: Project
+  "Null if the viewer cannot see it."
   domain: Domain
   "The members by state: of each index the latest session."
   counts: SessionArrayCounts!
@@ -4034,7 +4354,7 @@ input CreateSessionArrayInput {
 }
 input CancelSessionArrayInput {
   id: ID!
-  "Skip the grace period."
+  "Skip the grace period. Default: false."
   force: Boolean
 }
 input RetrySessionArrayInput { id: ID! }
@@ -4061,9 +4381,11 @@ type SessionGroup implements Node @allow(to: USER) {
   "True: a session waits rather than break the placement. False: the placement is a preference."
   strict: Boolean!
   createdAt: Time!
-  "Null if the viewer cannot see it; the same is true of the two fields below."
+  "Null if the viewer cannot see them."
   owner: User
+  "Null if the viewer cannot see it."
   project: Project
+  "Null if the viewer cannot see it."
   domain: Domain
   sessions(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [SessionOrder!], where: SessionWhereInput): SessionConnection!
 }
@@ -4155,13 +4477,14 @@ extend type Query {
 input CreateSessionTemplateInput {
   "1 to 64 characters; unique among the templates of the user or project."
   name: String!
-  "At most 1000 characters."
+  "At most 1000 characters. Default: empty."
   description: String
   "Share it with this project. Only admins of the project can do that. Default: it belongs to the viewer."
   project: ID
   "What sessions are started with. Required: image and slots. Not allowed: idempotencyKey and template."
   request: CreateSessionInput!
 }
+"Fields that are null stay unchanged."
 input UpdateSessionTemplateInput {
   id: ID!
   name: String
@@ -4184,7 +4507,7 @@ extend type Mutation {
 }
 `, BuiltIn: false},
 	{Name: "../share.graphql", Input: `"""
-How much of the cluster a domain, project or user is due under drf and fair share, relative to its siblings. The
+How much of the cluster a domain, project or user is due under DRF and FAIR_SHARE, relative to its siblings. The
 default is 1. A weight for a user within a project takes precedence over the user's general weight, and a weight for
 one group over a weight for all groups.
 """
@@ -4193,8 +4516,11 @@ type ShareWeight implements Node @allow(to: USER) {
   weight: Float!
   "Null: the weight applies in every group."
   resourceGroup: ResourceGroup
+  "Null if the weight is that of a project or user, or the viewer cannot see it."
   domain: Domain
+  "Null if the weight is that of a domain or user, or the viewer cannot see it."
   project: Project
+  "Null if the weight is that of a domain or project, or the viewer cannot see them."
   user: User
   "For a user: the project in which the weight applies; null for every project."
   withinProject: Project
@@ -4203,14 +4529,17 @@ type ShareWeight implements Node @allow(to: USER) {
 
 """
 A domain, project or user that uses, used or waits for resources of a group, with its standing in fair share (in a
-group with the order drf, by current use). The domain and project around it are listed too; those that the viewer
+group with the order DRF, by current use). The domain and project around it are listed too; those that the viewer
 cannot see are null.
 """
 type ShareHolder @allow(to: USER) {
   "DOMAIN, PROJECT or USER."
   scope: HolderScope!
+  "Null if the viewer cannot see it."
   domain: Domain
+  "Null for a domain, or if the viewer cannot see it."
   project: Project
+  "Null for a domain or project, or if the viewer cannot see them."
   user: User
   weight: Float!
   "Its weight divided by the sum of the weights of all siblings."
@@ -4245,14 +4574,14 @@ input SetShareWeightInput {
   "With user: only in this project."
   withinProject: ID
 }
-input RemoveShareWeightInput { id: ID! }
+input DeleteShareWeightInput { id: ID! }
 type ShareWeightPayload @allow(to: USER) { shareWeight: ShareWeight! }
-type RemoveShareWeightPayload @allow(to: USER) { id: ID! }
+type DeleteShareWeightPayload @allow(to: USER) { id: ID! }
 
 extend type Mutation {
   "Sets the weight of a domain, project or user, and replaces an earlier one."
   setShareWeight(input: SetShareWeightInput!): ShareWeightPayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  removeShareWeight(input: RemoveShareWeightInput!): RemoveShareWeightPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  deleteShareWeight(input: DeleteShareWeightInput!): DeleteShareWeightPayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../signup.graphql", Input: `"Lets one person sign up once with an e-mail address."
@@ -4260,11 +4589,13 @@ type Invitation implements Node @allow(to: USER) {
   id: ID!
   email: String!
   domain: Domain!
-  "The project that the person becomes a member of."
+  "The project that the person becomes a member of; null for none."
   project: Project
   createdAt: Time!
   expiresAt: Time!
+  "Null if it has not been used."
   usedAt: Time
+  "Null if it has not been revoked."
   revokedAt: Time
 }
 
@@ -4275,21 +4606,34 @@ type SignUpOffer @allow(to: ANYONE) {
   named: Boolean!
 }
 
+type InvitationConnection @allow(to: USER) { edges: [InvitationEdge] pageInfo: PageInfo! totalCount: Int! }
+type InvitationEdge @allow(to: USER) { node: Invitation cursor: Cursor! }
+input InvitationOrder { direction: OrderDirection! = ASC field: InvitationOrderField! }
+enum InvitationOrderField { EMAIL CREATED_AT EXPIRES_AT }
+input InvitationWhereInput { not: InvitationWhereInput and: [InvitationWhereInput!] or: [InvitationWhereInput!] id: ID idIn: [ID!] email: String emailContainsFold: String expiresAtGT: Time expiresAtLTE: Time usedAtIsNil: Boolean revokedAtIsNil: Boolean }
+
 extend type Query {
   "Whether and how people can sign up."
   signUpOffer: SignUpOffer! @allow(to: ANYONE)
-  "The newest invitations that the viewer administers."
-  invitations: [Invitation!]! @allow(to: ADMIN)
+  "The invitations that the viewer administers."
+  invitations(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [InvitationOrder!], where: InvitationWhereInput): InvitationConnection! @allow(to: ADMIN)
 }
 
-input CreateInvitationInput { email: String! domain: ID! project: ID expiresInHours: Int }
+input CreateInvitationInput {
+  email: String!
+  domain: ID!
+  "The project that the person joins. Default: none."
+  project: ID
+  "At most 720; default 72."
+  expiresInHours: Int
+}
 input RevokeInvitationInput { id: ID! }
 
 type InvitationPayload @allow(to: USER) {
   invitation: Invitation!
-  "The secret; it is shown only once."
+  "The secret; it is shown only once. Null after a revocation."
   secret: String
-  "A path of the web page; it contains the secret."
+  "A path of the web page, which contains the secret. Null after a revocation."
   link: String
 }
 
@@ -4318,10 +4662,12 @@ type Task implements Node @allow(to: USER) {
   "The last error, what the task waits for, or what it skipped."
   message: String!
   attempt: Int!
-  "ID of the object that the task is about."
+  "ID of the object that the task is about; null if it is not about one."
   subjectID: ID
   createdAt: Time!
+  "Null before it starts."
   startedAt: Time
+  "Null before it ends."
   endedAt: Time
 }
 
@@ -4358,6 +4704,18 @@ extend type Subscription {
   UNAVAILABLE
 }
 
+"How a volume enforces limits."
+enum LimitEnforcement {
+  "No byte can be written beyond the limit."
+  HARD
+  "The storage product stops writers some time after the limit."
+  DELAYED
+  "Uploads are refused; containers can write more."
+  COOPERATIVE
+  "There are no limits."
+  NONE
+}
+
 "Storage for folders, served by a storage proxy."
 type Volume implements Node @allow(to: USER) {
   id: ID!
@@ -4368,12 +4726,14 @@ type Volume implements Node @allow(to: USER) {
   capabilities: [String!]!
   totalBytes: Int64!
   usedBytes: Int64!
+  "Null if the volume does not count files."
   totalInodes: Int64
+  "Null if the volume does not count files."
   usedInodes: Int64
   "True if the volume grows on demand, so that totalBytes is not a limit."
   elastic: Boolean!
-  "How limits are enforced: hard, delayed, cooperative or none."
-  enforcement: String!
+  "How limits are enforced."
+  enforcement: LimitEnforcement!
 }
 
 enum ScopeKind {
@@ -4385,15 +4745,16 @@ enum ScopeKind {
 type QuotaScope implements Node @allow(to: USER) {
   id: ID!
   kind: ScopeKind!
-  "A limit that an administrator has set for this scope."
+  "The limit that an administrator has set for this scope; null if none."
   limitBytes: Int64
+  "Null before the first measurement."
   usedBytes: Int64
-  "Limit of the number of files, directories and links together. Policies have no such limit."
+  "Limit of the number of files, directories and links together; null for none. Policies have no such limit."
   limitInodes: Int64
   "Null if the volume does not count files."
   usedInodes: Int64
-  "hard, delayed, cooperative or none."
-  enforcement: String!
+  enforcement: LimitEnforcement!
+  "Null before the first measurement."
   measuredAt: Time
   volume: Volume!
 }
@@ -4434,16 +4795,18 @@ type Vfolder implements Node @allow(to: USER) {
   kind: VfolderKind!
   status: VfolderStatus!
   createdAt: Time!
-  "When the folder was moved to the trash."
+  "When the folder was moved to the trash; null if it is not in the trash."
   deletedAt: Time
   usageMode: VfolderUsageMode!
   "What members of its project can do with it. Not used for a user's folder."
   permission: FolderPermission!
   "Null if not measured yet."
   usedBytes: Int64
+  "Null if not measured yet."
   fileCount: Int64
+  "Null if not measured yet."
   measuredAt: Time
-  "When a session that mounts it was last created."
+  "When a session that mounts it was last created; null if none was."
   lastUsedAt: Time
   quotaScope: QuotaScope!
   "Null if the viewer cannot see it."
@@ -4504,7 +4867,9 @@ extend type Query {
   vfolders(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [VfolderOrder!], where: VfolderWhereInput): VfolderConnection! @allow(to: USER)
   "mine: only the viewer's own scopes and those of their projects."
   quotaScopes(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [QuotaScopeOrder!], where: QuotaScopeWhereInput, mine: Boolean): QuotaScopeConnection! @allow(to: USER)
-  volumes: [Volume!]! @allow(to: USER)
+  "The volume with a name; null if it does not exist."
+  volume(name: String!): Volume @allow(to: USER)
+  volumes(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [VolumeOrder!], where: VolumeWhereInput): VolumeConnection! @allow(to: USER)
 }
 
 input CreateVfolderInput {
@@ -4522,7 +4887,7 @@ input CreateVfolderInput {
 "Fields that are null stay unchanged."
 input UpdateVfolderInput { id: ID! name: String usageMode: VfolderUsageMode permission: FolderPermission }
 input TrashVfolderInput { id: ID! }
-"name: another name for the folder, if its old name is in use by now."
+"name: another name for the folder, if its old name is in use by now. Default: the old name."
 input RestoreVfolderInput { id: ID! name: String }
 input DeleteVfolderInput { id: ID! }
 "The trash of a project; default: the viewer's own."
@@ -4557,14 +4922,14 @@ input CreateDownloadInput {
   path: String!
 }
 "1 to 1000 paths. Missing parent directories are created too."
-input MakeDirectoriesInput { vfolder: ID! paths: [String!]! }
+input CreateDirectoriesInput { vfolder: ID! paths: [String!]! }
 "to is the full new path, not the target directory."
 input MoveFileItem { from: String! to: String! }
-"1 to 1000 items. toVfolder: another folder on the same volume. overwrite replaces files and links, never directories."
+"1 to 1000 items. toVfolder: another folder on the same volume. overwrite replaces files and links, never directories. Default: within the folder, without overwriting."
 input MoveFilesInput { vfolder: ID! items: [MoveFileItem!]! toVfolder: ID overwrite: Boolean }
-"1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy."
+"1 to 1000 items. toVfolder: another folder on a volume of the same storage proxy. Default: within the folder, without overwriting."
 input CopyFilesInput { vfolder: ID! items: [MoveFileItem!]! toVfolder: ID overwrite: Boolean }
-"1 to 1000 paths. Directories are deleted only with recursive."
+"1 to 1000 paths. Directories are deleted only with recursive. Default: false."
 input DeleteFilesInput { vfolder: ID! paths: [String!]! recursive: Boolean }
 
 type VfolderPayload @allow(to: USER) { vfolder: Vfolder! }
@@ -4584,7 +4949,11 @@ type CreateDownloadPayload @allow(to: USER) {
   expiresAt: Time!
 }
 "The result for one path; for a pair, path is from. error is null on success."
-type FileResult @allow(to: USER) { path: String! error: String }
+type FileResult @allow(to: USER) {
+  path: String!
+  "Null if it succeeded."
+  error: String
+}
 type FilesPayload @allow(to: USER) { results: [FileResult!]! }
 type VfolderTaskPayload @allow(to: USER) { vfolder: Vfolder! task: Task! }
 type EmptyTrashPayload @allow(to: USER) { "Folders that are being deleted." count: Int! }
@@ -4604,7 +4973,7 @@ extend type Mutation {
   handOverVfolder(input: HandOverVfolderInput!): VfolderTaskPayload! @allow(to: ADMIN, scope: ADMIN)
   createUpload(input: CreateUploadInput!): CreateUploadPayload! @allow(to: USER, scope: FOLDERS)
   createDownload(input: CreateDownloadInput!): CreateDownloadPayload! @allow(to: USER, scope: FOLDERS)
-  makeDirectories(input: MakeDirectoriesInput!): FilesPayload! @allow(to: USER, scope: FOLDERS)
+  createDirectories(input: CreateDirectoriesInput!): FilesPayload! @allow(to: USER, scope: FOLDERS)
   moveFiles(input: MoveFilesInput!): FilesPayload! @allow(to: USER, scope: FOLDERS)
   "Copies files and directories, as a task. The task's message lists items that failed; all others were copied."
   copyFiles(input: CopyFilesInput!): VfolderTaskPayload! @allow(to: USER, scope: FOLDERS)
@@ -4634,13 +5003,16 @@ type VfolderShare implements Node @allow(to: USER) {
   email: String!
   permission: FolderPermission!
   status: VfolderShareStatus!
+  "Null before an answer."
   answeredAt: Time
+  "Null before the end of the share."
   endedAt: Time
   "For the user whom the folder is shared with: null before they accept, and after the share has ended."
   vfolder: Vfolder
   vfolderName: String!
   "Null if the viewer cannot see them."
   inviter: User
+  "Null if the viewer cannot see the inviter."
   inviterEmail: String
   "The user who accepted; null if the viewer cannot see them."
   user: User
@@ -4651,7 +5023,7 @@ type VfolderShare implements Node @allow(to: USER) {
 extend type Vfolder {
   "Users whom the folder is shared with, including open invitations; empty if the viewer cannot share it."
   shares: [VfolderShare!]!
-  "The share that gives the viewer access, if there is one."
+  "The share that gives the viewer access; null if there is none."
   myShare: VfolderShare
 }
 
@@ -4673,12 +5045,18 @@ input ShareVfolderInput {
   permission: FolderPermission!
 }
 input UpdateVfolderShareInput { id: ID! permission: FolderPermission! }
-input RemoveVfolderShareInput { id: ID! }
+input RevokeVfolderShareInput { id: ID! }
 input AcceptVfolderShareInput { id: ID! }
 input DeclineVfolderShareInput { id: ID! }
 
 "Exactly one of share and error is set."
-type ShareResult @allow(to: USER) { email: String! share: VfolderShare error: String }
+type ShareResult @allow(to: USER) {
+  email: String!
+  "Null if there is an error."
+  share: VfolderShare
+  "Null if there is a share."
+  error: String
+}
 type ShareVfolderPayload @allow(to: USER) { results: [ShareResult!]! }
 type VfolderSharePayload @allow(to: USER) { share: VfolderShare! }
 
@@ -4687,7 +5065,7 @@ extend type Mutation {
   shareVfolder(input: ShareVfolderInput!): ShareVfolderPayload! @allow(to: USER, scope: FOLDERS)
   updateVfolderShare(input: UpdateVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: FOLDERS)
   "Ends a share: the user who shares the folder withdraws it, or the user whom it is shared with leaves it. Tickets are revoked, and mounts in running sessions are removed."
-  removeVfolderShare(input: RemoveVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: FOLDERS)
+  revokeVfolderShare(input: RevokeVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: FOLDERS)
   acceptVfolderShare(input: AcceptVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: FOLDERS)
   declineVfolderShare(input: DeclineVfolderShareInput!): VfolderSharePayload! @allow(to: USER, scope: FOLDERS)
 }
@@ -4703,8 +5081,11 @@ type VolumeGrant @allow(to: ADMIN) {
   createdAt: Time!
   "True if the grant is for everyone; then domain, project and user are null."
   everybody: Boolean!
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   domain: Domain
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   project: Project
+  "Null if the grant is for another kind of holder, or the viewer cannot see it."
   user: User
   permissions: [VolumePermission!]!
 }
@@ -4721,7 +5102,7 @@ extend type Volume {
   orphans: VolumeOrphans! @allow(to: SUPERADMIN)
 }
 
-"Rates over a window; null if unknown."
+"Rates over a window. A rate is null if the storage product does not report it."
 type VolumePerformance @allow(to: ADMIN) {
   "True if the rates are for all volumes of the storage product together."
   wholeCluster: Boolean!
@@ -4735,6 +5116,12 @@ type VolumePerformance @allow(to: ADMIN) {
   writeLatencyMicros: Float
 }
 
+type VolumeConnection @allow(to: USER) { edges: [VolumeEdge] pageInfo: PageInfo! totalCount: Int! }
+type VolumeEdge @allow(to: USER) { node: Volume cursor: Cursor! }
+input VolumeOrder { direction: OrderDirection! = ASC field: VolumeOrderField! }
+enum VolumeOrderField { NAME CREATED_AT }
+input VolumeWhereInput { not: VolumeWhereInput and: [VolumeWhereInput!] or: [VolumeWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String backend: String health: VolumeHealth }
+
 type VolumeOrphans @allow(to: SUPERADMIN) {
   "Quota scopes without an owner in the database."
   scopes: [OrphanScope!]!
@@ -4745,7 +5132,11 @@ type VolumeOrphans @allow(to: SUPERADMIN) {
   "True if the lists are complete; each has at most 1000 entries."
   complete: Boolean!
 }
-type OrphanScope @allow(to: SUPERADMIN) { scope: String! usedBytes: Int64 }
+type OrphanScope @allow(to: SUPERADMIN) {
+  scope: String!
+  "Null if the volume does not report it."
+  usedBytes: Int64
+}
 enum OrphanFolderState {
   "A complete folder."
   PRESENT
@@ -4781,29 +5172,29 @@ quota-inodes.
 """
 input SetQuotaScopeInput { volume: ID! user: ID project: ID limitBytes: Int64 limitInodes: Int64 }
 "An orphan on a volume: a folder with its files or, without folder, a quota scope that contains no folder."
-input RemoveOrphanInput { volume: ID! scope: ID! folder: ID }
-type RemoveOrphanPayload @allow(to: SUPERADMIN) { volume: Volume! task: Task! }
+input DeleteOrphanInput { volume: ID! scope: ID! folder: ID }
+type DeleteOrphanPayload @allow(to: SUPERADMIN) { volume: Volume! task: Task! }
 type QuotaScopePayload @allow(to: ADMIN) { quotaScope: QuotaScope! }
 
 "Give at most one of domain, project and user; none of them means everyone."
-input SetVolumeGrantInput {
+input GrantVolumeInput {
   volume: ID!
   domain: ID
   project: ID
   user: ID
   permissions: [VolumePermission!]!
 }
-input RemoveVolumeGrantInput { id: ID! }
-type SetVolumeGrantPayload @allow(to: ADMIN) { grant: VolumeGrant! }
-type RemoveVolumeGrantPayload @allow(to: ADMIN) { volume: Volume! }
+input RevokeVolumeInput { id: ID! }
+type GrantVolumePayload @allow(to: ADMIN) { grant: VolumeGrant! }
+type RevokeVolumePayload @allow(to: ADMIN) { volume: Volume! }
 
 extend type Mutation {
   setQuotaScope(input: SetQuotaScopeInput!): QuotaScopePayload! @allow(to: ADMIN, scope: ADMIN)
   "Permanently deletes an orphan, as a task."
-  removeOrphan(input: RemoveOrphanInput!): RemoveOrphanPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  deleteOrphan(input: DeleteOrphanInput!): DeleteOrphanPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Replaces what one domain, project, user or everyone can do with the volume."
-  setVolumeGrant(input: SetVolumeGrantInput!): SetVolumeGrantPayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  removeVolumeGrant(input: RemoveVolumeGrantInput!): RemoveVolumeGrantPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  grantVolume(input: GrantVolumeInput!): GrantVolumePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  revokeVolume(input: RevokeVolumeInput!): RevokeVolumePayload! @allow(to: SUPERADMIN, scope: ADMIN)
 }
 `, BuiltIn: false},
 }
@@ -5245,12 +5636,28 @@ func (ec *executionContext) childFields_CreateUploadPayload(ctx context.Context,
 	return nil, fmt.Errorf("no field named %q was found under type CreateUploadPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteDomainPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteDomainPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteDomainPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteIdleCheckerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_DeleteIdleCheckerPayload_id(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteIdleCheckerPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteImagePayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteImagePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteKeypairPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5267,6 +5674,24 @@ func (ec *executionContext) childFields_DeleteObjectStoragePayload(ctx context.C
 		return ec.fieldContext_DeleteObjectStoragePayload_id(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteObjectStoragePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteOrphanPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "volume":
+		return ec.fieldContext_DeleteOrphanPayload_volume(ctx, field)
+	case "task":
+		return ec.fieldContext_DeleteOrphanPayload_task(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteOrphanPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteProjectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteProjectPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteProjectPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteRegistryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5331,6 +5756,22 @@ func (ec *executionContext) childFields_DeleteSessionTemplatePayload(ctx context
 		return ec.fieldContext_DeleteSessionTemplatePayload_id(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteSessionTemplatePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteShareWeightPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeleteShareWeightPayload_id(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteShareWeightPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteStorageProxyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_DeleteStorageProxyPayload_name(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteStorageProxyPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DetachResourcePolicyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5679,14 +6120,6 @@ func (ec *executionContext) childFields_FolderTransferPayload(ctx context.Contex
 	return nil, fmt.Errorf("no field named %q was found under type FolderTransferPayload", field.Name)
 }
 
-func (ec *executionContext) childFields_ForgetImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "id":
-		return ec.fieldContext_ForgetImagePayload_id(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type ForgetImagePayload", field.Name)
-}
-
 func (ec *executionContext) childFields_GPUDirect(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "feature":
@@ -5697,6 +6130,14 @@ func (ec *executionContext) childFields_GPUDirect(ctx context.Context, field gra
 		return ec.fieldContext_GPUDirect_reason(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type GPUDirect", field.Name)
+}
+
+func (ec *executionContext) childFields_GrantVolumePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "grant":
+		return ec.fieldContext_GrantVolumePayload_grant(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type GrantVolumePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_GroupGrant(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5747,6 +6188,28 @@ func (ec *executionContext) childFields_IdentityProvider(ctx context.Context, fi
 		return ec.fieldContext_IdentityProvider_createdAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type IdentityProvider", field.Name)
+}
+
+func (ec *executionContext) childFields_IdentityProviderConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_IdentityProviderConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_IdentityProviderConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_IdentityProviderConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdentityProviderConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_IdentityProviderEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_IdentityProviderEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_IdentityProviderEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type IdentityProviderEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_IdentityProviderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6007,6 +6470,28 @@ func (ec *executionContext) childFields_Invitation(ctx context.Context, field gr
 		return ec.fieldContext_Invitation_revokedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Invitation", field.Name)
+}
+
+func (ec *executionContext) childFields_InvitationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_InvitationConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_InvitationConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_InvitationConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type InvitationConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_InvitationEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_InvitationEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_InvitationEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type InvitationEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_InvitationPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6275,6 +6760,28 @@ func (ec *executionContext) childFields_LoginSession(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type LoginSession", field.Name)
 }
 
+func (ec *executionContext) childFields_LoginSessionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_LoginSessionConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_LoginSessionConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_LoginSessionConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LoginSessionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_LoginSessionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_LoginSessionEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_LoginSessionEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LoginSessionEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_LoginSessionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6297,6 +6804,28 @@ func (ec *executionContext) childFields_Membership(ctx context.Context, field gr
 		return ec.fieldContext_Membership_createdAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Membership", field.Name)
+}
+
+func (ec *executionContext) childFields_MembershipConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_MembershipConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_MembershipConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_MembershipConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MembershipConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_MembershipEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_MembershipEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_MembershipEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MembershipEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_MembershipPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6701,14 +7230,6 @@ func (ec *executionContext) childFields_ProjectPayload(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ProjectPayload", field.Name)
 }
 
-func (ec *executionContext) childFields_PurgePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "id":
-		return ec.fieldContext_PurgePayload_id(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type PurgePayload", field.Name)
-}
-
 func (ec *executionContext) childFields_Queue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "entries":
@@ -6867,46 +7388,34 @@ func (ec *executionContext) childFields_Registry(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type Registry", field.Name)
 }
 
+func (ec *executionContext) childFields_RegistryConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_RegistryConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_RegistryConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_RegistryConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegistryConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_RegistryEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_RegistryEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_RegistryEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegistryEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_RegistryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "registry":
 		return ec.fieldContext_RegistryPayload_registry(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RegistryPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_RemoveOrphanPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "volume":
-		return ec.fieldContext_RemoveOrphanPayload_volume(ctx, field)
-	case "task":
-		return ec.fieldContext_RemoveOrphanPayload_task(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type RemoveOrphanPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_RemoveShareWeightPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "id":
-		return ec.fieldContext_RemoveShareWeightPayload_id(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type RemoveShareWeightPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_RemoveStorageProxyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "name":
-		return ec.fieldContext_RemoveStorageProxyPayload_name(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type RemoveStorageProxyPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_RemoveVolumeGrantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "volume":
-		return ec.fieldContext_RemoveVolumeGrantPayload_volume(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type RemoveVolumeGrantPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ResetTotpPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7003,16 +7512,26 @@ func (ec *executionContext) childFields_ResourceGroupAccess(ctx context.Context,
 	return nil, fmt.Errorf("no field named %q was found under type ResourceGroupAccess", field.Name)
 }
 
-func (ec *executionContext) childFields_ResourceGroupAccessList(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_ResourceGroupAccessConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "access":
-		return ec.fieldContext_ResourceGroupAccessList_access(ctx, field)
+	case "edges":
+		return ec.fieldContext_ResourceGroupAccessConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ResourceGroupAccessConnection_pageInfo(ctx, field)
 	case "totalCount":
-		return ec.fieldContext_ResourceGroupAccessList_totalCount(ctx, field)
-	case "endCursor":
-		return ec.fieldContext_ResourceGroupAccessList_endCursor(ctx, field)
+		return ec.fieldContext_ResourceGroupAccessConnection_totalCount(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type ResourceGroupAccessList", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type ResourceGroupAccessConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceGroupAccessEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_ResourceGroupAccessEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ResourceGroupAccessEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceGroupAccessEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceGroupConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7143,6 +7662,28 @@ func (ec *executionContext) childFields_ResourcePreset(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ResourcePreset", field.Name)
 }
 
+func (ec *executionContext) childFields_ResourcePresetConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ResourcePresetConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ResourcePresetConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ResourcePresetConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourcePresetConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourcePresetEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_ResourcePresetEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ResourcePresetEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourcePresetEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourcePresetPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "preset":
@@ -7179,6 +7720,14 @@ func (ec *executionContext) childFields_RevokeRolePayload(ctx context.Context, f
 		return ec.fieldContext_RevokeRolePayload_role(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RevokeRolePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RevokeVolumePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "volume":
+		return ec.fieldContext_RevokeVolumePayload_volume(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RevokeVolumePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Role(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7299,6 +7848,28 @@ func (ec *executionContext) childFields_SSHKey(ctx context.Context, field graphq
 		return ec.fieldContext_SSHKey_status(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SSHKey", field.Name)
+}
+
+func (ec *executionContext) childFields_SSHKeyConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_SSHKeyConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_SSHKeyConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_SSHKeyConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SSHKeyConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_SSHKeyEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_SSHKeyEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_SSHKeyEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SSHKeyEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_SSHKeyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7799,14 +8370,6 @@ func (ec *executionContext) childFields_SessionTemplatePayload(ctx context.Conte
 		return ec.fieldContext_SessionTemplatePayload_template(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionTemplatePayload", field.Name)
-}
-
-func (ec *executionContext) childFields_SetVolumeGrantPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "grant":
-		return ec.fieldContext_SetVolumeGrantPayload_grant(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type SetVolumeGrantPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ShareHolder(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8419,6 +8982,28 @@ func (ec *executionContext) childFields_Volume(ctx context.Context, field graphq
 	return nil, fmt.Errorf("no field named %q was found under type Volume", field.Name)
 }
 
+func (ec *executionContext) childFields_VolumeConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_VolumeConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_VolumeConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_VolumeConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VolumeConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_VolumeEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_VolumeEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_VolumeEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VolumeEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_VolumeGrant(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -8715,12 +9300,26 @@ func (ec *executionContext) field_Mutation_acceptVfolderShare_args(ctx context.C
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_addSshKey_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Mutation_addMembership_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (auth.AddSSHKeyInput, error) {
-			return ec.unmarshalNAddSSHKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐAddSSHKeyInput(ctx, v)
+		func(ctx context.Context, v any) (identity.AddMembershipInput, error) {
+			return ec.unmarshalNAddMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐAddMembershipInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_attachIdleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (idle.AttachIdleCheckerInput, error) {
+			return ec.unmarshalNAttachIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐAttachIdleCheckerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8735,20 +9334,6 @@ func (ec *executionContext) field_Mutation_attachResourcePolicy_args(ctx context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (policy.AttachResourcePolicyInput, error) {
 			return ec.unmarshalNAttachResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐAttachResourcePolicyInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_bindIdleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (idle.BindIdleCheckerInput, error) {
-			return ec.unmarshalNBindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐBindIdleCheckerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8847,6 +9432,20 @@ func (ec *executionContext) field_Mutation_createAccessToken_args(ctx context.Co
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (auth.CreateAccessTokenInput, error) {
 			return ec.unmarshalNCreateAccessTokenInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCreateAccessTokenInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createDirectories_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.CreateDirectoriesInput, error) {
+			return ec.unmarshalNCreateDirectoriesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCreateDirectoriesInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9177,6 +9776,34 @@ func (ec *executionContext) field_Mutation_declineVfolderShare_args(ctx context.
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (agents.DeleteAgentInput, error) {
+			return ec.unmarshalNDeleteAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐDeleteAgentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteDomain_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.DeleteDomainInput, error) {
+			return ec.unmarshalNDeleteDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteDomainInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteFiles_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9219,6 +9846,20 @@ func (ec *executionContext) field_Mutation_deleteIdleChecker_args(ctx context.Co
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (image.DeleteImageInput, error) {
+			return ec.unmarshalNDeleteImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐDeleteImageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteKeypair_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9239,6 +9880,34 @@ func (ec *executionContext) field_Mutation_deleteObjectStorage_args(ctx context.
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (objectstorage.DeleteObjectStorageInput, error) {
 			return ec.unmarshalNDeleteObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐDeleteObjectStorageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteOrphan_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.DeleteOrphanInput, error) {
+			return ec.unmarshalNDeleteOrphanInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteOrphanInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteProject_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.DeleteProjectInput, error) {
+			return ec.unmarshalNDeleteProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteProjectInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9345,6 +10014,20 @@ func (ec *executionContext) field_Mutation_deleteSessionTemplate_args(ctx contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteShareWeight_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (group.DeleteShareWeightInput, error) {
+			return ec.unmarshalNDeleteShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteShareWeightInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteSshKey_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9359,12 +10042,54 @@ func (ec *executionContext) field_Mutation_deleteSshKey_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteStorageProxy_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.DeleteStorageProxyInput, error) {
+			return ec.unmarshalNDeleteStorageProxyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteStorageProxyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteUser_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (identity.DeleteUserInput, error) {
+			return ec.unmarshalNDeleteUserInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteUserInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteVfolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.DeleteVfolderInput, error) {
 			return ec.unmarshalNDeleteVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_detachIdleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (idle.DetachIdleCheckerInput, error) {
+			return ec.unmarshalNDetachIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐDetachIdleCheckerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9443,20 +10168,6 @@ func (ec *executionContext) field_Mutation_exportFolder_args(ctx context.Context
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_forgetImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (image.ForgetImageInput, error) {
-			return ec.unmarshalNForgetImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐForgetImageInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
 func (ec *executionContext) field_Mutation_grantResourceGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9477,6 +10188,20 @@ func (ec *executionContext) field_Mutation_grantRole_args(ctx context.Context, r
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (role.GrantRoleInput, error) {
 			return ec.unmarshalNGrantRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐGrantRoleInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_grantVolume_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.GrantVolumeInput, error) {
+			return ec.unmarshalNGrantVolumeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐGrantVolumeInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9527,20 +10252,6 @@ func (ec *executionContext) field_Mutation_importUsers_args(ctx context.Context,
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_makeDirectories_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (vfolder.MakeDirectoriesInput, error) {
-			return ec.unmarshalNMakeDirectoriesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMakeDirectoriesInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
 func (ec *executionContext) field_Mutation_moveFiles_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9561,48 +10272,6 @@ func (ec *executionContext) field_Mutation_openApp_args(ctx context.Context, raw
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (app.OpenAppInput, error) {
 			return ec.unmarshalNOpenAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐOpenAppInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_purgeDomain_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (identity.PurgeDomainInput, error) {
-			return ec.unmarshalNPurgeDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeDomainInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_purgeProject_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (identity.PurgeProjectInput, error) {
-			return ec.unmarshalNPurgeProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeProjectInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_purgeUser_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (identity.PurgeUserInput, error) {
-			return ec.unmarshalNPurgeUserInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeUserInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9639,96 +10308,12 @@ func (ec *executionContext) field_Mutation_registerImage_args(ctx context.Contex
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_removeAgent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (agents.RemoveAgentInput, error) {
-			return ec.unmarshalNRemoveAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐRemoveAgentInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
 func (ec *executionContext) field_Mutation_removeMembership_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (identity.RemoveMembershipInput, error) {
 			return ec.unmarshalNRemoveMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐRemoveMembershipInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_removeOrphan_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (vfolder.RemoveOrphanInput, error) {
-			return ec.unmarshalNRemoveOrphanInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveOrphanInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_removeShareWeight_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (group.RemoveShareWeightInput, error) {
-			return ec.unmarshalNRemoveShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_removeStorageProxy_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (vfolder.RemoveStorageProxyInput, error) {
-			return ec.unmarshalNRemoveStorageProxyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveStorageProxyInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_removeVfolderShare_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (vfolder.RemoveVfolderShareInput, error) {
-			return ec.unmarshalNRemoveVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVfolderShareInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_removeVolumeGrant_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (vfolder.RemoveVolumeGrantInput, error) {
-			return ec.unmarshalNRemoveVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9933,6 +10518,34 @@ func (ec *executionContext) field_Mutation_revokeRole_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_revokeVfolderShare_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.RevokeVfolderShareInput, error) {
+			return ec.unmarshalNRevokeVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRevokeVfolderShareInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_revokeVolume_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (vfolder.RevokeVolumeInput, error) {
+			return ec.unmarshalNRevokeVolumeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRevokeVolumeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_rotateKeypair_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9953,20 +10566,6 @@ func (ec *executionContext) field_Mutation_scanRegistry_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (image.ScanRegistryInput, error) {
 			return ec.unmarshalNScanRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐScanRegistryInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_setMembership_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (identity.SetMembershipInput, error) {
-			return ec.unmarshalNSetMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐSetMembershipInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10059,20 +10658,6 @@ func (ec *executionContext) field_Mutation_setShareWeight_args(ctx context.Conte
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_setVolumeGrant_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (vfolder.SetVolumeGrantInput, error) {
-			return ec.unmarshalNSetVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetVolumeGrantInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
 func (ec *executionContext) field_Mutation_shareApp_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10149,20 +10734,6 @@ func (ec *executionContext) field_Mutation_trashVfolder_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.TrashVfolderInput, error) {
 			return ec.unmarshalNTrashVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐTrashVfolderInput(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["input"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_unbindIdleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (idle.UnbindIdleCheckerInput, error) {
-			return ec.unmarshalNUnbindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐUnbindIdleCheckerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10495,6 +11066,60 @@ func (ec *executionContext) field_PendingReport_ahead_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Project_memberships_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.MembershipOrder, error) {
+			return ec.unmarshalOMembershipOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.MembershipWhereInput, error) {
+			return ec.unmarshalOMembershipWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10622,6 +11247,20 @@ func (ec *executionContext) field_Query_activity_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_agent_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
 	return args, nil
 }
 
@@ -10787,6 +11426,20 @@ func (ec *executionContext) field_Query_devices_args(ctx context.Context, rawArg
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_domain_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_domains_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10893,6 +11546,88 @@ func (ec *executionContext) field_Query_effectiveLimits_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_identityProvider_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_identityProviders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.IdentityProviderOrder, error) {
+			return ec.unmarshalOIdentityProviderOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.IdentityProviderWhereInput, error) {
+			return ec.unmarshalOIdentityProviderWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_idleChecker_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_idleCheckers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10993,6 +11728,28 @@ func (ec *executionContext) field_Query_idleDryRun_args(ctx context.Context, raw
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_image_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "architecture",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["architecture"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_images_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -11039,6 +11796,60 @@ func (ec *executionContext) field_Query_images_args(ctx context.Context, rawArgs
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.ImageWhereInput, error) {
 			return ec.unmarshalOImageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_invitations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.InvitationOrder, error) {
+			return ec.unmarshalOInvitationOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.InvitationWhereInput, error) {
+			return ec.unmarshalOInvitationWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -11174,6 +11985,54 @@ func (ec *executionContext) field_Query_loginSessions_args(ctx context.Context, 
 		return nil, err
 	}
 	args["user"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.LoginSessionOrder, error) {
+			return ec.unmarshalOLoginSessionOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.LoginSessionWhereInput, error) {
+			return ec.unmarshalOLoginSessionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg6
 	return args, nil
 }
 
@@ -11256,6 +12115,28 @@ func (ec *executionContext) field_Query_objectStorages_args(ctx context.Context,
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_project_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "domain",
+		func(ctx context.Context, v any) (*uuid.UUID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["domain"] = arg1
 	return args, nil
 }
 
@@ -11375,6 +12256,74 @@ func (ec *executionContext) field_Query_quotaScopes_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_registries_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.RegistryOrder, error) {
+			return ec.unmarshalORegistryOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.RegistryWhereInput, error) {
+			return ec.unmarshalORegistryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_registry_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_resourceGroupAccess_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -11402,38 +12351,44 @@ func (ec *executionContext) field_Query_resourceGroupAccess_args(ctx context.Con
 		return nil, err
 	}
 	args["project"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "users",
-		func(ctx context.Context, v any) (*bool, error) {
-			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["users"] = arg3
-	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "nameContainsFold",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOString2ᚖstring(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["nameContainsFold"] = arg4
-	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg5
-	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOString2ᚖstring(ctx, v)
+	args["first"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg6
+	args["after"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*group.AccessWhereInput, error) {
+			return ec.unmarshalOResourceGroupAccessWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_resourceGroup_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
 	return args, nil
 }
 
@@ -11545,6 +12500,20 @@ func (ec *executionContext) field_Query_resourcePolicies_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_resourcePolicy_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_resourcePresets_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -11556,6 +12525,68 @@ func (ec *executionContext) field_Query_resourcePresets_args(ctx context.Context
 		return nil, err
 	}
 	args["resourceGroup"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.ResourcePresetOrder, error) {
+			return ec.unmarshalOResourcePresetOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.ResourcePresetWhereInput, error) {
+			return ec.unmarshalOResourcePresetWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg6
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_role_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
 	return args, nil
 }
 
@@ -11829,6 +12860,60 @@ func (ec *executionContext) field_Query_sessions_args(ctx context.Context, rawAr
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_sshKeys_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.SSHKeyOrder, error) {
+			return ec.unmarshalOSSHKeyOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.SSHKeyWhereInput, error) {
+			return ec.unmarshalOSSHKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_tasks_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -11894,6 +12979,20 @@ func (ec *executionContext) field_Query_usage_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["where"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
 	return args, nil
 }
 
@@ -12059,6 +13158,74 @@ func (ec *executionContext) field_Query_vfolders_args(ctx context.Context, rawAr
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.VfolderWhereInput, error) {
 			return ec.unmarshalOVfolderWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_volume_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_volumes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.VolumeOrder, error) {
+			return ec.unmarshalOVolumeOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.VolumeWhereInput, error) {
+			return ec.unmarshalOVolumeWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -13952,7 +15119,7 @@ func (ec *executionContext) fieldContext_AgentLink_b(_ context.Context, field gr
 }
 
 func (ec *executionContext) _AgentLink_type(ctx context.Context, field graphql.CollectedField, obj *report.Link) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Type)
+	ret = ec.marshalNLinkType2string(answer.Quiet, field.Selections, obj.Type)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -13969,14 +15136,14 @@ func (ec *executionContext) _AgentLink_type(ctx context.Context, field graphql.C
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNLinkType2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_AgentLink_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("AgentLink", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("AgentLink", field, false, false, errors.New("field of type LinkType does not have child fields"))
 }
 
 func (ec *executionContext) _AgentLink_distance(ctx context.Context, field graphql.CollectedField, obj *report.Link) (ret graphql.Marshaler) {
@@ -16026,6 +17193,34 @@ func (ec *executionContext) fieldContext_CreateUploadPayload_uploads(_ context.C
 	return fc, nil
 }
 
+func (ec *executionContext) _DeleteDomainPayload_id(ctx context.Context, field graphql.CollectedField, obj *identity.DeleteDomainPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteDomainPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteDomainPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteDomainPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _DeleteIdleCheckerPayload_id(ctx context.Context, field graphql.CollectedField, obj *idle.DeleteIdleCheckerPayload) (ret graphql.Marshaler) {
 	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
 	if ret != graphql.Null {
@@ -16052,6 +17247,34 @@ func (ec *executionContext) _DeleteIdleCheckerPayload_id(ctx context.Context, fi
 }
 func (ec *executionContext) fieldContext_DeleteIdleCheckerPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteIdleCheckerPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteImagePayload_id(ctx context.Context, field graphql.CollectedField, obj *image.DeleteImagePayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteImagePayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteImagePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteImagePayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _DeleteKeypairPayload_id(ctx context.Context, field graphql.CollectedField, obj *auth.DeleteKeypairPayload) (ret graphql.Marshaler) {
@@ -16108,6 +17331,82 @@ func (ec *executionContext) _DeleteObjectStoragePayload_id(ctx context.Context, 
 }
 func (ec *executionContext) fieldContext_DeleteObjectStoragePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteObjectStoragePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteOrphanPayload_volume(ctx context.Context, field graphql.CollectedField, obj *vfolder.DeleteOrphanPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeleteOrphanPayload_volume(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Volume
+	fc.Result = v
+	return ec.marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeleteOrphanPayload_volume(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteOrphanPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Volume(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteOrphanPayload_task(ctx context.Context, field graphql.CollectedField, obj *vfolder.DeleteOrphanPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeleteOrphanPayload_task(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Task
+	fc.Result = v
+	return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeleteOrphanPayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteOrphanPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteProjectPayload_id(ctx context.Context, field graphql.CollectedField, obj *identity.DeleteProjectPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteProjectPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteProjectPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteProjectPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _DeleteRegistryPayload_id(ctx context.Context, field graphql.CollectedField, obj *image.DeleteRegistryPayload) (ret graphql.Marshaler) {
@@ -16332,6 +17631,62 @@ func (ec *executionContext) _DeleteSessionTemplatePayload_id(ctx context.Context
 }
 func (ec *executionContext) fieldContext_DeleteSessionTemplatePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteSessionTemplatePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteShareWeightPayload_id(ctx context.Context, field graphql.CollectedField, obj *group.DeleteShareWeightPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteShareWeightPayload_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteShareWeightPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteShareWeightPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteStorageProxyPayload_name(ctx context.Context, field graphql.CollectedField, obj *vfolder.DeleteStorageProxyPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteStorageProxyPayload_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteStorageProxyPayload_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteStorageProxyPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _DetachResourcePolicyPayload_id(ctx context.Context, field graphql.CollectedField, obj *policy.DetachResourcePolicyPayload) (ret graphql.Marshaler) {
@@ -16718,15 +18073,15 @@ func (ec *executionContext) _Device_enforcement(ctx context.Context, field graph
 			return ec.Resolvers.Device().Enforcement(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOShareEnforcement2ᚖstring(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Device_enforcement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Device", field, true, true, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Device", field, true, true, errors.New("field of type ShareEnforcement does not have child fields"))
 }
 
 func (ec *executionContext) _Device_health(ctx context.Context, field graphql.CollectedField, obj *ent.Device) (ret graphql.Marshaler) {
@@ -17542,7 +18897,7 @@ func (ec *executionContext) fieldContext_DeviceLink_peer(_ context.Context, fiel
 }
 
 func (ec *executionContext) _DeviceLink_type(ctx context.Context, field graphql.CollectedField, obj *model.DeviceLink) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Type)
+	ret = ec.marshalNLinkType2string(answer.Quiet, field.Selections, obj.Type)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -17559,14 +18914,14 @@ func (ec *executionContext) _DeviceLink_type(ctx context.Context, field graphql.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNLinkType2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_DeviceLink_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DeviceLink", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("DeviceLink", field, false, false, errors.New("field of type LinkType does not have child fields"))
 }
 
 func (ec *executionContext) _DeviceLink_distance(ctx context.Context, field graphql.CollectedField, obj *model.DeviceLink) (ret graphql.Marshaler) {
@@ -19272,34 +20627,6 @@ func (ec *executionContext) fieldContext_FolderTransferPayload_task(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _ForgetImagePayload_id(ctx context.Context, field graphql.CollectedField, obj *image.ForgetImagePayload) (ret graphql.Marshaler) {
-	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
-	if ret != graphql.Null {
-		return ret
-	}
-
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ForgetImagePayload_id(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
-			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ForgetImagePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ForgetImagePayload", field, false, false, errors.New("field of type ID does not have child fields"))
-}
-
 func (ec *executionContext) _GPUDirect_feature(ctx context.Context, field graphql.CollectedField, obj *collective.Status) (ret graphql.Marshaler) {
 	ret = ec.marshalNGPUDirectFeature2githubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐFeature(answer.Quiet, field.Selections, obj.Feature)
 	if ret != graphql.Null {
@@ -19382,6 +20709,30 @@ func (ec *executionContext) _GPUDirect_reason(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_GPUDirect_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("GPUDirect", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _GrantVolumePayload_grant(ctx context.Context, field graphql.CollectedField, obj *vfolder.GrantVolumePayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_GrantVolumePayload_grant(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Grant
+	fc.Result = v
+	return ec.marshalNVolumeGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeGrant(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_GrantVolumePayload_grant(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "GrantVolumePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VolumeGrant(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _GroupGrant_id(ctx context.Context, field graphql.CollectedField, obj *ent.GroupGrant) (ret graphql.Marshaler) {
@@ -19971,6 +21322,134 @@ func (ec *executionContext) _IdentityProvider_createdAt(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_IdentityProvider_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("IdentityProvider", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProviderConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProviderConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_IdentityProviderConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOIdentityProviderEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_IdentityProviderConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdentityProviderConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdentityProviderEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdentityProviderConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProviderConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_IdentityProviderConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_IdentityProviderConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdentityProviderConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdentityProviderConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProviderConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProviderConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProviderConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProviderConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _IdentityProviderEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProviderEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_IdentityProviderEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOIdentityProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProvider(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_IdentityProviderEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "IdentityProviderEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdentityProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _IdentityProviderEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.IdentityProviderEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_IdentityProviderEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_IdentityProviderEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("IdentityProviderEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
 func (ec *executionContext) _IdentityProviderPayload_identityProvider(ctx context.Context, field graphql.CollectedField, obj *oidc.IdentityProviderPayload) (ret graphql.Marshaler) {
@@ -22130,6 +23609,134 @@ func (ec *executionContext) fieldContext_Invitation_revokedAt(_ context.Context,
 	return graphql.NewScalarFieldContext("Invitation", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _InvitationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.InvitationConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_InvitationConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOInvitationEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_InvitationConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "InvitationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InvitationEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _InvitationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.InvitationConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_InvitationConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_InvitationConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "InvitationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _InvitationConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.InvitationConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvitationConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvitationConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvitationConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _InvitationEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.InvitationEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_InvitationEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOInvitation2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitation(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_InvitationEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "InvitationEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Invitation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _InvitationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.InvitationEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InvitationEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InvitationEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InvitationEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
 func (ec *executionContext) _InvitationPayload_invitation(ctx context.Context, field graphql.CollectedField, obj *signup.InvitationPayload) (ret graphql.Marshaler) {
 	fc, err := ec.fieldContext_InvitationPayload_invitation(ctx, field)
 	if err != nil {
@@ -24230,6 +25837,134 @@ func (ec *executionContext) fieldContext_LoginSession_current(_ context.Context,
 	return graphql.NewScalarFieldContext("LoginSession", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _LoginSessionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.LoginSessionConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_LoginSessionConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOLoginSessionEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_LoginSessionConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LoginSessionConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LoginSessionEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _LoginSessionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.LoginSessionConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_LoginSessionConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_LoginSessionConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LoginSessionConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _LoginSessionConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.LoginSessionConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginSessionConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginSessionConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginSessionConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _LoginSessionEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.LoginSessionEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_LoginSessionEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOLoginSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSession(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_LoginSessionEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LoginSessionEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LoginSession(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _LoginSessionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.LoginSessionEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LoginSessionEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LoginSessionEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LoginSessionEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
 func (ec *executionContext) _LoginSessionPayload_id(ctx context.Context, field graphql.CollectedField, obj *auth.LoginSessionPayload) (ret graphql.Marshaler) {
 	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
 	if ret != graphql.Null {
@@ -24424,6 +26159,134 @@ func (ec *executionContext) fieldContext_Membership_createdAt(_ context.Context,
 	return graphql.NewScalarFieldContext("Membership", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _MembershipConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.MembershipConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_MembershipConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOMembershipEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_MembershipConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MembershipConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MembershipEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MembershipConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.MembershipConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_MembershipConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_MembershipConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MembershipConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MembershipConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.MembershipConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MembershipConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MembershipConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MembershipConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _MembershipEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.MembershipEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_MembershipEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOMembership2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembership(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_MembershipEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MembershipEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Membership(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MembershipEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.MembershipEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MembershipEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MembershipEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MembershipEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
 func (ec *executionContext) _MembershipPayload_project(ctx context.Context, field graphql.CollectedField, obj *identity.MembershipPayload) (ret graphql.Marshaler) {
 	fc, err := ec.fieldContext_MembershipPayload_project(ctx, field)
 	if err != nil {
@@ -24581,7 +26444,7 @@ func (ec *executionContext) fieldContext_Metric_unit(_ context.Context, field gr
 }
 
 func (ec *executionContext) _Metric_quality(ctx context.Context, field graphql.CollectedField, obj *report.Metric) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Quality)
+	ret = ec.marshalNMetricQuality2string(answer.Quiet, field.Selections, obj.Quality)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -24598,14 +26461,14 @@ func (ec *executionContext) _Metric_quality(ctx context.Context, field graphql.C
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNMetricQuality2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Metric_quality(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Metric", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Metric", field, false, false, errors.New("field of type MetricQuality does not have child fields"))
 }
 
 func (ec *executionContext) _MountRequest_vfolder(ctx context.Context, field graphql.CollectedField, obj *session.MountInput) (ret graphql.Marshaler) {
@@ -24780,18 +26643,18 @@ func (ec *executionContext) fieldContext_Mutation_undrainAgent(ctx context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_removeAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_deleteAgent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_removeAgent(ctx, field)
+			return ec.fieldContext_Mutation_deleteAgent(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RemoveAgent(ctx, fc.Args["input"].(agents.RemoveAgentInput))
+			return ec.Resolvers.Mutation().DeleteAgent(ctx, fc.Args["input"].(agents.DeleteAgentInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *agents.AgentPayload) graphql.Marshaler {
@@ -24801,7 +26664,7 @@ func (ec *executionContext) _Mutation_removeAgent(ctx context.Context, field gra
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_removeAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_deleteAgent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
@@ -24818,7 +26681,7 @@ func (ec *executionContext) fieldContext_Mutation_removeAgent(ctx context.Contex
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_removeAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_deleteAgent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -25455,35 +27318,35 @@ func (ec *executionContext) fieldContext_Mutation_createJoinToken(ctx context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_removeStorageProxy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_deleteStorageProxy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_removeStorageProxy(ctx, field)
+			return ec.fieldContext_Mutation_deleteStorageProxy(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RemoveStorageProxy(ctx, fc.Args["input"].(vfolder.RemoveStorageProxyInput))
+			return ec.Resolvers.Mutation().DeleteStorageProxy(ctx, fc.Args["input"].(vfolder.DeleteStorageProxyInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.RemoveStorageProxyPayload) graphql.Marshaler {
-			return ec.marshalNRemoveStorageProxyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveStorageProxyPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.DeleteStorageProxyPayload) graphql.Marshaler {
+			return ec.marshalNDeleteStorageProxyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteStorageProxyPayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_removeStorageProxy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_deleteStorageProxy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_RemoveStorageProxyPayload(ctx, field)
+			return ec.childFields_DeleteStorageProxyPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -25493,7 +27356,7 @@ func (ec *executionContext) fieldContext_Mutation_removeStorageProxy(ctx context
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_removeStorageProxy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_deleteStorageProxy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -25815,51 +27678,6 @@ func (ec *executionContext) fieldContext_Mutation_createSshKey(ctx context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_addSshKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_addSshKey(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().AddSSHKey(ctx, fc.Args["input"].(auth.AddSSHKeyInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *auth.SSHKeyPayload) graphql.Marshaler {
-			return ec.marshalNSSHKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐSSHKeyPayload(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_addSshKey(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_SSHKeyPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_addSshKey_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Mutation_deleteSshKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -26085,18 +27903,18 @@ func (ec *executionContext) fieldContext_Mutation_updateUser(ctx context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_setMembership(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_addMembership(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_setMembership(ctx, field)
+			return ec.fieldContext_Mutation_addMembership(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetMembership(ctx, fc.Args["input"].(identity.SetMembershipInput))
+			return ec.Resolvers.Mutation().AddMembership(ctx, fc.Args["input"].(identity.AddMembershipInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *identity.MembershipPayload) graphql.Marshaler {
@@ -26106,7 +27924,7 @@ func (ec *executionContext) _Mutation_setMembership(ctx context.Context, field g
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_setMembership(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_addMembership(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
@@ -26123,7 +27941,7 @@ func (ec *executionContext) fieldContext_Mutation_setMembership(ctx context.Cont
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_setMembership_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_addMembership_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -26310,18 +28128,18 @@ func (ec *executionContext) fieldContext_Mutation_deleteIdleChecker(ctx context.
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_bindIdleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_attachIdleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_bindIdleChecker(ctx, field)
+			return ec.fieldContext_Mutation_attachIdleChecker(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().BindIdleChecker(ctx, fc.Args["input"].(idle.BindIdleCheckerInput))
+			return ec.Resolvers.Mutation().AttachIdleChecker(ctx, fc.Args["input"].(idle.AttachIdleCheckerInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *idle.IdleCheckerPayload) graphql.Marshaler {
@@ -26331,7 +28149,7 @@ func (ec *executionContext) _Mutation_bindIdleChecker(ctx context.Context, field
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_bindIdleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_attachIdleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
@@ -26348,25 +28166,25 @@ func (ec *executionContext) fieldContext_Mutation_bindIdleChecker(ctx context.Co
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_bindIdleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_attachIdleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_unbindIdleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_detachIdleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_unbindIdleChecker(ctx, field)
+			return ec.fieldContext_Mutation_detachIdleChecker(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UnbindIdleChecker(ctx, fc.Args["input"].(idle.UnbindIdleCheckerInput))
+			return ec.Resolvers.Mutation().DetachIdleChecker(ctx, fc.Args["input"].(idle.DetachIdleCheckerInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *idle.IdleCheckerPayload) graphql.Marshaler {
@@ -26376,7 +28194,7 @@ func (ec *executionContext) _Mutation_unbindIdleChecker(ctx context.Context, fie
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_unbindIdleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_detachIdleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
@@ -26393,7 +28211,7 @@ func (ec *executionContext) fieldContext_Mutation_unbindIdleChecker(ctx context.
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_unbindIdleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_detachIdleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -26670,35 +28488,35 @@ func (ec *executionContext) fieldContext_Mutation_registerImage(ctx context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_forgetImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_deleteImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_forgetImage(ctx, field)
+			return ec.fieldContext_Mutation_deleteImage(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().ForgetImage(ctx, fc.Args["input"].(image.ForgetImageInput))
+			return ec.Resolvers.Mutation().DeleteImage(ctx, fc.Args["input"].(image.DeleteImageInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *image.ForgetImagePayload) graphql.Marshaler {
-			return ec.marshalNForgetImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐForgetImagePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *image.DeleteImagePayload) graphql.Marshaler {
+			return ec.marshalNDeleteImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐDeleteImagePayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_forgetImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_deleteImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ForgetImagePayload(ctx, field)
+			return ec.childFields_DeleteImagePayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -26708,7 +28526,7 @@ func (ec *executionContext) fieldContext_Mutation_forgetImage(ctx context.Contex
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_forgetImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_deleteImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -27423,35 +29241,35 @@ func (ec *executionContext) fieldContext_Mutation_updateDomain(ctx context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_purgeDomain(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_deleteDomain(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_purgeDomain(ctx, field)
+			return ec.fieldContext_Mutation_deleteDomain(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().PurgeDomain(ctx, fc.Args["input"].(identity.PurgeDomainInput))
+			return ec.Resolvers.Mutation().DeleteDomain(ctx, fc.Args["input"].(identity.DeleteDomainInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *identity.PurgePayload) graphql.Marshaler {
-			return ec.marshalNPurgePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *identity.DeleteDomainPayload) graphql.Marshaler {
+			return ec.marshalNDeleteDomainPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteDomainPayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_purgeDomain(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_deleteDomain(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_PurgePayload(ctx, field)
+			return ec.childFields_DeleteDomainPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -27461,7 +29279,7 @@ func (ec *executionContext) fieldContext_Mutation_purgeDomain(ctx context.Contex
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_purgeDomain_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_deleteDomain_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -27513,35 +29331,35 @@ func (ec *executionContext) fieldContext_Mutation_updateProject(ctx context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_purgeProject(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_deleteProject(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_purgeProject(ctx, field)
+			return ec.fieldContext_Mutation_deleteProject(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().PurgeProject(ctx, fc.Args["input"].(identity.PurgeProjectInput))
+			return ec.Resolvers.Mutation().DeleteProject(ctx, fc.Args["input"].(identity.DeleteProjectInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *identity.PurgePayload) graphql.Marshaler {
-			return ec.marshalNPurgePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *identity.DeleteProjectPayload) graphql.Marshaler {
+			return ec.marshalNDeleteProjectPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteProjectPayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_purgeProject(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_deleteProject(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_PurgePayload(ctx, field)
+			return ec.childFields_DeleteProjectPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -27551,25 +29369,25 @@ func (ec *executionContext) fieldContext_Mutation_purgeProject(ctx context.Conte
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_purgeProject_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_deleteProject_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_purgeUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_deleteUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_purgeUser(ctx, field)
+			return ec.fieldContext_Mutation_deleteUser(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().PurgeUser(ctx, fc.Args["input"].(identity.PurgeUserInput))
+			return ec.Resolvers.Mutation().DeleteUser(ctx, fc.Args["input"].(identity.DeleteUserInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *task.TaskPayload) graphql.Marshaler {
@@ -27579,7 +29397,7 @@ func (ec *executionContext) _Mutation_purgeUser(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_purgeUser(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_deleteUser(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
@@ -27596,7 +29414,7 @@ func (ec *executionContext) fieldContext_Mutation_purgeUser(ctx context.Context,
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_purgeUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_deleteUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -29088,35 +30906,35 @@ func (ec *executionContext) fieldContext_Mutation_setShareWeight(ctx context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_removeShareWeight(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_deleteShareWeight(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_removeShareWeight(ctx, field)
+			return ec.fieldContext_Mutation_deleteShareWeight(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RemoveShareWeight(ctx, fc.Args["input"].(group.RemoveShareWeightInput))
+			return ec.Resolvers.Mutation().DeleteShareWeight(ctx, fc.Args["input"].(group.DeleteShareWeightInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *group.RemoveShareWeightPayload) graphql.Marshaler {
-			return ec.marshalNRemoveShareWeightPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *group.DeleteShareWeightPayload) graphql.Marshaler {
+			return ec.marshalNDeleteShareWeightPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteShareWeightPayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_removeShareWeight(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_deleteShareWeight(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_RemoveShareWeightPayload(ctx, field)
+			return ec.childFields_DeleteShareWeightPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -29126,7 +30944,7 @@ func (ec *executionContext) fieldContext_Mutation_removeShareWeight(ctx context.
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_removeShareWeight_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_deleteShareWeight_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -29763,18 +31581,18 @@ func (ec *executionContext) fieldContext_Mutation_createDownload(ctx context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_makeDirectories(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_createDirectories(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_makeDirectories(ctx, field)
+			return ec.fieldContext_Mutation_createDirectories(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().MakeDirectories(ctx, fc.Args["input"].(vfolder.MakeDirectoriesInput))
+			return ec.Resolvers.Mutation().CreateDirectories(ctx, fc.Args["input"].(vfolder.CreateDirectoriesInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.FilesPayload) graphql.Marshaler {
@@ -29784,7 +31602,7 @@ func (ec *executionContext) _Mutation_makeDirectories(ctx context.Context, field
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_makeDirectories(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_createDirectories(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
@@ -29801,7 +31619,7 @@ func (ec *executionContext) fieldContext_Mutation_makeDirectories(ctx context.Co
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_makeDirectories_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_createDirectories_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -30033,18 +31851,18 @@ func (ec *executionContext) fieldContext_Mutation_updateVfolderShare(ctx context
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_removeVfolderShare(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_revokeVfolderShare(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_removeVfolderShare(ctx, field)
+			return ec.fieldContext_Mutation_revokeVfolderShare(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RemoveVfolderShare(ctx, fc.Args["input"].(vfolder.RemoveVfolderShareInput))
+			return ec.Resolvers.Mutation().RevokeVfolderShare(ctx, fc.Args["input"].(vfolder.RevokeVfolderShareInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.VfolderSharePayload) graphql.Marshaler {
@@ -30054,7 +31872,7 @@ func (ec *executionContext) _Mutation_removeVfolderShare(ctx context.Context, fi
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_removeVfolderShare(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_revokeVfolderShare(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
@@ -30071,7 +31889,7 @@ func (ec *executionContext) fieldContext_Mutation_removeVfolderShare(ctx context
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_removeVfolderShare_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_revokeVfolderShare_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -30213,35 +32031,35 @@ func (ec *executionContext) fieldContext_Mutation_setQuotaScope(ctx context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_removeOrphan(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_deleteOrphan(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_removeOrphan(ctx, field)
+			return ec.fieldContext_Mutation_deleteOrphan(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RemoveOrphan(ctx, fc.Args["input"].(vfolder.RemoveOrphanInput))
+			return ec.Resolvers.Mutation().DeleteOrphan(ctx, fc.Args["input"].(vfolder.DeleteOrphanInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.RemoveOrphanPayload) graphql.Marshaler {
-			return ec.marshalNRemoveOrphanPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveOrphanPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.DeleteOrphanPayload) graphql.Marshaler {
+			return ec.marshalNDeleteOrphanPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteOrphanPayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_removeOrphan(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_deleteOrphan(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_RemoveOrphanPayload(ctx, field)
+			return ec.childFields_DeleteOrphanPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -30251,42 +32069,42 @@ func (ec *executionContext) fieldContext_Mutation_removeOrphan(ctx context.Conte
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_removeOrphan_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_deleteOrphan_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_setVolumeGrant(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_grantVolume(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_setVolumeGrant(ctx, field)
+			return ec.fieldContext_Mutation_grantVolume(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetVolumeGrant(ctx, fc.Args["input"].(vfolder.SetVolumeGrantInput))
+			return ec.Resolvers.Mutation().GrantVolume(ctx, fc.Args["input"].(vfolder.GrantVolumeInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.SetVolumeGrantPayload) graphql.Marshaler {
-			return ec.marshalNSetVolumeGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetVolumeGrantPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.GrantVolumePayload) graphql.Marshaler {
+			return ec.marshalNGrantVolumePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐGrantVolumePayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_setVolumeGrant(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_grantVolume(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_SetVolumeGrantPayload(ctx, field)
+			return ec.childFields_GrantVolumePayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -30296,42 +32114,42 @@ func (ec *executionContext) fieldContext_Mutation_setVolumeGrant(ctx context.Con
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_setVolumeGrant_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_grantVolume_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_removeVolumeGrant(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_revokeVolume(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_removeVolumeGrant(ctx, field)
+			return ec.fieldContext_Mutation_revokeVolume(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RemoveVolumeGrant(ctx, fc.Args["input"].(vfolder.RemoveVolumeGrantInput))
+			return ec.Resolvers.Mutation().RevokeVolume(ctx, fc.Args["input"].(vfolder.RevokeVolumeInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.RemoveVolumeGrantPayload) graphql.Marshaler {
-			return ec.marshalNRemoveVolumeGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *vfolder.RevokeVolumePayload) graphql.Marshaler {
+			return ec.marshalNRevokeVolumePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRevokeVolumePayload(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_removeVolumeGrant(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_revokeVolume(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_RemoveVolumeGrantPayload(ctx, field)
+			return ec.childFields_RevokeVolumePayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -30341,7 +32159,7 @@ func (ec *executionContext) fieldContext_Mutation_removeVolumeGrant(ctx context.
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_removeVolumeGrant_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_revokeVolume_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -33163,14 +34981,6 @@ func (ec *executionContext) fieldContext_Project_policies(_ context.Context, fie
 }
 
 func (ec *executionContext) _Project_memberships(ctx context.Context, field graphql.CollectedField, obj *ent.Project) (ret graphql.Marshaler) {
-	if fc, err := ec.fieldContext_Project_memberships(ctx, field); err == nil {
-		ctx := graphql.WithFieldContext(ctx, fc)
-		defer answer.Recovered(ctx, &ret)
-		if v, err := obj.Memberships(ctx); err == nil {
-			fc.Result = v
-			return ec.marshalNMembership2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipᚄ(ctx, field.Selections, v)
-		}
-	}
 
 	return graphql.ResolveField(
 		ctx,
@@ -33180,25 +34990,37 @@ func (ec *executionContext) _Project_memberships(ctx context.Context, field grap
 			return ec.fieldContext_Project_memberships(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Memberships(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Memberships(ctx, fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["orderBy"].([]*ent.MembershipOrder), fc.Args["where"].(*ent.MembershipWhereInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Membership) graphql.Marshaler {
-			return ec.marshalNMembership2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.MembershipConnection) graphql.Marshaler {
+			return ec.marshalNMembershipConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipConnection(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Project_memberships(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Project_memberships(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Project",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Membership(ctx, field)
+			return ec.childFields_MembershipConnection(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Project_memberships_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -33401,34 +35223,6 @@ func (ec *executionContext) fieldContext_ProjectPayload_project(_ context.Contex
 		},
 	}
 	return fc, nil
-}
-
-func (ec *executionContext) _PurgePayload_id(ctx context.Context, field graphql.CollectedField, obj *identity.PurgePayload) (ret graphql.Marshaler) {
-	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
-	if ret != graphql.Null {
-		return ret
-	}
-
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_PurgePayload_id(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
-			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_PurgePayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("PurgePayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _Query_node(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -33721,11 +35515,11 @@ func (ec *executionContext) _Query_resourceGroupAccess(ctx context.Context, fiel
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ResourceGroupAccess(ctx, fc.Args["resourceGroup"].(*uuid.UUID), fc.Args["user"].(*uuid.UUID), fc.Args["project"].(*uuid.UUID), fc.Args["users"].(*bool), fc.Args["nameContainsFold"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().ResourceGroupAccess(ctx, fc.Args["resourceGroup"].(*uuid.UUID), fc.Args["user"].(*uuid.UUID), fc.Args["project"].(*uuid.UUID), fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["where"].(*group.AccessWhereInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *group.ResourceGroupAccessList) graphql.Marshaler {
-			return ec.marshalNResourceGroupAccessList2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐResourceGroupAccessList(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *group.AccessConnection) graphql.Marshaler {
+			return ec.marshalNResourceGroupAccessConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -33738,7 +35532,7 @@ func (ec *executionContext) fieldContext_Query_resourceGroupAccess(ctx context.C
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourceGroupAccessList(ctx, field)
+			return ec.childFields_ResourceGroupAccessConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -33749,6 +35543,96 @@ func (ec *executionContext) fieldContext_Query_resourceGroupAccess(ctx context.C
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_resourceGroupAccess_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_resourceGroup(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_resourceGroup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ResourceGroup(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourceGroup) graphql.Marshaler {
+			return ec.marshalOResourceGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroup(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_resourceGroup(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroup(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_resourceGroup_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_agent(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Agent(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Agent) graphql.Marshaler {
+			return ec.marshalOAgent2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_agent(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Agent(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_agent_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -33978,25 +35862,37 @@ func (ec *executionContext) _Query_sshKeys(ctx context.Context, field graphql.Co
 			return ec.fieldContext_Query_sshKeys(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Query().SSHKeys(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().SSHKeys(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.SSHKeyOrder), fc.Args["where"].(*ent.SSHKeyWhereInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*ent.SSHKey) graphql.Marshaler {
-			return ec.marshalNSSHKey2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.SSHKeyConnection) graphql.Marshaler {
+			return ec.marshalNSSHKeyConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyConnection(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Query_sshKeys(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Query_sshKeys(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Query",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_SSHKey(ctx, field)
+			return ec.childFields_SSHKeyConnection(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_sshKeys_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -34075,6 +35971,141 @@ func (ec *executionContext) fieldContext_Query_viewer(_ context.Context, field g
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Viewer(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_domain(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_domain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Domain(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Domain) graphql.Marshaler {
+			return ec.marshalODomain2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDomain(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_domain(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Domain(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_domain_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_project(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Project(ctx, fc.Args["name"].(string), fc.Args["domain"].(*uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_project(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_project_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_user(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().User(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_user(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_user_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -34214,6 +36245,51 @@ func (ec *executionContext) fieldContext_Query_users(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_idleChecker(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_idleChecker(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().IdleChecker(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.IdleChecker) graphql.Marshaler {
+			return ec.marshalOIdleChecker2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleChecker(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_idleChecker(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdleChecker(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_idleChecker_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_idleCheckers(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -34337,6 +36413,51 @@ func (ec *executionContext) fieldContext_Query_starterImages(_ context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_image(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_image(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Image(ctx, fc.Args["name"].(string), fc.Args["architecture"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Image) graphql.Marshaler {
+			return ec.marshalOImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_image(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Image(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_image_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_images(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -34382,6 +36503,51 @@ func (ec *executionContext) fieldContext_Query_images(ctx context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_registry(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_registry(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Registry(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Registry) graphql.Marshaler {
+			return ec.marshalORegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_registry(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Registry(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_registry_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_registries(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -34392,25 +36558,37 @@ func (ec *executionContext) _Query_registries(ctx context.Context, field graphql
 			return ec.fieldContext_Query_registries(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Query().Registries(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Registries(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.RegistryOrder), fc.Args["where"].(*ent.RegistryWhereInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Registry) graphql.Marshaler {
-			return ec.marshalNRegistry2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.RegistryConnection) graphql.Marshaler {
+			return ec.marshalNRegistryConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryConnection(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Query_registries(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Query_registries(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Query",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Registry(ctx, field)
+			return ec.childFields_RegistryConnection(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_registries_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -34459,11 +36637,11 @@ func (ec *executionContext) _Query_loginSessions(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().LoginSessions(ctx, fc.Args["user"].(*uuid.UUID))
+			return ec.Resolvers.Query().LoginSessions(ctx, fc.Args["user"].(*uuid.UUID), fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.LoginSessionOrder), fc.Args["where"].(*ent.LoginSessionWhereInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*ent.LoginSession) graphql.Marshaler {
-			return ec.marshalNLoginSession2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.LoginSessionConnection) graphql.Marshaler {
+			return ec.marshalNLoginSessionConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -34476,7 +36654,7 @@ func (ec *executionContext) fieldContext_Query_loginSessions(ctx context.Context
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_LoginSession(ctx, field)
+			return ec.childFields_LoginSessionConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -34577,6 +36755,51 @@ func (ec *executionContext) fieldContext_Query_objectStorages(ctx context.Contex
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_objectStorages_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_resourcePolicy(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_resourcePolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ResourcePolicy(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourcePolicy) graphql.Marshaler {
+			return ec.marshalOResourcePolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePolicy(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_resourcePolicy(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePolicy(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_resourcePolicy_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -34684,11 +36907,11 @@ func (ec *executionContext) _Query_resourcePresets(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ResourcePresets(ctx, fc.Args["resourceGroup"].(*uuid.UUID))
+			return ec.Resolvers.Query().ResourcePresets(ctx, fc.Args["resourceGroup"].(*uuid.UUID), fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.ResourcePresetOrder), fc.Args["where"].(*ent.ResourcePresetWhereInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ResourcePreset) graphql.Marshaler {
-			return ec.marshalNResourcePreset2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ResourcePresetConnection) graphql.Marshaler {
+			return ec.marshalNResourcePresetConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetConnection(ctx, selections, v)
 		},
 		true,
 		true,
@@ -34701,7 +36924,7 @@ func (ec *executionContext) fieldContext_Query_resourcePresets(ctx context.Conte
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourcePreset(ctx, field)
+			return ec.childFields_ResourcePresetConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -34718,6 +36941,51 @@ func (ec *executionContext) fieldContext_Query_resourcePresets(ctx context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_identityProvider(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_identityProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().IdentityProvider(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.IdentityProvider) graphql.Marshaler {
+			return ec.marshalOIdentityProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProvider(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_identityProvider(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_IdentityProvider(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_identityProvider_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_identityProviders(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -34728,25 +36996,37 @@ func (ec *executionContext) _Query_identityProviders(ctx context.Context, field 
 			return ec.fieldContext_Query_identityProviders(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Query().IdentityProviders(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().IdentityProviders(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.IdentityProviderOrder), fc.Args["where"].(*ent.IdentityProviderWhereInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*ent.IdentityProvider) graphql.Marshaler {
-			return ec.marshalNIdentityProvider2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.IdentityProviderConnection) graphql.Marshaler {
+			return ec.marshalNIdentityProviderConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderConnection(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Query_identityProviders(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Query_identityProviders(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Query",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_IdentityProvider(ctx, field)
+			return ec.childFields_IdentityProviderConnection(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_identityProviders_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -34780,6 +37060,51 @@ func (ec *executionContext) fieldContext_Query_loginProviders(_ context.Context,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_LoginProvider(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_role(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_role(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Role(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Role) graphql.Marshaler {
+			return ec.marshalORole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_role(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Role(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_role_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -35142,25 +37467,37 @@ func (ec *executionContext) _Query_invitations(ctx context.Context, field graphq
 			return ec.fieldContext_Query_invitations(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Query().Invitations(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Invitations(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.InvitationOrder), fc.Args["where"].(*ent.InvitationWhereInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Invitation) graphql.Marshaler {
-			return ec.marshalNInvitation2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.InvitationConnection) graphql.Marshaler {
+			return ec.marshalNInvitationConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationConnection(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Query_invitations(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Query_invitations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Query",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Invitation(ctx, field)
+			return ec.childFields_InvitationConnection(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_invitations_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -35300,6 +37637,51 @@ func (ec *executionContext) fieldContext_Query_quotaScopes(ctx context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_volume(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_volume(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Volume(ctx, fc.Args["name"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Volume) graphql.Marshaler {
+			return ec.marshalOVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_volume(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Volume(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_volume_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_volumes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -35310,25 +37692,37 @@ func (ec *executionContext) _Query_volumes(ctx context.Context, field graphql.Co
 			return ec.fieldContext_Query_volumes(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Query().Volumes(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Volumes(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.VolumeOrder), fc.Args["where"].(*ent.VolumeWhereInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Volume) graphql.Marshaler {
-			return ec.marshalNVolume2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.VolumeConnection) graphql.Marshaler {
+			return ec.marshalNVolumeConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeConnection(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Query_volumes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Query_volumes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Query",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Volume(ctx, field)
+			return ec.childFields_VolumeConnection(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_volumes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -35839,7 +38233,7 @@ func (ec *executionContext) fieldContext_QuotaScope_usedInodes(_ context.Context
 }
 
 func (ec *executionContext) _QuotaScope_enforcement(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScope) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Enforcement)
+	ret = ec.marshalNLimitEnforcement2string(answer.Quiet, field.Selections, obj.Enforcement)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -35856,14 +38250,14 @@ func (ec *executionContext) _QuotaScope_enforcement(ctx context.Context, field g
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNLimitEnforcement2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_QuotaScope_enforcement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("QuotaScope", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("QuotaScope", field, false, false, errors.New("field of type LimitEnforcement does not have child fields"))
 }
 
 func (ec *executionContext) _QuotaScope_measuredAt(ctx context.Context, field graphql.CollectedField, obj *ent.QuotaScope) (ret graphql.Marshaler) {
@@ -36547,6 +38941,134 @@ func (ec *executionContext) fieldContext_Registry_lastScannedAt(_ context.Contex
 	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _RegistryConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.RegistryConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_RegistryConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalORegistryEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_RegistryConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RegistryConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RegistryEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RegistryConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.RegistryConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_RegistryConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_RegistryConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RegistryConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RegistryConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.RegistryConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistryConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistryConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistryConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RegistryEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.RegistryEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_RegistryEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalORegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_RegistryEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RegistryEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Registry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RegistryEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.RegistryEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistryEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistryEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistryEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
 func (ec *executionContext) _RegistryPayload_registry(ctx context.Context, field graphql.CollectedField, obj *image.RegistryPayload) (ret graphql.Marshaler) {
 	fc, err := ec.fieldContext_RegistryPayload_registry(ctx, field)
 	if err != nil {
@@ -36566,134 +39088,6 @@ func (ec *executionContext) fieldContext_RegistryPayload_registry(_ context.Cont
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Registry(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _RemoveOrphanPayload_volume(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveOrphanPayload) (ret graphql.Marshaler) {
-	fc, err := ec.fieldContext_RemoveOrphanPayload_volume(ctx, field)
-	if err != nil {
-		return graphql.Null
-	}
-	ctx = graphql.WithFieldContext(ctx, fc)
-	defer answer.Recovered(ctx, &ret)
-	v := obj.Volume
-	fc.Result = v
-	return ec.marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, field.Selections, v)
-}
-func (ec *executionContext) fieldContext_RemoveOrphanPayload_volume(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "RemoveOrphanPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Volume(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _RemoveOrphanPayload_task(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveOrphanPayload) (ret graphql.Marshaler) {
-	fc, err := ec.fieldContext_RemoveOrphanPayload_task(ctx, field)
-	if err != nil {
-		return graphql.Null
-	}
-	ctx = graphql.WithFieldContext(ctx, fc)
-	defer answer.Recovered(ctx, &ret)
-	v := obj.Task
-	fc.Result = v
-	return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, field.Selections, v)
-}
-func (ec *executionContext) fieldContext_RemoveOrphanPayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "RemoveOrphanPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Task(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _RemoveShareWeightPayload_id(ctx context.Context, field graphql.CollectedField, obj *group.RemoveShareWeightPayload) (ret graphql.Marshaler) {
-	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
-	if ret != graphql.Null {
-		return ret
-	}
-
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_RemoveShareWeightPayload_id(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
-			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_RemoveShareWeightPayload_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("RemoveShareWeightPayload", field, false, false, errors.New("field of type ID does not have child fields"))
-}
-
-func (ec *executionContext) _RemoveStorageProxyPayload_name(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveStorageProxyPayload) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
-	if ret != graphql.Null {
-		return ret
-	}
-
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_RemoveStorageProxyPayload_name(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Name, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_RemoveStorageProxyPayload_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("RemoveStorageProxyPayload", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _RemoveVolumeGrantPayload_volume(ctx context.Context, field graphql.CollectedField, obj *vfolder.RemoveVolumeGrantPayload) (ret graphql.Marshaler) {
-	fc, err := ec.fieldContext_RemoveVolumeGrantPayload_volume(ctx, field)
-	if err != nil {
-		return graphql.Null
-	}
-	ctx = graphql.WithFieldContext(ctx, fc)
-	defer answer.Recovered(ctx, &ret)
-	v := obj.Volume
-	fc.Result = v
-	return ec.marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, field.Selections, v)
-}
-func (ec *executionContext) fieldContext_RemoveVolumeGrantPayload_volume(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "RemoveVolumeGrantPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Volume(ctx, field)
 		},
 	}
 	return fc, nil
@@ -37691,7 +40085,7 @@ func (ec *executionContext) fieldContext_ResourceGroupAccess_project(_ context.C
 }
 
 func (ec *executionContext) _ResourceGroupAccess_via(ctx context.Context, field graphql.CollectedField, obj *group.Access) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Via)
+	ret = ec.marshalNResourceGroupAccessReason2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Via)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -37708,41 +40102,65 @@ func (ec *executionContext) _ResourceGroupAccess_via(ctx context.Context, field 
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
-			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+			return ec.marshalNResourceGroupAccessReason2ᚕstringᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ResourceGroupAccess_via(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ResourceGroupAccess", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("ResourceGroupAccess", field, false, false, errors.New("field of type ResourceGroupAccessReason does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceGroupAccessList_access(ctx context.Context, field graphql.CollectedField, obj *group.ResourceGroupAccessList) (ret graphql.Marshaler) {
-	fc, err := ec.fieldContext_ResourceGroupAccessList_access(ctx, field)
+func (ec *executionContext) _ResourceGroupAccessConnection_edges(ctx context.Context, field graphql.CollectedField, obj *group.AccessConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ResourceGroupAccessConnection_edges(ctx, field)
 	if err != nil {
 		return graphql.Null
 	}
 	ctx = graphql.WithFieldContext(ctx, fc)
 	defer answer.Recovered(ctx, &ret)
-	v := obj.Access
+	v := obj.Edges
 	fc.Result = v
-	return ec.marshalNResourceGroupAccess2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessᚄ(ctx, field.Selections, v)
+	return ec.marshalOResourceGroupAccessEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessEdge(ctx, field.Selections, v)
 }
-func (ec *executionContext) fieldContext_ResourceGroupAccessList_access(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ResourceGroupAccessConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "ResourceGroupAccessList",
+		Object:     "ResourceGroupAccessConnection",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ResourceGroupAccess(ctx, field)
+			return ec.childFields_ResourceGroupAccessEdge(ctx, field)
 		},
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceGroupAccessList_totalCount(ctx context.Context, field graphql.CollectedField, obj *group.ResourceGroupAccessList) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceGroupAccessConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *group.AccessConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ResourceGroupAccessConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ResourceGroupAccessConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroupAccessConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceGroupAccessConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *group.AccessConnection) (ret graphql.Marshaler) {
 	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
 	if ret != graphql.Null {
 		return ret
@@ -37753,7 +40171,7 @@ func (ec *executionContext) _ResourceGroupAccessList_totalCount(ctx context.Cont
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ResourceGroupAccessList_totalCount(ctx, field)
+			return ec.fieldContext_ResourceGroupAccessConnection_totalCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.TotalCount, nil
@@ -37766,15 +40184,60 @@ func (ec *executionContext) _ResourceGroupAccessList_totalCount(ctx context.Cont
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ResourceGroupAccessList_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ResourceGroupAccessList", field, false, false, errors.New("field of type Int does not have child fields"))
+func (ec *executionContext) fieldContext_ResourceGroupAccessConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroupAccessConnection", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceGroupAccessList_endCursor(ctx context.Context, field graphql.CollectedField, obj *group.ResourceGroupAccessList) (ret graphql.Marshaler) {
-	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.EndCursor)
+func (ec *executionContext) _ResourceGroupAccessEdge_node(ctx context.Context, field graphql.CollectedField, obj *group.AccessEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ResourceGroupAccessEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOResourceGroupAccess2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccess(ctx, field.Selections, v)
 }
-func (ec *executionContext) fieldContext_ResourceGroupAccessList_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ResourceGroupAccessList", field, false, false, errors.New("field of type String does not have child fields"))
+func (ec *executionContext) fieldContext_ResourceGroupAccessEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourceGroupAccessEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroupAccess(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourceGroupAccessEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *group.AccessEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceGroupAccessEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceGroupAccessEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceGroupAccessEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
 func (ec *executionContext) _ResourceGroupConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ResourceGroupConnection) (ret graphql.Marshaler) {
@@ -38669,6 +41132,134 @@ func (ec *executionContext) fieldContext_ResourcePreset_permissions(_ context.Co
 	return graphql.NewScalarFieldContext("ResourcePreset", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
 }
 
+func (ec *executionContext) _ResourcePresetConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePresetConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ResourcePresetConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOResourcePresetEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ResourcePresetConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourcePresetConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePresetEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourcePresetConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePresetConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ResourcePresetConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ResourcePresetConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourcePresetConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourcePresetConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePresetConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePresetConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePresetConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePresetConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePresetEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePresetEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ResourcePresetEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOResourcePreset2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePreset(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ResourcePresetEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ResourcePresetEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourcePreset(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ResourcePresetEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePresetEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourcePresetEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourcePresetEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePresetEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
 func (ec *executionContext) _ResourcePresetPayload_preset(ctx context.Context, field graphql.CollectedField, obj *preset.ResourcePresetPayload) (ret graphql.Marshaler) {
 	fc, err := ec.fieldContext_ResourcePresetPayload_preset(ctx, field)
 	if err != nil {
@@ -38694,7 +41285,7 @@ func (ec *executionContext) fieldContext_ResourcePresetPayload_preset(_ context.
 }
 
 func (ec *executionContext) _Retention_category(ctx context.Context, field graphql.CollectedField, obj *ent.Retention) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Category)
+	ret = ec.marshalNRetentionCategory2string(answer.Quiet, field.Selections, obj.Category)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -38711,14 +41302,14 @@ func (ec *executionContext) _Retention_category(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNRetentionCategory2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Retention_category(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Retention", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Retention", field, false, false, errors.New("field of type RetentionCategory does not have child fields"))
 }
 
 func (ec *executionContext) _Retention_days(ctx context.Context, field graphql.CollectedField, obj *ent.Retention) (ret graphql.Marshaler) {
@@ -38827,6 +41418,30 @@ func (ec *executionContext) fieldContext_RevokeRolePayload_role(_ context.Contex
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Role(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RevokeVolumePayload_volume(ctx context.Context, field graphql.CollectedField, obj *vfolder.RevokeVolumePayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_RevokeVolumePayload_volume(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Volume
+	fc.Result = v
+	return ec.marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_RevokeVolumePayload_volume(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RevokeVolumePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Volume(ctx, field)
 		},
 	}
 	return fc, nil
@@ -39724,6 +42339,134 @@ func (ec *executionContext) _SSHKey_status(ctx context.Context, field graphql.Co
 }
 func (ec *executionContext) fieldContext_SSHKey_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SSHKey", field, true, true, errors.New("field of type CredentialStatus does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKeyConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKeyConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SSHKeyConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOSSHKeyEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SSHKeyConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SSHKeyConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SSHKeyEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SSHKeyConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKeyConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SSHKeyConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SSHKeyConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SSHKeyConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SSHKeyConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKeyConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKeyConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKeyConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKeyConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SSHKeyEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKeyEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SSHKeyEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOSSHKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKey(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SSHKeyEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SSHKeyEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SSHKey(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SSHKeyEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.SSHKeyEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SSHKeyEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SSHKeyEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SSHKeyEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
 func (ec *executionContext) _SSHKeyPayload_sshKey(ctx context.Context, field graphql.CollectedField, obj *auth.SSHKeyPayload) (ret graphql.Marshaler) {
@@ -44127,30 +46870,6 @@ func (ec *executionContext) fieldContext_SessionTemplatePayload_template(_ conte
 	return fc, nil
 }
 
-func (ec *executionContext) _SetVolumeGrantPayload_grant(ctx context.Context, field graphql.CollectedField, obj *vfolder.SetVolumeGrantPayload) (ret graphql.Marshaler) {
-	fc, err := ec.fieldContext_SetVolumeGrantPayload_grant(ctx, field)
-	if err != nil {
-		return graphql.Null
-	}
-	ctx = graphql.WithFieldContext(ctx, fc)
-	defer answer.Recovered(ctx, &ret)
-	v := obj.Grant
-	fc.Result = v
-	return ec.marshalNVolumeGrant2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeGrant(ctx, field.Selections, v)
-}
-func (ec *executionContext) fieldContext_SetVolumeGrantPayload_grant(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "SetVolumeGrantPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_VolumeGrant(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _ShareHolder_scope(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
 	ret = ec.marshalNHolderScope2string(answer.Quiet, field.Selections, obj.Scope)
 	if ret != graphql.Null {
@@ -44959,7 +47678,7 @@ func (ec *executionContext) fieldContext_SlotType_name(_ context.Context, field 
 }
 
 func (ec *executionContext) _SlotType_kind(ctx context.Context, field graphql.CollectedField, obj *ent.SlotType) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Kind)
+	ret = ec.marshalNSlotKind2string(answer.Quiet, field.Selections, obj.Kind)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -44976,14 +47695,14 @@ func (ec *executionContext) _SlotType_kind(ctx context.Context, field graphql.Co
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNSlotKind2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_SlotType_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SlotType", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("SlotType", field, false, false, errors.New("field of type SlotKind does not have child fields"))
 }
 
 func (ec *executionContext) _SlotType_displayName(ctx context.Context, field graphql.CollectedField, obj *ent.SlotType) (ret graphql.Marshaler) {
@@ -49121,15 +51840,15 @@ func (ec *executionContext) _Viewer_due(ctx context.Context, field graphql.Colle
 			return ec.Resolvers.Viewer().Due(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *viewer.Due) graphql.Marshaler {
+			return ec.marshalOViewerDue2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋviewerᚐDue(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
 func (ec *executionContext) fieldContext_Viewer_due(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Viewer", field, true, true, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Viewer", field, true, true, errors.New("field of type ViewerDue does not have child fields"))
 }
 
 func (ec *executionContext) _Viewer_totpEnabledAt(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
@@ -49447,7 +52166,7 @@ func (ec *executionContext) fieldContext_Volume_elastic(_ context.Context, field
 }
 
 func (ec *executionContext) _Volume_enforcement(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Enforcement)
+	ret = ec.marshalNLimitEnforcement2string(answer.Quiet, field.Selections, obj.Enforcement)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -49464,14 +52183,14 @@ func (ec *executionContext) _Volume_enforcement(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+			return ec.marshalNLimitEnforcement2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Volume_enforcement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("Volume", field, false, false, errors.New("field of type LimitEnforcement does not have child fields"))
 }
 
 func (ec *executionContext) _Volume_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Volume) (ret graphql.Marshaler) {
@@ -49663,6 +52382,134 @@ func (ec *executionContext) fieldContext_Volume_orphans(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _VolumeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_VolumeConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOVolumeEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_VolumeConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VolumeConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VolumeEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_VolumeConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_VolumeConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VolumeConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumeConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _VolumeEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_VolumeEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_VolumeEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VolumeEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Volume(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VolumeEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VolumeEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VolumeEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VolumeEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
 func (ec *executionContext) _VolumeGrant_id(ctx context.Context, field graphql.CollectedField, obj *ent.VolumeGrant) (ret graphql.Marshaler) {
@@ -51180,8 +54027,8 @@ func (ec *executionContext) unmarshalInputAccessTokenWhereInput(ctx context.Cont
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputAddSSHKeyInput(ctx context.Context, obj any) (auth.AddSSHKeyInput, error) {
-	var it auth.AddSSHKeyInput
+func (ec *executionContext) unmarshalInputAddMembershipInput(ctx context.Context, obj any) (identity.AddMembershipInput, error) {
+	var it identity.AddMembershipInput
 	if obj == nil {
 		return it, nil
 	}
@@ -51191,27 +54038,34 @@ func (ec *executionContext) unmarshalInputAddSSHKeyInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "publicKey"}
+	fieldsInOrder := [...]string{"project", "user", "admin"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
 			continue
 		}
 		switch k {
-		case "name":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
-			data, err := ec.unmarshalNString2string(ctx, v)
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Name = data
-		case "publicKey":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("publicKey"))
-			data, err := ec.unmarshalNString2string(ctx, v)
+			it.Project = data
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.PublicKey = data
+			it.User = data
+		case "admin":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("admin"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Admin = data
 		}
 	}
 	return it, nil
@@ -51448,6 +54302,57 @@ func (ec *executionContext) unmarshalInputAppInput(ctx context.Context, obj any)
 				return it, err
 			}
 			it.Environment = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputAttachIdleCheckerInput(ctx context.Context, obj any) (idle.AttachIdleCheckerInput, error) {
+	var it idle.AttachIdleCheckerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"checker", "domain", "project", "resourceGroup"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "checker":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("checker"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Checker = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
 		}
 	}
 	return it, nil
@@ -51696,57 +54601,6 @@ func (ec *executionContext) unmarshalInputAuditEntryWhereInput(ctx context.Conte
 				return it, err
 			}
 			it.RequestID = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputBindIdleCheckerInput(ctx context.Context, obj any) (idle.BindIdleCheckerInput, error) {
-	var it idle.BindIdleCheckerInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"checker", "domain", "project", "resourceGroup"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "checker":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("checker"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Checker = data
-		case "domain":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Domain = data
-		case "project":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Project = data
-		case "resourceGroup":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ResourceGroup = data
 		}
 	}
 	return it, nil
@@ -52055,6 +54909,43 @@ func (ec *executionContext) unmarshalInputCreateAccessTokenInput(ctx context.Con
 				return it, err
 			}
 			it.ExpiresAt = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateDirectoriesInput(ctx context.Context, obj any) (vfolder.CreateDirectoriesInput, error) {
+	var it vfolder.CreateDirectoriesInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"vfolder", "paths"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "vfolder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("vfolder"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Vfolder = data
+		case "paths":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("paths"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Paths = data
 		}
 	}
 	return it, nil
@@ -53065,7 +55956,7 @@ func (ec *executionContext) unmarshalInputCreateSSHKeyInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name"}
+	fieldsInOrder := [...]string{"name", "publicKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -53079,6 +55970,13 @@ func (ec *executionContext) unmarshalInputCreateSSHKeyInput(ctx context.Context,
 				return it, err
 			}
 			it.Name = data
+		case "publicKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("publicKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PublicKey = data
 		}
 	}
 	return it, nil
@@ -53639,6 +56537,80 @@ func (ec *executionContext) unmarshalInputDeclineVfolderShareInput(ctx context.C
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteAgentInput(ctx context.Context, obj any) (agents.DeleteAgentInput, error) {
+	var it agents.DeleteAgentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "expel"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "expel":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expel"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Expel = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteDomainInput(ctx context.Context, obj any) (identity.DeleteDomainInput, error) {
+	var it identity.DeleteDomainInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteFilesInput(ctx context.Context, obj any) (vfolder.DeleteFilesInput, error) {
 	var it vfolder.DeleteFilesInput
 	if obj == nil {
@@ -53743,6 +56715,36 @@ func (ec *executionContext) unmarshalInputDeleteIdleCheckerInput(ctx context.Con
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteImageInput(ctx context.Context, obj any) (image.DeleteImageInput, error) {
+	var it image.DeleteImageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteKeypairInput(ctx context.Context, obj any) (auth.DeleteKeypairInput, error) {
 	var it auth.DeleteKeypairInput
 	if obj == nil {
@@ -53798,6 +56800,87 @@ func (ec *executionContext) unmarshalInputDeleteObjectStorageInput(ctx context.C
 				return it, err
 			}
 			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteOrphanInput(ctx context.Context, obj any) (vfolder.DeleteOrphanInput, error) {
+	var it vfolder.DeleteOrphanInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"volume", "scope", "folder"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "volume":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volume"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Volume = data
+		case "scope":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scope"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scope = data
+		case "folder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("folder"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Folder = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteProjectInput(ctx context.Context, obj any) (identity.DeleteProjectInput, error) {
+	var it identity.DeleteProjectInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
 		}
 	}
 	return it, nil
@@ -54043,6 +57126,110 @@ func (ec *executionContext) unmarshalInputDeleteSessionTemplateInput(ctx context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteShareWeightInput(ctx context.Context, obj any) (group.DeleteShareWeightInput, error) {
+	var it group.DeleteShareWeightInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteStorageProxyInput(ctx context.Context, obj any) (vfolder.DeleteStorageProxyInput, error) {
+	var it vfolder.DeleteStorageProxyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteUserInput(ctx context.Context, obj any) (identity.DeleteUserInput, error) {
+	var it identity.DeleteUserInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "foldersTo", "deleteFolders"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "foldersTo":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("foldersTo"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FoldersTo = data
+		case "deleteFolders":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deleteFolders"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DeleteFolders = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteVfolderInput(ctx context.Context, obj any) (vfolder.DeleteVfolderInput, error) {
 	var it vfolder.DeleteVfolderInput
 	if obj == nil {
@@ -54068,6 +57255,57 @@ func (ec *executionContext) unmarshalInputDeleteVfolderInput(ctx context.Context
 				return it, err
 			}
 			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDetachIdleCheckerInput(ctx context.Context, obj any) (idle.DetachIdleCheckerInput, error) {
+	var it idle.DetachIdleCheckerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"checker", "domain", "project", "resourceGroup"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "checker":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("checker"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Checker = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
 		}
 	}
 	return it, nil
@@ -54554,36 +57792,6 @@ func (ec *executionContext) unmarshalInputExportFolderInput(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputForgetImageInput(ctx context.Context, obj any) (image.ForgetImageInput, error) {
-	var it image.ForgetImageInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"id"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "id":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ID = data
-		}
-	}
-	return it, nil
-}
-
 func (ec *executionContext) unmarshalInputGrantResourceGroupInput(ctx context.Context, obj any) (group.GrantResourceGroupInput, error) {
 	var it group.GrantResourceGroupInput
 	if obj == nil {
@@ -54693,6 +57901,64 @@ func (ec *executionContext) unmarshalInputGrantRoleInput(ctx context.Context, ob
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputGrantVolumeInput(ctx context.Context, obj any) (vfolder.GrantVolumeInput, error) {
+	var it vfolder.GrantVolumeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"volume", "domain", "project", "user", "permissions"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "volume":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volume"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Volume = data
+		case "domain":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Domain = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "user":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.User = data
+		case "permissions":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("permissions"))
+			data, err := ec.unmarshalNVolumePermission2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermissionᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Permissions = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputHandOverVfolderInput(ctx context.Context, obj any) (vfolder.HandOverVfolderInput, error) {
 	var it vfolder.HandOverVfolderInput
 	if obj == nil {
@@ -54725,6 +57991,133 @@ func (ec *executionContext) unmarshalInputHandOverVfolderInput(ctx context.Conte
 				return it, err
 			}
 			it.User = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputIdentityProviderOrder(ctx context.Context, obj any) (ent.IdentityProviderOrder, error) {
+	var it ent.IdentityProviderOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNIdentityProviderOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputIdentityProviderWhereInput(ctx context.Context, obj any) (ent.IdentityProviderWhereInput, error) {
+	var it ent.IdentityProviderWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "active", "issuer"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOIdentityProviderWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOIdentityProviderWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOIdentityProviderWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "active":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("active"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Active = data
+		case "issuer":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("issuer"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Issuer = data
 		}
 	}
 	return it, nil
@@ -55144,6 +58537,147 @@ func (ec *executionContext) unmarshalInputImportUsersInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputInvitationOrder(ctx context.Context, obj any) (ent.InvitationOrder, error) {
+	var it ent.InvitationOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNInvitationOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputInvitationWhereInput(ctx context.Context, obj any) (ent.InvitationWhereInput, error) {
+	var it ent.InvitationWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "email", "emailContainsFold", "expiresAtGT", "expiresAtLTE", "usedAtIsNil", "revokedAtIsNil"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOInvitationWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOInvitationWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOInvitationWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "email":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("email"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Email = data
+		case "emailContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("emailContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EmailContainsFold = data
+		case "expiresAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expiresAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpiresAtGT = data
+		case "expiresAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expiresAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpiresAtLTE = data
+		case "usedAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("usedAtIsNil"))
+			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UsedAtIsNil = data
+		case "revokedAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revokedAtIsNil"))
+			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevokedAtIsNil = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputKeypairOrder(ctx context.Context, obj any) (ent.KeypairOrder, error) {
 	var it ent.KeypairOrder
 	if obj == nil {
@@ -55426,8 +58960,8 @@ func (ec *executionContext) unmarshalInputLoginAttemptWhereInput(ctx context.Con
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputMakeDirectoriesInput(ctx context.Context, obj any) (vfolder.MakeDirectoriesInput, error) {
-	var it vfolder.MakeDirectoriesInput
+func (ec *executionContext) unmarshalInputLoginSessionOrder(ctx context.Context, obj any) (ent.LoginSessionOrder, error) {
+	var it ent.LoginSessionOrder
 	if obj == nil {
 		return it, nil
 	}
@@ -55437,27 +58971,246 @@ func (ec *executionContext) unmarshalInputMakeDirectoriesInput(ctx context.Conte
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"vfolder", "paths"}
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
 			continue
 		}
 		switch k {
-		case "vfolder":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("vfolder"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Vfolder = data
-		case "paths":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("paths"))
-			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNLoginSessionOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionOrderField(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Paths = data
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputLoginSessionWhereInput(ctx context.Context, obj any) (ent.LoginSessionWhereInput, error) {
+	var it ent.LoginSessionWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "clientAddress", "userAgentContainsFold", "lastSeenAtGTE", "lastSeenAtLT"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOLoginSessionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOLoginSessionWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOLoginSessionWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "clientAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("clientAddress"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ClientAddress = data
+		case "userAgentContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userAgentContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserAgentContainsFold = data
+		case "lastSeenAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastSeenAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastSeenAtGTE = data
+		case "lastSeenAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastSeenAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastSeenAtLT = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMembershipOrder(ctx context.Context, obj any) (ent.MembershipOrder, error) {
+	var it ent.MembershipOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNMembershipOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMembershipWhereInput(ctx context.Context, obj any) (ent.MembershipWhereInput, error) {
+	var it ent.MembershipWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "userID", "projectID", "admin", "userContainsFold"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOMembershipWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOMembershipWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOMembershipWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "userID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		case "admin":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("admin"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Admin = data
+		case "userContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.MembershipWhereInput().UserContainsFold(ctx, &it, data); err != nil {
+				return it, err
+			}
 		}
 	}
 	return it, nil
@@ -55928,124 +59681,6 @@ func (ec *executionContext) unmarshalInputProjectWhereInput(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputPurgeDomainInput(ctx context.Context, obj any) (identity.PurgeDomainInput, error) {
-	var it identity.PurgeDomainInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"id", "name"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "id":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ID = data
-		case "name":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
-			data, err := ec.unmarshalNString2string(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Name = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputPurgeProjectInput(ctx context.Context, obj any) (identity.PurgeProjectInput, error) {
-	var it identity.PurgeProjectInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"id", "name"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "id":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ID = data
-		case "name":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
-			data, err := ec.unmarshalNString2string(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Name = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputPurgeUserInput(ctx context.Context, obj any) (identity.PurgeUserInput, error) {
-	var it identity.PurgeUserInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"id", "foldersTo", "deleteFolders"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "id":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ID = data
-		case "foldersTo":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("foldersTo"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.FoldersTo = data
-		case "deleteFolders":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deleteFolders"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.DeleteFolders = data
-		}
-	}
-	return it, nil
-}
-
 func (ec *executionContext) unmarshalInputQuotaScopeOrder(ctx context.Context, obj any) (ent.QuotaScopeOrder, error) {
 	var it ent.QuotaScopeOrder
 	if obj == nil {
@@ -56219,8 +59854,8 @@ func (ec *executionContext) unmarshalInputRegisterImageInput(ctx context.Context
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputRemoveAgentInput(ctx context.Context, obj any) (agents.RemoveAgentInput, error) {
-	var it agents.RemoveAgentInput
+func (ec *executionContext) unmarshalInputRegistryOrder(ctx context.Context, obj any) (ent.RegistryOrder, error) {
+	var it ent.RegistryOrder
 	if obj == nil {
 		return it, nil
 	}
@@ -56230,27 +59865,110 @@ func (ec *executionContext) unmarshalInputRemoveAgentInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "expel"}
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
 			continue
 		}
 		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNRegistryOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRegistryWhereInput(ctx context.Context, obj any) (ent.RegistryWhereInput, error) {
+	var it ent.RegistryWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "host"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalORegistryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalORegistryWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalORegistryWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
 		case "id":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ID = data
-		case "expel":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expel"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Expel = data
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "host":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("host"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Host = data
 		}
 	}
 	return it, nil
@@ -56288,170 +60006,6 @@ func (ec *executionContext) unmarshalInputRemoveMembershipInput(ctx context.Cont
 				return it, err
 			}
 			it.User = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputRemoveOrphanInput(ctx context.Context, obj any) (vfolder.RemoveOrphanInput, error) {
-	var it vfolder.RemoveOrphanInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"volume", "scope", "folder"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "volume":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volume"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Volume = data
-		case "scope":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scope"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Scope = data
-		case "folder":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("folder"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Folder = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputRemoveShareWeightInput(ctx context.Context, obj any) (group.RemoveShareWeightInput, error) {
-	var it group.RemoveShareWeightInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"id"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "id":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ID = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputRemoveStorageProxyInput(ctx context.Context, obj any) (vfolder.RemoveStorageProxyInput, error) {
-	var it vfolder.RemoveStorageProxyInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"name"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "name":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
-			data, err := ec.unmarshalNString2string(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Name = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputRemoveVfolderShareInput(ctx context.Context, obj any) (vfolder.RemoveVfolderShareInput, error) {
-	var it vfolder.RemoveVfolderShareInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"id"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "id":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ID = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputRemoveVolumeGrantInput(ctx context.Context, obj any) (vfolder.RemoveVolumeGrantInput, error) {
-	var it vfolder.RemoveVolumeGrantInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"id"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "id":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ID = data
 		}
 	}
 	return it, nil
@@ -56563,6 +60117,43 @@ func (ec *executionContext) unmarshalInputResetUserPasswordInput(ctx context.Con
 				return it, err
 			}
 			it.KeepCredentials = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputResourceGroupAccessWhereInput(ctx context.Context, obj any) (group.AccessWhereInput, error) {
+	var it group.AccessWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"holder", "nameContainsFold"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "holder":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holder"))
+			data, err := ec.unmarshalOResourceGroupHolder2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Holder = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
 		}
 	}
 	return it, nil
@@ -56764,6 +60355,119 @@ func (ec *executionContext) unmarshalInputResourcePolicyWhereInput(ctx context.C
 		case "or":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
 			data, err := ec.unmarshalOResourcePolicyWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePolicyWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputResourcePresetOrder(ctx context.Context, obj any) (ent.ResourcePresetOrder, error) {
+	var it ent.ResourcePresetOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNResourcePresetOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputResourcePresetWhereInput(ctx context.Context, obj any) (ent.ResourcePresetWhereInput, error) {
+	var it ent.ResourcePresetWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOResourcePresetWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOResourcePresetWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOResourcePresetWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetWhereInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -57143,6 +60847,66 @@ func (ec *executionContext) unmarshalInputRevokeRoleInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRevokeVfolderShareInput(ctx context.Context, obj any) (vfolder.RevokeVfolderShareInput, error) {
+	var it vfolder.RevokeVfolderShareInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRevokeVolumeInput(ctx context.Context, obj any) (vfolder.RevokeVolumeInput, error) {
+	var it vfolder.RevokeVolumeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRoleOrder(ctx context.Context, obj any) (ent.RoleOrder, error) {
 	var it ent.RoleOrder
 	if obj == nil {
@@ -57318,6 +61082,119 @@ func (ec *executionContext) unmarshalInputRotateKeypairInput(ctx context.Context
 				return it, err
 			}
 			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSSHKeyOrder(ctx context.Context, obj any) (ent.SSHKeyOrder, error) {
+	var it ent.SSHKeyOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNSSHKeyOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSSHKeyWhereInput(ctx context.Context, obj any) (ent.SSHKeyWhereInput, error) {
+	var it ent.SSHKeyWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "fingerprint"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOSSHKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOSSHKeyWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOSSHKeyWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "fingerprint":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fingerprint"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Fingerprint = data
 		}
 	}
 	return it, nil
@@ -57965,50 +61842,6 @@ func (ec *executionContext) unmarshalInputSessionWhereInput(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputSetMembershipInput(ctx context.Context, obj any) (identity.SetMembershipInput, error) {
-	var it identity.SetMembershipInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"project", "user", "admin"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "project":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Project = data
-		case "user":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.User = data
-		case "admin":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("admin"))
-			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Admin = data
-		}
-	}
-	return it, nil
-}
-
 func (ec *executionContext) unmarshalInputSetQuotaScopeInput(ctx context.Context, obj any) (vfolder.SetQuotaScopeInput, error) {
 	var it vfolder.SetQuotaScopeInput
 	if obj == nil {
@@ -58124,7 +61957,7 @@ func (ec *executionContext) unmarshalInputSetRetentionInput(ctx context.Context,
 		switch k {
 		case "category":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("category"))
-			data, err := ec.unmarshalNString2string(ctx, v)
+			data, err := ec.unmarshalNRetentionCategory2string(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -58275,64 +62108,6 @@ func (ec *executionContext) unmarshalInputSetShareWeightInput(ctx context.Contex
 				return it, err
 			}
 			it.WithinProject = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputSetVolumeGrantInput(ctx context.Context, obj any) (vfolder.SetVolumeGrantInput, error) {
-	var it vfolder.SetVolumeGrantInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"volume", "domain", "project", "user", "permissions"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "volume":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("volume"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Volume = data
-		case "domain":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Domain = data
-		case "project":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Project = data
-		case "user":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("user"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.User = data
-		case "permissions":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("permissions"))
-			data, err := ec.unmarshalNVolumePermission2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐVolumePermissionᚄ(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Permissions = data
 		}
 	}
 	return it, nil
@@ -58666,57 +62441,6 @@ func (ec *executionContext) unmarshalInputTrashVfolderInput(ctx context.Context,
 				return it, err
 			}
 			it.ID = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputUnbindIdleCheckerInput(ctx context.Context, obj any) (idle.UnbindIdleCheckerInput, error) {
-	var it idle.UnbindIdleCheckerInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"checker", "domain", "project", "resourceGroup"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "checker":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("checker"))
-			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Checker = data
-		case "domain":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("domain"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Domain = data
-		case "project":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Project = data
-		case "resourceGroup":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
-			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ResourceGroup = data
 		}
 	}
 	return it, nil
@@ -60293,7 +64017,7 @@ func (ec *executionContext) unmarshalInputUserWhereInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "email", "emailContainsFold", "username", "fullNameContainsFold", "role", "roleIn", "status", "statusIn"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "email", "emailContainsFold", "username", "fullNameContainsFold", "role", "roleIn", "status", "statusIn", "memberOf"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -60391,6 +64115,15 @@ func (ec *executionContext) unmarshalInputUserWhereInput(ctx context.Context, ob
 				return it, err
 			}
 			it.StatusIn = data
+		case "memberOf":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("memberOf"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			if err = ec.Resolvers.UserWhereInput().MemberOf(ctx, &it, data); err != nil {
+				return it, err
+			}
 		}
 	}
 	return it, nil
@@ -60703,6 +64436,133 @@ func (ec *executionContext) unmarshalInputVfolderWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.ProjectIDIn = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputVolumeOrder(ctx context.Context, obj any) (ent.VolumeOrder, error) {
+	var it ent.VolumeOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNVolumeOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputVolumeWhereInput(ctx context.Context, obj any) (ent.VolumeWhereInput, error) {
+	var it ent.VolumeWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "backend", "health"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOVolumeWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOVolumeWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOVolumeWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "backend":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("backend"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Backend = data
+		case "health":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("health"))
+			data, err := ec.unmarshalOVolumeHealth2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Health = data
 		}
 	}
 	return it, nil
@@ -61702,6 +65562,25 @@ func (ec *executionContext) _CreateUploadPayload(ctx context.Context, sel ast.Se
 	return out.Done(ctx)
 }
 
+var deleteDomainPayloadImplementors = []string{"DeleteDomainPayload"}
+
+func (ec *executionContext) _DeleteDomainPayload(ctx context.Context, sel ast.SelectionSet, obj *identity.DeleteDomainPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteDomainPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeleteDomainPayload"))
+		case "id":
+			out.SetNonNull(i, ec._DeleteDomainPayload_id(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var deleteIdleCheckerPayloadImplementors = []string{"DeleteIdleCheckerPayload"}
 
 func (ec *executionContext) _DeleteIdleCheckerPayload(ctx context.Context, sel ast.SelectionSet, obj *idle.DeleteIdleCheckerPayload) graphql.Marshaler {
@@ -61714,6 +65593,25 @@ func (ec *executionContext) _DeleteIdleCheckerPayload(ctx context.Context, sel a
 			out.Set(i, graphql.MarshalString("DeleteIdleCheckerPayload"))
 		case "id":
 			out.SetNonNull(i, ec._DeleteIdleCheckerPayload_id(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deleteImagePayloadImplementors = []string{"DeleteImagePayload"}
+
+func (ec *executionContext) _DeleteImagePayload(ctx context.Context, sel ast.SelectionSet, obj *image.DeleteImagePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteImagePayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeleteImagePayload"))
+		case "id":
+			out.SetNonNull(i, ec._DeleteImagePayload_id(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -61752,6 +65650,46 @@ func (ec *executionContext) _DeleteObjectStoragePayload(ctx context.Context, sel
 			out.Set(i, graphql.MarshalString("DeleteObjectStoragePayload"))
 		case "id":
 			out.SetNonNull(i, ec._DeleteObjectStoragePayload_id(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deleteOrphanPayloadImplementors = []string{"DeleteOrphanPayload"}
+
+func (ec *executionContext) _DeleteOrphanPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.DeleteOrphanPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteOrphanPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeleteOrphanPayload"))
+		case "volume":
+			out.SetNonNull(i, ec._DeleteOrphanPayload_volume(ctx, field, obj))
+		case "task":
+			out.SetNonNull(i, ec._DeleteOrphanPayload_task(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deleteProjectPayloadImplementors = []string{"DeleteProjectPayload"}
+
+func (ec *executionContext) _DeleteProjectPayload(ctx context.Context, sel ast.SelectionSet, obj *identity.DeleteProjectPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteProjectPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeleteProjectPayload"))
+		case "id":
+			out.SetNonNull(i, ec._DeleteProjectPayload_id(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -61911,6 +65849,44 @@ func (ec *executionContext) _DeleteSessionTemplatePayload(ctx context.Context, s
 	return out.Done(ctx)
 }
 
+var deleteShareWeightPayloadImplementors = []string{"DeleteShareWeightPayload"}
+
+func (ec *executionContext) _DeleteShareWeightPayload(ctx context.Context, sel ast.SelectionSet, obj *group.DeleteShareWeightPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteShareWeightPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeleteShareWeightPayload"))
+		case "id":
+			out.SetNonNull(i, ec._DeleteShareWeightPayload_id(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deleteStorageProxyPayloadImplementors = []string{"DeleteStorageProxyPayload"}
+
+func (ec *executionContext) _DeleteStorageProxyPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.DeleteStorageProxyPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteStorageProxyPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeleteStorageProxyPayload"))
+		case "name":
+			out.SetNonNull(i, ec._DeleteStorageProxyPayload_name(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var detachResourcePolicyPayloadImplementors = []string{"DetachResourcePolicyPayload"}
 
 func (ec *executionContext) _DetachResourcePolicyPayload(ctx context.Context, sel ast.SelectionSet, obj *policy.DetachResourcePolicyPayload) graphql.Marshaler {
@@ -61968,7 +65944,7 @@ func (ec *executionContext) _Device(ctx context.Context, sel ast.SelectionSet, o
 			out.SetNonNull(i, ec._Device_groups(ctx, field, obj))
 		case "enforcement":
 			field := field
-			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+			out.Later(i, func(ctx context.Context) graphql.Marshaler {
 				return ec._Device_enforcement(ctx, field, obj)
 			})
 		case "health":
@@ -62544,25 +66520,6 @@ func (ec *executionContext) _FolderTransferPayload(ctx context.Context, sel ast.
 	return out.Done(ctx)
 }
 
-var forgetImagePayloadImplementors = []string{"ForgetImagePayload"}
-
-func (ec *executionContext) _ForgetImagePayload(ctx context.Context, sel ast.SelectionSet, obj *image.ForgetImagePayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, forgetImagePayloadImplementors)
-	out := answer.NewObject(fields)
-	for i := range fields {
-		field := fields[i]
-		switch field.Name {
-		case "__typename":
-			out.Set(i, graphql.MarshalString("ForgetImagePayload"))
-		case "id":
-			out.SetNonNull(i, ec._ForgetImagePayload_id(ctx, field, obj))
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	return out.Done(ctx)
-}
-
 var gPUDirectImplementors = []string{"GPUDirect"}
 
 func (ec *executionContext) _GPUDirect(ctx context.Context, sel ast.SelectionSet, obj *collective.Status) graphql.Marshaler {
@@ -62579,6 +66536,25 @@ func (ec *executionContext) _GPUDirect(ctx context.Context, sel ast.SelectionSet
 			out.SetNonNull(i, ec._GPUDirect_available(ctx, field, obj))
 		case "reason":
 			out.SetNonNull(i, ec._GPUDirect_reason(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var grantVolumePayloadImplementors = []string{"GrantVolumePayload"}
+
+func (ec *executionContext) _GrantVolumePayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.GrantVolumePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, grantVolumePayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("GrantVolumePayload"))
+		case "grant":
+			out.SetNonNull(i, ec._GrantVolumePayload_grant(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -62651,6 +66627,50 @@ func (ec *executionContext) _IdentityProvider(ctx context.Context, sel ast.Selec
 			out.Set(i, ec._IdentityProvider_project(ctx, field, obj))
 		case "createdAt":
 			out.SetNonNull(i, ec._IdentityProvider_createdAt(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var identityProviderConnectionImplementors = []string{"IdentityProviderConnection"}
+
+func (ec *executionContext) _IdentityProviderConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.IdentityProviderConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, identityProviderConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("IdentityProviderConnection"))
+		case "edges":
+			out.Set(i, ec._IdentityProviderConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._IdentityProviderConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._IdentityProviderConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var identityProviderEdgeImplementors = []string{"IdentityProviderEdge"}
+
+func (ec *executionContext) _IdentityProviderEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.IdentityProviderEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, identityProviderEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("IdentityProviderEdge"))
+		case "node":
+			out.Set(i, ec._IdentityProviderEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._IdentityProviderEdge_cursor(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -63120,6 +67140,50 @@ func (ec *executionContext) _Invitation(ctx context.Context, sel ast.SelectionSe
 	return out.Done(ctx)
 }
 
+var invitationConnectionImplementors = []string{"InvitationConnection"}
+
+func (ec *executionContext) _InvitationConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.InvitationConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, invitationConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("InvitationConnection"))
+		case "edges":
+			out.Set(i, ec._InvitationConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._InvitationConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._InvitationConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var invitationEdgeImplementors = []string{"InvitationEdge"}
+
+func (ec *executionContext) _InvitationEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.InvitationEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, invitationEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("InvitationEdge"))
+		case "node":
+			out.Set(i, ec._InvitationEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._InvitationEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var invitationPayloadImplementors = []string{"InvitationPayload"}
 
 func (ec *executionContext) _InvitationPayload(ctx context.Context, sel ast.SelectionSet, obj *signup.InvitationPayload) graphql.Marshaler {
@@ -63577,6 +67641,50 @@ func (ec *executionContext) _LoginSession(ctx context.Context, sel ast.Selection
 	return out.Done(ctx)
 }
 
+var loginSessionConnectionImplementors = []string{"LoginSessionConnection"}
+
+func (ec *executionContext) _LoginSessionConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.LoginSessionConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, loginSessionConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("LoginSessionConnection"))
+		case "edges":
+			out.Set(i, ec._LoginSessionConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._LoginSessionConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._LoginSessionConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var loginSessionEdgeImplementors = []string{"LoginSessionEdge"}
+
+func (ec *executionContext) _LoginSessionEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.LoginSessionEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, loginSessionEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("LoginSessionEdge"))
+		case "node":
+			out.Set(i, ec._LoginSessionEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._LoginSessionEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var loginSessionPayloadImplementors = []string{"LoginSessionPayload"}
 
 func (ec *executionContext) _LoginSessionPayload(ctx context.Context, sel ast.SelectionSet, obj *auth.LoginSessionPayload) graphql.Marshaler {
@@ -63616,6 +67724,50 @@ func (ec *executionContext) _Membership(ctx context.Context, sel ast.SelectionSe
 			out.SetNonNull(i, ec._Membership_project(ctx, field, obj))
 		case "createdAt":
 			out.SetNonNull(i, ec._Membership_createdAt(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var membershipConnectionImplementors = []string{"MembershipConnection"}
+
+func (ec *executionContext) _MembershipConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.MembershipConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, membershipConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("MembershipConnection"))
+		case "edges":
+			out.Set(i, ec._MembershipConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._MembershipConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._MembershipConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var membershipEdgeImplementors = []string{"MembershipEdge"}
+
+func (ec *executionContext) _MembershipEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.MembershipEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, membershipEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("MembershipEdge"))
+		case "node":
+			out.Set(i, ec._MembershipEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._MembershipEdge_cursor(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -63737,9 +67889,9 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "removeAgent":
+		case "deleteAgent":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_removeAgent(ctx, field)
+				return ec._Mutation_deleteAgent(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -63842,9 +67994,9 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "removeStorageProxy":
+		case "deleteStorageProxy":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_removeStorageProxy(ctx, field)
+				return ec._Mutation_deleteStorageProxy(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -63898,13 +68050,6 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "addSshKey":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_addSshKey(ctx, field)
-			})
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
 		case "deleteSshKey":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteSshKey(ctx, field)
@@ -63940,9 +68085,9 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "setMembership":
+		case "addMembership":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_setMembership(ctx, field)
+				return ec._Mutation_addMembership(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -63975,16 +68120,16 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "bindIdleChecker":
+		case "attachIdleChecker":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_bindIdleChecker(ctx, field)
+				return ec._Mutation_attachIdleChecker(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "unbindIdleChecker":
+		case "detachIdleChecker":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_unbindIdleChecker(ctx, field)
+				return ec._Mutation_detachIdleChecker(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -64031,9 +68176,9 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "forgetImage":
+		case "deleteImage":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_forgetImage(ctx, field)
+				return ec._Mutation_deleteImage(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -64150,9 +68295,9 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "purgeDomain":
+		case "deleteDomain":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_purgeDomain(ctx, field)
+				return ec._Mutation_deleteDomain(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -64164,16 +68309,16 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "purgeProject":
+		case "deleteProject":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_purgeProject(ctx, field)
+				return ec._Mutation_deleteProject(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "purgeUser":
+		case "deleteUser":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_purgeUser(ctx, field)
+				return ec._Mutation_deleteUser(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -64409,9 +68554,9 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "removeShareWeight":
+		case "deleteShareWeight":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_removeShareWeight(ctx, field)
+				return ec._Mutation_deleteShareWeight(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -64514,9 +68659,9 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "makeDirectories":
+		case "createDirectories":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_makeDirectories(ctx, field)
+				return ec._Mutation_createDirectories(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -64556,9 +68701,9 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "removeVfolderShare":
+		case "revokeVfolderShare":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_removeVfolderShare(ctx, field)
+				return ec._Mutation_revokeVfolderShare(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -64584,23 +68729,23 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "removeOrphan":
+		case "deleteOrphan":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_removeOrphan(ctx, field)
+				return ec._Mutation_deleteOrphan(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "setVolumeGrant":
+		case "grantVolume":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_setVolumeGrant(ctx, field)
+				return ec._Mutation_grantVolume(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "removeVolumeGrant":
+		case "revokeVolume":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_removeVolumeGrant(ctx, field)
+				return ec._Mutation_revokeVolume(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -65265,25 +69410,6 @@ func (ec *executionContext) _ProjectPayload(ctx context.Context, sel ast.Selecti
 	return out.Done(ctx)
 }
 
-var purgePayloadImplementors = []string{"PurgePayload"}
-
-func (ec *executionContext) _PurgePayload(ctx context.Context, sel ast.SelectionSet, obj *identity.PurgePayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, purgePayloadImplementors)
-	out := answer.NewObject(fields)
-	for i := range fields {
-		field := fields[i]
-		switch field.Name {
-		case "__typename":
-			out.Set(i, graphql.MarshalString("PurgePayload"))
-		case "id":
-			out.SetNonNull(i, ec._PurgePayload_id(ctx, field, obj))
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	return out.Done(ctx)
-}
-
 var queryImplementors = []string{"Query"}
 
 func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -65480,6 +69606,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "resourceGroup":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_resourceGroup(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "agent":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_agent(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "resourceGroups":
 			field := field
 
@@ -65656,6 +69826,72 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "domain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_domain(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "project":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_project(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "user":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_user(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "domains":
 			field := field
 
@@ -65711,6 +69947,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_users(ctx, field)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "idleChecker":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_idleChecker(ctx, field)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -65788,6 +70046,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "image":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_image(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "images":
 			field := field
 
@@ -65799,6 +70079,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_images(ctx, field)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "registry":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_registry(ctx, field)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -65920,6 +70222,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "resourcePolicy":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_resourcePolicy(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "resourcePolicies":
 			field := field
 
@@ -65986,6 +70310,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "identityProvider":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_identityProvider(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "identityProviders":
 			field := field
 
@@ -66019,6 +70365,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_loginProviders(ctx, field)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "role":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_role(ctx, field)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -66283,6 +70651,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_quotaScopes(ctx, field)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "volume":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_volume(ctx, field)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -66664,6 +71054,50 @@ func (ec *executionContext) _Registry(ctx context.Context, sel ast.SelectionSet,
 	return out.Done(ctx)
 }
 
+var registryConnectionImplementors = []string{"RegistryConnection"}
+
+func (ec *executionContext) _RegistryConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.RegistryConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, registryConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("RegistryConnection"))
+		case "edges":
+			out.Set(i, ec._RegistryConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._RegistryConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._RegistryConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var registryEdgeImplementors = []string{"RegistryEdge"}
+
+func (ec *executionContext) _RegistryEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.RegistryEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, registryEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("RegistryEdge"))
+		case "node":
+			out.Set(i, ec._RegistryEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._RegistryEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var registryPayloadImplementors = []string{"RegistryPayload"}
 
 func (ec *executionContext) _RegistryPayload(ctx context.Context, sel ast.SelectionSet, obj *image.RegistryPayload) graphql.Marshaler {
@@ -66676,84 +71110,6 @@ func (ec *executionContext) _RegistryPayload(ctx context.Context, sel ast.Select
 			out.Set(i, graphql.MarshalString("RegistryPayload"))
 		case "registry":
 			out.SetNonNull(i, ec._RegistryPayload_registry(ctx, field, obj))
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	return out.Done(ctx)
-}
-
-var removeOrphanPayloadImplementors = []string{"RemoveOrphanPayload"}
-
-func (ec *executionContext) _RemoveOrphanPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.RemoveOrphanPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, removeOrphanPayloadImplementors)
-	out := answer.NewObject(fields)
-	for i := range fields {
-		field := fields[i]
-		switch field.Name {
-		case "__typename":
-			out.Set(i, graphql.MarshalString("RemoveOrphanPayload"))
-		case "volume":
-			out.SetNonNull(i, ec._RemoveOrphanPayload_volume(ctx, field, obj))
-		case "task":
-			out.SetNonNull(i, ec._RemoveOrphanPayload_task(ctx, field, obj))
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	return out.Done(ctx)
-}
-
-var removeShareWeightPayloadImplementors = []string{"RemoveShareWeightPayload"}
-
-func (ec *executionContext) _RemoveShareWeightPayload(ctx context.Context, sel ast.SelectionSet, obj *group.RemoveShareWeightPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, removeShareWeightPayloadImplementors)
-	out := answer.NewObject(fields)
-	for i := range fields {
-		field := fields[i]
-		switch field.Name {
-		case "__typename":
-			out.Set(i, graphql.MarshalString("RemoveShareWeightPayload"))
-		case "id":
-			out.SetNonNull(i, ec._RemoveShareWeightPayload_id(ctx, field, obj))
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	return out.Done(ctx)
-}
-
-var removeStorageProxyPayloadImplementors = []string{"RemoveStorageProxyPayload"}
-
-func (ec *executionContext) _RemoveStorageProxyPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.RemoveStorageProxyPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, removeStorageProxyPayloadImplementors)
-	out := answer.NewObject(fields)
-	for i := range fields {
-		field := fields[i]
-		switch field.Name {
-		case "__typename":
-			out.Set(i, graphql.MarshalString("RemoveStorageProxyPayload"))
-		case "name":
-			out.SetNonNull(i, ec._RemoveStorageProxyPayload_name(ctx, field, obj))
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	return out.Done(ctx)
-}
-
-var removeVolumeGrantPayloadImplementors = []string{"RemoveVolumeGrantPayload"}
-
-func (ec *executionContext) _RemoveVolumeGrantPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.RemoveVolumeGrantPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, removeVolumeGrantPayloadImplementors)
-	out := answer.NewObject(fields)
-	for i := range fields {
-		field := fields[i]
-		switch field.Name {
-		case "__typename":
-			out.Set(i, graphql.MarshalString("RemoveVolumeGrantPayload"))
-		case "volume":
-			out.SetNonNull(i, ec._RemoveVolumeGrantPayload_volume(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -66920,22 +71276,43 @@ func (ec *executionContext) _ResourceGroupAccess(ctx context.Context, sel ast.Se
 	return out.Done(ctx)
 }
 
-var resourceGroupAccessListImplementors = []string{"ResourceGroupAccessList"}
+var resourceGroupAccessConnectionImplementors = []string{"ResourceGroupAccessConnection"}
 
-func (ec *executionContext) _ResourceGroupAccessList(ctx context.Context, sel ast.SelectionSet, obj *group.ResourceGroupAccessList) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, resourceGroupAccessListImplementors)
+func (ec *executionContext) _ResourceGroupAccessConnection(ctx context.Context, sel ast.SelectionSet, obj *group.AccessConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceGroupAccessConnectionImplementors)
 	out := answer.NewObject(fields)
 	for i := range fields {
 		field := fields[i]
 		switch field.Name {
 		case "__typename":
-			out.Set(i, graphql.MarshalString("ResourceGroupAccessList"))
-		case "access":
-			out.SetNonNull(i, ec._ResourceGroupAccessList_access(ctx, field, obj))
+			out.Set(i, graphql.MarshalString("ResourceGroupAccessConnection"))
+		case "edges":
+			out.Set(i, ec._ResourceGroupAccessConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._ResourceGroupAccessConnection_pageInfo(ctx, field, obj))
 		case "totalCount":
-			out.SetNonNull(i, ec._ResourceGroupAccessList_totalCount(ctx, field, obj))
-		case "endCursor":
-			out.Set(i, ec._ResourceGroupAccessList_endCursor(ctx, field, obj))
+			out.SetNonNull(i, ec._ResourceGroupAccessConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var resourceGroupAccessEdgeImplementors = []string{"ResourceGroupAccessEdge"}
+
+func (ec *executionContext) _ResourceGroupAccessEdge(ctx context.Context, sel ast.SelectionSet, obj *group.AccessEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceGroupAccessEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ResourceGroupAccessEdge"))
+		case "node":
+			out.Set(i, ec._ResourceGroupAccessEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._ResourceGroupAccessEdge_cursor(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -67168,6 +71545,50 @@ func (ec *executionContext) _ResourcePreset(ctx context.Context, sel ast.Selecti
 	return out.Done(ctx)
 }
 
+var resourcePresetConnectionImplementors = []string{"ResourcePresetConnection"}
+
+func (ec *executionContext) _ResourcePresetConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.ResourcePresetConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourcePresetConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ResourcePresetConnection"))
+		case "edges":
+			out.Set(i, ec._ResourcePresetConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._ResourcePresetConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._ResourcePresetConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var resourcePresetEdgeImplementors = []string{"ResourcePresetEdge"}
+
+func (ec *executionContext) _ResourcePresetEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.ResourcePresetEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourcePresetEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ResourcePresetEdge"))
+		case "node":
+			out.Set(i, ec._ResourcePresetEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._ResourcePresetEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var resourcePresetPayloadImplementors = []string{"ResourcePresetPayload"}
 
 func (ec *executionContext) _ResourcePresetPayload(ctx context.Context, sel ast.SelectionSet, obj *preset.ResourcePresetPayload) graphql.Marshaler {
@@ -67243,6 +71664,25 @@ func (ec *executionContext) _RevokeRolePayload(ctx context.Context, sel ast.Sele
 			out.Set(i, graphql.MarshalString("RevokeRolePayload"))
 		case "role":
 			out.SetNonNull(i, ec._RevokeRolePayload_role(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var revokeVolumePayloadImplementors = []string{"RevokeVolumePayload"}
+
+func (ec *executionContext) _RevokeVolumePayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.RevokeVolumePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, revokeVolumePayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("RevokeVolumePayload"))
+		case "volume":
+			out.SetNonNull(i, ec._RevokeVolumePayload_volume(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -67474,6 +71914,50 @@ func (ec *executionContext) _SSHKey(ctx context.Context, sel ast.SelectionSet, o
 			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
 				return ec._SSHKey_status(ctx, field, obj)
 			})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sSHKeyConnectionImplementors = []string{"SSHKeyConnection"}
+
+func (ec *executionContext) _SSHKeyConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.SSHKeyConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sSHKeyConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SSHKeyConnection"))
+		case "edges":
+			out.Set(i, ec._SSHKeyConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._SSHKeyConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._SSHKeyConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sSHKeyEdgeImplementors = []string{"SSHKeyEdge"}
+
+func (ec *executionContext) _SSHKeyEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.SSHKeyEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sSHKeyEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SSHKeyEdge"))
+		case "node":
+			out.Set(i, ec._SSHKeyEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._SSHKeyEdge_cursor(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -68296,25 +72780,6 @@ func (ec *executionContext) _SessionTemplatePayload(ctx context.Context, sel ast
 			out.Set(i, graphql.MarshalString("SessionTemplatePayload"))
 		case "template":
 			out.SetNonNull(i, ec._SessionTemplatePayload_template(ctx, field, obj))
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	return out.Done(ctx)
-}
-
-var setVolumeGrantPayloadImplementors = []string{"SetVolumeGrantPayload"}
-
-func (ec *executionContext) _SetVolumeGrantPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.SetVolumeGrantPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, setVolumeGrantPayloadImplementors)
-	out := answer.NewObject(fields)
-	for i := range fields {
-		field := fields[i]
-		switch field.Name {
-		case "__typename":
-			out.Set(i, graphql.MarshalString("SetVolumeGrantPayload"))
-		case "grant":
-			out.SetNonNull(i, ec._SetVolumeGrantPayload_grant(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -69458,6 +73923,50 @@ func (ec *executionContext) _Volume(ctx context.Context, sel ast.SelectionSet, o
 	return out.Done(ctx)
 }
 
+var volumeConnectionImplementors = []string{"VolumeConnection"}
+
+func (ec *executionContext) _VolumeConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.VolumeConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, volumeConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("VolumeConnection"))
+		case "edges":
+			out.Set(i, ec._VolumeConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._VolumeConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._VolumeConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var volumeEdgeImplementors = []string{"VolumeEdge"}
+
+func (ec *executionContext) _VolumeEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.VolumeEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, volumeEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("VolumeEdge"))
+		case "node":
+			out.Set(i, ec._VolumeEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._VolumeEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var volumeGrantImplementors = []string{"VolumeGrant"}
 
 func (ec *executionContext) _VolumeGrant(ctx context.Context, sel ast.SelectionSet, obj *ent.VolumeGrant) graphql.Marshaler {
@@ -69849,8 +74358,8 @@ func (ec *executionContext) unmarshalNAccessTokenWhereInput2ᚖgithubᚗcomᚋbe
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNAddSSHKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐAddSSHKeyInput(ctx context.Context, v any) (auth.AddSSHKeyInput, error) {
-	res, err := ec.unmarshalInputAddSSHKeyInput(ctx, v)
+func (ec *executionContext) unmarshalNAddMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐAddMembershipInput(ctx context.Context, v any) (identity.AddMembershipInput, error) {
+	res, err := ec.unmarshalInputAddMembershipInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -70150,6 +74659,11 @@ func (ec *executionContext) marshalNAppStatus2githubᚗcomᚋberthhqᚋberthᚋm
 	return answer.Word(v)
 }
 
+func (ec *executionContext) unmarshalNAttachIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐAttachIdleCheckerInput(ctx context.Context, v any) (idle.AttachIdleCheckerInput, error) {
+	res, err := ec.unmarshalInputAttachIdleCheckerInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNAttachResourcePolicyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋpolicyᚐAttachResourcePolicyInput(ctx context.Context, v any) (policy.AttachResourcePolicyInput, error) {
 	res, err := ec.unmarshalInputAttachResourcePolicyInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -70209,11 +74723,6 @@ func (ec *executionContext) marshalNAuditEntryOrderField2ᚖgithubᚗcomᚋberth
 func (ec *executionContext) unmarshalNAuditEntryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInput(ctx context.Context, v any) (*ent.AuditEntryWhereInput, error) {
 	res, err := ec.unmarshalInputAuditEntryWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) unmarshalNBindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐBindIdleCheckerInput(ctx context.Context, v any) (idle.BindIdleCheckerInput, error) {
-	res, err := ec.unmarshalInputBindIdleCheckerInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
@@ -70300,6 +74809,11 @@ func (ec *executionContext) unmarshalNCopyFilesInput2githubᚗcomᚋberthhqᚋbe
 
 func (ec *executionContext) unmarshalNCreateAccessTokenInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCreateAccessTokenInput(ctx context.Context, v any) (auth.CreateAccessTokenInput, error) {
 	res, err := ec.unmarshalInputCreateAccessTokenInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateDirectoriesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCreateDirectoriesInput(ctx context.Context, v any) (vfolder.CreateDirectoriesInput, error) {
+	res, err := ec.unmarshalInputCreateDirectoriesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -70460,6 +74974,26 @@ func (ec *executionContext) unmarshalNDeclineVfolderShareInput2githubᚗcomᚋbe
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNDeleteAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐDeleteAgentInput(ctx context.Context, v any) (agents.DeleteAgentInput, error) {
+	res, err := ec.unmarshalInputDeleteAgentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeleteDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteDomainInput(ctx context.Context, v any) (identity.DeleteDomainInput, error) {
+	res, err := ec.unmarshalInputDeleteDomainInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteDomainPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteDomainPayload(ctx context.Context, sel ast.SelectionSet, v *identity.DeleteDomainPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteDomainPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNDeleteFilesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteFilesInput(ctx context.Context, v any) (vfolder.DeleteFilesInput, error) {
 	res, err := ec.unmarshalInputDeleteFilesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -70483,6 +75017,21 @@ func (ec *executionContext) marshalNDeleteIdleCheckerPayload2ᚖgithubᚗcomᚋb
 		return graphql.Null
 	}
 	return ec._DeleteIdleCheckerPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐDeleteImageInput(ctx context.Context, v any) (image.DeleteImageInput, error) {
+	res, err := ec.unmarshalInputDeleteImageInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐDeleteImagePayload(ctx context.Context, sel ast.SelectionSet, v *image.DeleteImagePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteImagePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐDeleteKeypairInput(ctx context.Context, v any) (auth.DeleteKeypairInput, error) {
@@ -70513,6 +75062,36 @@ func (ec *executionContext) marshalNDeleteObjectStoragePayload2ᚖgithubᚗcom�
 		return graphql.Null
 	}
 	return ec._DeleteObjectStoragePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteOrphanInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteOrphanInput(ctx context.Context, v any) (vfolder.DeleteOrphanInput, error) {
+	res, err := ec.unmarshalInputDeleteOrphanInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteOrphanPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteOrphanPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.DeleteOrphanPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteOrphanPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteProjectInput(ctx context.Context, v any) (identity.DeleteProjectInput, error) {
+	res, err := ec.unmarshalInputDeleteProjectInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteProjectPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteProjectPayload(ctx context.Context, sel ast.SelectionSet, v *identity.DeleteProjectPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteProjectPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐDeleteRegistryInput(ctx context.Context, v any) (image.DeleteRegistryInput, error) {
@@ -70635,8 +75214,48 @@ func (ec *executionContext) marshalNDeleteSessionTemplatePayload2ᚖgithubᚗcom
 	return ec._DeleteSessionTemplatePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNDeleteShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteShareWeightInput(ctx context.Context, v any) (group.DeleteShareWeightInput, error) {
+	res, err := ec.unmarshalInputDeleteShareWeightInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteShareWeightPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐDeleteShareWeightPayload(ctx context.Context, sel ast.SelectionSet, v *group.DeleteShareWeightPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteShareWeightPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteStorageProxyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteStorageProxyInput(ctx context.Context, v any) (vfolder.DeleteStorageProxyInput, error) {
+	res, err := ec.unmarshalInputDeleteStorageProxyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteStorageProxyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteStorageProxyPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.DeleteStorageProxyPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteStorageProxyPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteUserInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteUserInput(ctx context.Context, v any) (identity.DeleteUserInput, error) {
+	res, err := ec.unmarshalInputDeleteUserInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNDeleteVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteVfolderInput(ctx context.Context, v any) (vfolder.DeleteVfolderInput, error) {
 	res, err := ec.unmarshalInputDeleteVfolderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDetachIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐDetachIdleCheckerInput(ctx context.Context, v any) (idle.DetachIdleCheckerInput, error) {
+	res, err := ec.unmarshalInputDetachIdleCheckerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -71213,21 +75832,6 @@ func (ec *executionContext) marshalNFolderTransferPayload2ᚖgithubᚗcomᚋbert
 	return ec._FolderTransferPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNForgetImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐForgetImageInput(ctx context.Context, v any) (image.ForgetImageInput, error) {
-	res, err := ec.unmarshalInputForgetImageInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNForgetImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐForgetImagePayload(ctx context.Context, sel ast.SelectionSet, v *image.ForgetImagePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ForgetImagePayload(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNGPUDirect2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋcollectiveᚐStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []*collective.Status) graphql.Marshaler {
 	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -71279,6 +75883,21 @@ func (ec *executionContext) unmarshalNGrantResourceGroupInput2githubᚗcomᚋber
 func (ec *executionContext) unmarshalNGrantRoleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋroleᚐGrantRoleInput(ctx context.Context, v any) (role.GrantRoleInput, error) {
 	res, err := ec.unmarshalInputGrantRoleInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNGrantVolumeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐGrantVolumeInput(ctx context.Context, v any) (vfolder.GrantVolumeInput, error) {
+	res, err := ec.unmarshalInputGrantVolumeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNGrantVolumePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐGrantVolumePayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.GrantVolumePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._GrantVolumePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNGroupGrant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐGroupGrantᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.GroupGrant) graphql.Marshaler {
@@ -71369,22 +75988,6 @@ func (ec *executionContext) marshalNID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ
 	return ret
 }
 
-func (ec *executionContext) marshalNIdentityProvider2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.IdentityProvider) graphql.Marshaler {
-	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNIdentityProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProvider(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) marshalNIdentityProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProvider(ctx context.Context, sel ast.SelectionSet, v *ent.IdentityProvider) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -71395,6 +75998,37 @@ func (ec *executionContext) marshalNIdentityProvider2ᚖgithubᚗcomᚋberthhq�
 	return ec._IdentityProvider(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNIdentityProviderConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderConnection(ctx context.Context, sel ast.SelectionSet, v *ent.IdentityProviderConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._IdentityProviderConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNIdentityProviderOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderOrder(ctx context.Context, v any) (*ent.IdentityProviderOrder, error) {
+	res, err := ec.unmarshalInputIdentityProviderOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNIdentityProviderOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderOrderField(ctx context.Context, v any) (*ent.IdentityProviderOrderField, error) {
+	var res = new(ent.IdentityProviderOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNIdentityProviderOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.IdentityProviderOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalNIdentityProviderPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋoidcᚐIdentityProviderPayload(ctx context.Context, sel ast.SelectionSet, v *oidc.IdentityProviderPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -71403,6 +76037,11 @@ func (ec *executionContext) marshalNIdentityProviderPayload2ᚖgithubᚗcomᚋbe
 		return graphql.Null
 	}
 	return ec._IdentityProviderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNIdentityProviderWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderWhereInput(ctx context.Context, v any) (*ent.IdentityProviderWhereInput, error) {
+	res, err := ec.unmarshalInputIdentityProviderWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNIdleBinding2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleBindingᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.IdleBinding) graphql.Marshaler {
@@ -71797,22 +76436,6 @@ func (ec *executionContext) marshalNInt642int64(ctx context.Context, sel ast.Sel
 	return res
 }
 
-func (ec *executionContext) marshalNInvitation2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Invitation) graphql.Marshaler {
-	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNInvitation2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitation(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) marshalNInvitation2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitation(ctx context.Context, sel ast.SelectionSet, v *ent.Invitation) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -71823,6 +76446,37 @@ func (ec *executionContext) marshalNInvitation2ᚖgithubᚗcomᚋberthhqᚋberth
 	return ec._Invitation(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNInvitationConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationConnection(ctx context.Context, sel ast.SelectionSet, v *ent.InvitationConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._InvitationConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNInvitationOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationOrder(ctx context.Context, v any) (*ent.InvitationOrder, error) {
+	res, err := ec.unmarshalInputInvitationOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNInvitationOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationOrderField(ctx context.Context, v any) (*ent.InvitationOrderField, error) {
+	var res = new(ent.InvitationOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNInvitationOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.InvitationOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalNInvitationPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐInvitationPayload(ctx context.Context, sel ast.SelectionSet, v *signup.InvitationPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -71831,6 +76485,11 @@ func (ec *executionContext) marshalNInvitationPayload2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._InvitationPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNInvitationWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationWhereInput(ctx context.Context, v any) (*ent.InvitationWhereInput, error) {
+	res, err := ec.unmarshalInputInvitationWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNJoinTokenPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐJoinTokenPayload(ctx context.Context, sel ast.SelectionSet, v *agents.JoinTokenPayload) graphql.Marshaler {
@@ -71947,6 +76606,18 @@ func (ec *executionContext) unmarshalNKeypairWhereInput2ᚖgithubᚗcomᚋberthh
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNLimitEnforcement2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLimitEnforcement2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) marshalNLimitReached2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐLimitReached(ctx context.Context, sel ast.SelectionSet, v report.LimitReached) graphql.Marshaler {
 	return ec._LimitReached(ctx, sel, &v)
 }
@@ -71965,6 +76636,18 @@ func (ec *executionContext) marshalNLimitReached2ᚕgithubᚗcomᚋberthhqᚋber
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNLinkType2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLinkType2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNLogChunk2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐLogChunk(ctx context.Context, sel ast.SelectionSet, v *model.LogChunk) graphql.Marshaler {
@@ -72063,30 +76746,35 @@ func (ec *executionContext) marshalNLoginResult2githubᚗcomᚋberthhqᚋberth�
 	return answer.Word(v)
 }
 
-func (ec *executionContext) marshalNLoginSession2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.LoginSession) graphql.Marshaler {
-	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNLoginSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSession(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
-func (ec *executionContext) marshalNLoginSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSession(ctx context.Context, sel ast.SelectionSet, v *ent.LoginSession) graphql.Marshaler {
+func (ec *executionContext) marshalNLoginSessionConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionConnection(ctx context.Context, sel ast.SelectionSet, v *ent.LoginSessionConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
 		}
 		return graphql.Null
 	}
-	return ec._LoginSession(ctx, sel, v)
+	return ec._LoginSessionConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNLoginSessionOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionOrder(ctx context.Context, v any) (*ent.LoginSessionOrder, error) {
+	res, err := ec.unmarshalInputLoginSessionOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNLoginSessionOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionOrderField(ctx context.Context, v any) (*ent.LoginSessionOrderField, error) {
+	var res = new(ent.LoginSessionOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLoginSessionOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.LoginSessionOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) marshalNLoginSessionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐLoginSessionPayload(ctx context.Context, sel ast.SelectionSet, v *auth.LoginSessionPayload) graphql.Marshaler {
@@ -72099,6 +76787,11 @@ func (ec *executionContext) marshalNLoginSessionPayload2ᚖgithubᚗcomᚋberthh
 	return ec._LoginSessionPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNLoginSessionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionWhereInput(ctx context.Context, v any) (*ent.LoginSessionWhereInput, error) {
+	res, err := ec.unmarshalInputLoginSessionWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNLostPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, v any) (resourcegroup.LostPolicy, error) {
 
 	res, err := answer.ReadWord[resourcegroup.LostPolicy](v)
@@ -72109,11 +76802,6 @@ func (ec *executionContext) marshalNLostPolicy2githubᚗcomᚋberthhqᚋberthᚋ
 
 	_ = sel
 	return answer.Word(v)
-}
-
-func (ec *executionContext) unmarshalNMakeDirectoriesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐMakeDirectoriesInput(ctx context.Context, v any) (vfolder.MakeDirectoriesInput, error) {
-	res, err := ec.unmarshalInputMakeDirectoriesInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNMembership2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Membership) graphql.Marshaler {
@@ -72142,6 +76830,37 @@ func (ec *executionContext) marshalNMembership2ᚖgithubᚗcomᚋberthhqᚋberth
 	return ec._Membership(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNMembershipConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipConnection(ctx context.Context, sel ast.SelectionSet, v *ent.MembershipConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._MembershipConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNMembershipOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipOrder(ctx context.Context, v any) (*ent.MembershipOrder, error) {
+	res, err := ec.unmarshalInputMembershipOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNMembershipOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipOrderField(ctx context.Context, v any) (*ent.MembershipOrderField, error) {
+	var res = new(ent.MembershipOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNMembershipOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.MembershipOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalNMembershipPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐMembershipPayload(ctx context.Context, sel ast.SelectionSet, v *identity.MembershipPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -72150,6 +76869,11 @@ func (ec *executionContext) marshalNMembershipPayload2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._MembershipPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNMembershipWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipWhereInput(ctx context.Context, v any) (*ent.MembershipWhereInput, error) {
+	res, err := ec.unmarshalInputMembershipWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNMetric2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐMetric(ctx context.Context, sel ast.SelectionSet, v report.Metric) graphql.Marshaler {
@@ -72196,6 +76920,18 @@ func (ec *executionContext) marshalNMetric2ᚖgithubᚗcomᚋberthhqᚋberthᚋi
 		return graphql.Null
 	}
 	return ec._Metric(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNMetricQuality2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNMetricQuality2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNMountInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐMountInput(ctx context.Context, v any) (session.MountInput, error) {
@@ -72688,31 +77424,6 @@ func (ec *executionContext) unmarshalNProjectWhereInput2ᚖgithubᚗcomᚋberthh
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNPurgeDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeDomainInput(ctx context.Context, v any) (identity.PurgeDomainInput, error) {
-	res, err := ec.unmarshalInputPurgeDomainInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNPurgePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgePayload(ctx context.Context, sel ast.SelectionSet, v *identity.PurgePayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._PurgePayload(ctx, sel, v)
-}
-
-func (ec *executionContext) unmarshalNPurgeProjectInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeProjectInput(ctx context.Context, v any) (identity.PurgeProjectInput, error) {
-	res, err := ec.unmarshalInputPurgeProjectInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) unmarshalNPurgeUserInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐPurgeUserInput(ctx context.Context, v any) (identity.PurgeUserInput, error) {
-	res, err := ec.unmarshalInputPurgeUserInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
 func (ec *executionContext) marshalNQueue2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueue(ctx context.Context, sel ast.SelectionSet, v *model.Queue) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -72911,6 +77622,37 @@ func (ec *executionContext) marshalNRegistry2ᚖgithubᚗcomᚋberthhqᚋberth�
 	return ec._Registry(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNRegistryConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryConnection(ctx context.Context, sel ast.SelectionSet, v *ent.RegistryConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RegistryConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRegistryOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryOrder(ctx context.Context, v any) (*ent.RegistryOrder, error) {
+	res, err := ec.unmarshalInputRegistryOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRegistryOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryOrderField(ctx context.Context, v any) (*ent.RegistryOrderField, error) {
+	var res = new(ent.RegistryOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRegistryOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.RegistryOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalNRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryPayload(ctx context.Context, sel ast.SelectionSet, v *image.RegistryPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -72921,79 +77663,14 @@ func (ec *executionContext) marshalNRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋ
 	return ec._RegistryPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNRemoveAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐRemoveAgentInput(ctx context.Context, v any) (agents.RemoveAgentInput, error) {
-	res, err := ec.unmarshalInputRemoveAgentInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
+func (ec *executionContext) unmarshalNRegistryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInput(ctx context.Context, v any) (*ent.RegistryWhereInput, error) {
+	res, err := ec.unmarshalInputRegistryWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNRemoveMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐRemoveMembershipInput(ctx context.Context, v any) (identity.RemoveMembershipInput, error) {
 	res, err := ec.unmarshalInputRemoveMembershipInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) unmarshalNRemoveOrphanInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveOrphanInput(ctx context.Context, v any) (vfolder.RemoveOrphanInput, error) {
-	res, err := ec.unmarshalInputRemoveOrphanInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNRemoveOrphanPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveOrphanPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.RemoveOrphanPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._RemoveOrphanPayload(ctx, sel, v)
-}
-
-func (ec *executionContext) unmarshalNRemoveShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightInput(ctx context.Context, v any) (group.RemoveShareWeightInput, error) {
-	res, err := ec.unmarshalInputRemoveShareWeightInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNRemoveShareWeightPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐRemoveShareWeightPayload(ctx context.Context, sel ast.SelectionSet, v *group.RemoveShareWeightPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._RemoveShareWeightPayload(ctx, sel, v)
-}
-
-func (ec *executionContext) unmarshalNRemoveStorageProxyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveStorageProxyInput(ctx context.Context, v any) (vfolder.RemoveStorageProxyInput, error) {
-	res, err := ec.unmarshalInputRemoveStorageProxyInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNRemoveStorageProxyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveStorageProxyPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.RemoveStorageProxyPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._RemoveStorageProxyPayload(ctx, sel, v)
-}
-
-func (ec *executionContext) unmarshalNRemoveVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVfolderShareInput(ctx context.Context, v any) (vfolder.RemoveVfolderShareInput, error) {
-	res, err := ec.unmarshalInputRemoveVfolderShareInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) unmarshalNRemoveVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantInput(ctx context.Context, v any) (vfolder.RemoveVolumeGrantInput, error) {
-	res, err := ec.unmarshalInputRemoveVolumeGrantInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNRemoveVolumeGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRemoveVolumeGrantPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.RemoveVolumeGrantPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._RemoveVolumeGrantPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNRenameSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐRenameSessionInput(ctx context.Context, v any) (session.RenameSessionInput, error) {
@@ -73057,11 +77734,47 @@ func (ec *executionContext) marshalNResourceGroup2ᚖgithubᚗcomᚋberthhqᚋbe
 	return ec._ResourceGroup(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceGroupAccess2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessᚄ(ctx context.Context, sel ast.SelectionSet, v []*group.Access) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceGroupAccessConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessConnection(ctx context.Context, sel ast.SelectionSet, v *group.AccessConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourceGroupAccessConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNResourceGroupAccessReason2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNResourceGroupAccessReason2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNResourceGroupAccessReason2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]string, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNResourceGroupAccessReason2string(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNResourceGroupAccessReason2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
 	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceGroupAccess2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccess(ctx, sel, v[i])
+		return ec.marshalNResourceGroupAccessReason2string(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -73071,26 +77784,6 @@ func (ec *executionContext) marshalNResourceGroupAccess2ᚕᚖgithubᚗcomᚋber
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalNResourceGroupAccess2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccess(ctx context.Context, sel ast.SelectionSet, v *group.Access) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ResourceGroupAccess(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNResourceGroupAccessList2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐResourceGroupAccessList(ctx context.Context, sel ast.SelectionSet, v *group.ResourceGroupAccessList) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ResourceGroupAccessList(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNResourceGroupConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroupConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ResourceGroupConnection) graphql.Marshaler {
@@ -73195,22 +77888,6 @@ func (ec *executionContext) unmarshalNResourcePolicyWhereInput2ᚖgithubᚗcom�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNResourcePreset2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ResourcePreset) graphql.Marshaler {
-	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNResourcePreset2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePreset(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) marshalNResourcePreset2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePreset(ctx context.Context, sel ast.SelectionSet, v *ent.ResourcePreset) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -73221,6 +77898,37 @@ func (ec *executionContext) marshalNResourcePreset2ᚖgithubᚗcomᚋberthhqᚋb
 	return ec._ResourcePreset(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNResourcePresetConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ResourcePresetConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ResourcePresetConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNResourcePresetOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetOrder(ctx context.Context, v any) (*ent.ResourcePresetOrder, error) {
+	res, err := ec.unmarshalInputResourcePresetOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNResourcePresetOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetOrderField(ctx context.Context, v any) (*ent.ResourcePresetOrderField, error) {
+	var res = new(ent.ResourcePresetOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNResourcePresetOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.ResourcePresetOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalNResourcePresetPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐResourcePresetPayload(ctx context.Context, sel ast.SelectionSet, v *preset.ResourcePresetPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -73229,6 +77937,11 @@ func (ec *executionContext) marshalNResourcePresetPayload2ᚖgithubᚗcomᚋbert
 		return graphql.Null
 	}
 	return ec._ResourcePresetPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNResourcePresetWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetWhereInput(ctx context.Context, v any) (*ent.ResourcePresetWhereInput, error) {
+	res, err := ec.unmarshalInputResourcePresetWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNRestartPluginInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐRestartPluginInput(ctx context.Context, v any) (agents.RestartPluginInput, error) {
@@ -73270,6 +77983,18 @@ func (ec *executionContext) marshalNRetention2ᚖgithubᚗcomᚋberthhqᚋberth�
 		return graphql.Null
 	}
 	return ec._Retention(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRetentionCategory2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRetentionCategory2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNRetentionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauditᚐRetentionPayload(ctx context.Context, sel ast.SelectionSet, v *audit.RetentionPayload) graphql.Marshaler {
@@ -73325,6 +78050,26 @@ func (ec *executionContext) marshalNRevokeRolePayload2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._RevokeRolePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRevokeVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRevokeVfolderShareInput(ctx context.Context, v any) (vfolder.RevokeVfolderShareInput, error) {
+	res, err := ec.unmarshalInputRevokeVfolderShareInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRevokeVolumeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRevokeVolumeInput(ctx context.Context, v any) (vfolder.RevokeVolumeInput, error) {
+	res, err := ec.unmarshalInputRevokeVolumeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRevokeVolumePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRevokeVolumePayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.RevokeVolumePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RevokeVolumePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNRole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx context.Context, sel ast.SelectionSet, v *ent.Role) graphql.Marshaler {
@@ -73481,22 +78226,6 @@ func (ec *executionContext) unmarshalNRotateKeypairInput2githubᚗcomᚋberthhq�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNSSHKey2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.SSHKey) graphql.Marshaler {
-	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNSSHKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKey(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) marshalNSSHKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKey(ctx context.Context, sel ast.SelectionSet, v *ent.SSHKey) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -73507,6 +78236,37 @@ func (ec *executionContext) marshalNSSHKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋe
 	return ec._SSHKey(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNSSHKeyConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyConnection(ctx context.Context, sel ast.SelectionSet, v *ent.SSHKeyConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SSHKeyConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSSHKeyOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyOrder(ctx context.Context, v any) (*ent.SSHKeyOrder, error) {
+	res, err := ec.unmarshalInputSSHKeyOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSSHKeyOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyOrderField(ctx context.Context, v any) (*ent.SSHKeyOrderField, error) {
+	var res = new(ent.SSHKeyOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSSHKeyOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.SSHKeyOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalNSSHKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐSSHKeyPayload(ctx context.Context, sel ast.SelectionSet, v *auth.SSHKeyPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -73515,6 +78275,11 @@ func (ec *executionContext) marshalNSSHKeyPayload2ᚖgithubᚗcomᚋberthhqᚋbe
 		return graphql.Null
 	}
 	return ec._SSHKeyPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSSHKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyWhereInput(ctx context.Context, v any) (*ent.SSHKeyWhereInput, error) {
+	res, err := ec.unmarshalInputSSHKeyWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNScanRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐScanRegistryInput(ctx context.Context, v any) (image.ScanRegistryInput, error) {
@@ -74008,11 +78773,6 @@ func (ec *executionContext) unmarshalNSessionWhereInput2ᚖgithubᚗcomᚋberthh
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNSetMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐSetMembershipInput(ctx context.Context, v any) (identity.SetMembershipInput, error) {
-	res, err := ec.unmarshalInputSetMembershipInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
 func (ec *executionContext) unmarshalNSetQuotaScopeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetQuotaScopeInput(ctx context.Context, v any) (vfolder.SetQuotaScopeInput, error) {
 	res, err := ec.unmarshalInputSetQuotaScopeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -74041,21 +78801,6 @@ func (ec *executionContext) unmarshalNSetSessionTagsInput2githubᚗcomᚋberthhq
 func (ec *executionContext) unmarshalNSetShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐSetShareWeightInput(ctx context.Context, v any) (group.SetShareWeightInput, error) {
 	res, err := ec.unmarshalInputSetShareWeightInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) unmarshalNSetVolumeGrantInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetVolumeGrantInput(ctx context.Context, v any) (vfolder.SetVolumeGrantInput, error) {
-	res, err := ec.unmarshalInputSetVolumeGrantInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNSetVolumeGrantPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐSetVolumeGrantPayload(ctx context.Context, sel ast.SelectionSet, v *vfolder.SetVolumeGrantPayload) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SetVolumeGrantPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNShareAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐShareAppInput(ctx context.Context, v any) (app.ShareAppInput, error) {
@@ -74168,6 +78913,18 @@ func (ec *executionContext) marshalNSignUpOffer2ᚖgithubᚗcomᚋberthhqᚋbert
 		return graphql.Null
 	}
 	return ec._SignUpOffer(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSlotKind2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSlotKind2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) marshalNSlotType2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSlotTypeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.SlotType) graphql.Marshaler {
@@ -74597,11 +79354,6 @@ func (ec *executionContext) marshalNTokenScope2ᚕgithubᚗcomᚋberthhqᚋberth
 
 func (ec *executionContext) unmarshalNTrashVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐTrashVfolderInput(ctx context.Context, v any) (vfolder.TrashVfolderInput, error) {
 	res, err := ec.unmarshalInputTrashVfolderInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) unmarshalNUnbindIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐUnbindIdleCheckerInput(ctx context.Context, v any) (idle.UnbindIdleCheckerInput, error) {
-	res, err := ec.unmarshalInputUnbindIdleCheckerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -75077,22 +79829,6 @@ func (ec *executionContext) marshalNViewerPayload2ᚖgithubᚗcomᚋberthhqᚋbe
 	return ec._ViewerPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNVolume2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Volume) graphql.Marshaler {
-	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx context.Context, sel ast.SelectionSet, v *ent.Volume) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -75101,6 +79837,16 @@ func (ec *executionContext) marshalNVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋe
 		return graphql.Null
 	}
 	return ec._Volume(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNVolumeConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeConnection(ctx context.Context, sel ast.SelectionSet, v *ent.VolumeConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VolumeConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNVolumeGrant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeGrantᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.VolumeGrant) graphql.Marshaler {
@@ -75139,6 +79885,27 @@ func (ec *executionContext) marshalNVolumeHealth2string(ctx context.Context, sel
 
 	_ = sel
 	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNVolumeOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeOrder(ctx context.Context, v any) (*ent.VolumeOrder, error) {
+	res, err := ec.unmarshalInputVolumeOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNVolumeOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeOrderField(ctx context.Context, v any) (*ent.VolumeOrderField, error) {
+	var res = new(ent.VolumeOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNVolumeOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.VolumeOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) marshalNVolumeOrphans2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐVolumeOrphans(ctx context.Context, sel ast.SelectionSet, v *vfolder.VolumeOrphans) graphql.Marshaler {
@@ -75191,6 +79958,11 @@ func (ec *executionContext) marshalNVolumePermission2ᚕgithubᚗcomᚋberthhq�
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNVolumeWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeWhereInput(ctx context.Context, v any) (*ent.VolumeWhereInput, error) {
+	res, err := ec.unmarshalInputVolumeWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
@@ -76043,6 +80815,75 @@ func (ec *executionContext) marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ct
 	return res
 }
 
+func (ec *executionContext) marshalOIdentityProvider2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProvider(ctx context.Context, sel ast.SelectionSet, v *ent.IdentityProvider) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._IdentityProvider(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOIdentityProviderEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.IdentityProviderEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOIdentityProviderEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOIdentityProviderEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderEdge(ctx context.Context, sel ast.SelectionSet, v *ent.IdentityProviderEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._IdentityProviderEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOIdentityProviderOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderOrderᚄ(ctx context.Context, v any) ([]*ent.IdentityProviderOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.IdentityProviderOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNIdentityProviderOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOIdentityProviderWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderWhereInputᚄ(ctx context.Context, v any) ([]*ent.IdentityProviderWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.IdentityProviderWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNIdentityProviderWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOIdentityProviderWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdentityProviderWhereInput(ctx context.Context, v any) (*ent.IdentityProviderWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputIdentityProviderWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOIdleChecker2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐIdleChecker(ctx context.Context, sel ast.SelectionSet, v *ent.IdleChecker) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -76341,6 +81182,75 @@ func (ec *executionContext) marshalOInt642ᚖint64(ctx context.Context, sel ast.
 	return res
 }
 
+func (ec *executionContext) marshalOInvitation2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitation(ctx context.Context, sel ast.SelectionSet, v *ent.Invitation) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Invitation(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOInvitationEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.InvitationEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOInvitationEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOInvitationEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationEdge(ctx context.Context, sel ast.SelectionSet, v *ent.InvitationEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._InvitationEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOInvitationOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationOrderᚄ(ctx context.Context, v any) ([]*ent.InvitationOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.InvitationOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNInvitationOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOInvitationWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationWhereInputᚄ(ctx context.Context, v any) ([]*ent.InvitationWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.InvitationWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNInvitationWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOInvitationWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐInvitationWhereInput(ctx context.Context, v any) (*ent.InvitationWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputInvitationWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOKeypair2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐKeypair(ctx context.Context, sel ast.SelectionSet, v *ent.Keypair) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -76540,6 +81450,75 @@ func (ec *executionContext) marshalOLoginResult2ᚖgithubᚗcomᚋberthhqᚋbert
 	return answer.Word(*v)
 }
 
+func (ec *executionContext) marshalOLoginSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSession(ctx context.Context, sel ast.SelectionSet, v *ent.LoginSession) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._LoginSession(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOLoginSessionEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.LoginSessionEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOLoginSessionEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOLoginSessionEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionEdge(ctx context.Context, sel ast.SelectionSet, v *ent.LoginSessionEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._LoginSessionEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOLoginSessionOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionOrderᚄ(ctx context.Context, v any) ([]*ent.LoginSessionOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.LoginSessionOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNLoginSessionOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOLoginSessionWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionWhereInputᚄ(ctx context.Context, v any) ([]*ent.LoginSessionWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.LoginSessionWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNLoginSessionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOLoginSessionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐLoginSessionWhereInput(ctx context.Context, v any) (*ent.LoginSessionWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputLoginSessionWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋresourcegroupᚐLostPolicy(ctx context.Context, v any) (*resourcegroup.LostPolicy, error) {
 	if v == nil {
 		return nil, nil
@@ -76556,6 +81535,75 @@ func (ec *executionContext) marshalOLostPolicy2ᚖgithubᚗcomᚋberthhqᚋberth
 
 	_ = sel
 	return answer.Word(*v)
+}
+
+func (ec *executionContext) marshalOMembership2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembership(ctx context.Context, sel ast.SelectionSet, v *ent.Membership) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Membership(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOMembershipEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.MembershipEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOMembershipEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOMembershipEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipEdge(ctx context.Context, sel ast.SelectionSet, v *ent.MembershipEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._MembershipEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOMembershipOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipOrderᚄ(ctx context.Context, v any) ([]*ent.MembershipOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.MembershipOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNMembershipOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOMembershipWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipWhereInputᚄ(ctx context.Context, v any) ([]*ent.MembershipWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.MembershipWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNMembershipWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOMembershipWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐMembershipWhereInput(ctx context.Context, v any) (*ent.MembershipWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputMembershipWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOMountInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐMountInputᚄ(ctx context.Context, v any) ([]session.MountInput, error) {
@@ -76995,11 +82043,108 @@ func (ec *executionContext) marshalORegistry2ᚖgithubᚗcomᚋberthhqᚋberth�
 	return ec._Registry(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalORegistryEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.RegistryEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalORegistryEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalORegistryEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryEdge(ctx context.Context, sel ast.SelectionSet, v *ent.RegistryEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RegistryEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalORegistryOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryOrderᚄ(ctx context.Context, v any) ([]*ent.RegistryOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.RegistryOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRegistryOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalORegistryWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInputᚄ(ctx context.Context, v any) ([]*ent.RegistryWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.RegistryWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRegistryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalORegistryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInput(ctx context.Context, v any) (*ent.RegistryWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputRegistryWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOResourceGroup2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroup(ctx context.Context, sel ast.SelectionSet, v *ent.ResourceGroup) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._ResourceGroup(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOResourceGroupAccess2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccess(ctx context.Context, sel ast.SelectionSet, v *group.Access) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourceGroupAccess(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOResourceGroupAccessEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessEdge(ctx context.Context, sel ast.SelectionSet, v []*group.AccessEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOResourceGroupAccessEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOResourceGroupAccessEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessEdge(ctx context.Context, sel ast.SelectionSet, v *group.AccessEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourceGroupAccessEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOResourceGroupAccessWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐAccessWhereInput(ctx context.Context, v any) (*group.AccessWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputResourceGroupAccessWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOResourceGroupEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroupEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.ResourceGroupEdge) graphql.Marshaler {
@@ -77020,6 +82165,24 @@ func (ec *executionContext) marshalOResourceGroupEdge2ᚖgithubᚗcomᚋberthhq�
 		return graphql.Null
 	}
 	return ec._ResourceGroupEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOResourceGroupHolder2ᚖstring(ctx context.Context, v any) (*string, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[string](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOResourceGroupHolder2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOResourceGroupOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroupOrderᚄ(ctx context.Context, v any) ([]*ent.ResourceGroupOrder, error) {
@@ -77133,6 +82296,75 @@ func (ec *executionContext) unmarshalOResourcePolicyWhereInput2ᚖgithubᚗcom�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalOResourcePreset2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePreset(ctx context.Context, sel ast.SelectionSet, v *ent.ResourcePreset) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourcePreset(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOResourcePresetEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.ResourcePresetEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOResourcePresetEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOResourcePresetEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetEdge(ctx context.Context, sel ast.SelectionSet, v *ent.ResourcePresetEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ResourcePresetEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOResourcePresetOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetOrderᚄ(ctx context.Context, v any) ([]*ent.ResourcePresetOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ResourcePresetOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNResourcePresetOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOResourcePresetWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetWhereInputᚄ(ctx context.Context, v any) ([]*ent.ResourcePresetWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ResourcePresetWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNResourcePresetWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOResourcePresetWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourcePresetWhereInput(ctx context.Context, v any) (*ent.ResourcePresetWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputResourcePresetWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalORole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx context.Context, sel ast.SelectionSet, v *ent.Role) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -77224,6 +82456,75 @@ func (ec *executionContext) marshalOSSHEndpoint2ᚖgithubᚗcomᚋberthhqᚋbert
 		return graphql.Null
 	}
 	return ec._SSHEndpoint(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSSHKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKey(ctx context.Context, sel ast.SelectionSet, v *ent.SSHKey) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SSHKey(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSSHKeyEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.SSHKeyEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOSSHKeyEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOSSHKeyEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyEdge(ctx context.Context, sel ast.SelectionSet, v *ent.SSHKeyEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SSHKeyEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOSSHKeyOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyOrderᚄ(ctx context.Context, v any) ([]*ent.SSHKeyOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.SSHKeyOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSSHKeyOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOSSHKeyWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyWhereInputᚄ(ctx context.Context, v any) ([]*ent.SSHKeyWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.SSHKeyWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSSHKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOSSHKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSSHKeyWhereInput(ctx context.Context, v any) (*ent.SSHKeyWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputSSHKeyWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOScopeKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋquotascopeᚐKind(ctx context.Context, v any) (*quotascope.Kind, error) {
@@ -77658,6 +82959,24 @@ func (ec *executionContext) unmarshalOSessionWhereInput2ᚖgithubᚗcomᚋberthh
 	}
 	res, err := ec.unmarshalInputSessionWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOShareEnforcement2ᚖstring(ctx context.Context, v any) (*string, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[string](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOShareEnforcement2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
 }
 
 func (ec *executionContext) unmarshalOSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx context.Context, v any) (resource.Slots, error) {
@@ -78512,11 +83831,116 @@ func (ec *executionContext) unmarshalOVfolderWhereInput2ᚖgithubᚗcomᚋberthh
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalOViewerDue2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋviewerᚐDue(ctx context.Context, v any) (*viewer.Due, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[viewer.Due](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOViewerDue2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋviewerᚐDue(ctx context.Context, sel ast.SelectionSet, v *viewer.Due) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) marshalOVolume2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolume(ctx context.Context, sel ast.SelectionSet, v *ent.Volume) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Volume(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOVolumeEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.VolumeEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOVolumeEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOVolumeEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeEdge(ctx context.Context, sel ast.SelectionSet, v *ent.VolumeEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._VolumeEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOVolumeHealth2ᚖstring(ctx context.Context, v any) (*string, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[string](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOVolumeHealth2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalOVolumeOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeOrderᚄ(ctx context.Context, v any) ([]*ent.VolumeOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.VolumeOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNVolumeOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) marshalOVolumePerformance2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐPerformance(ctx context.Context, sel ast.SelectionSet, v *report.Performance) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._VolumePerformance(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOVolumeWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeWhereInputᚄ(ctx context.Context, v any) ([]*ent.VolumeWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.VolumeWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNVolumeWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOVolumeWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVolumeWhereInput(ctx context.Context, v any) (*ent.VolumeWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputVolumeWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

@@ -27,7 +27,7 @@ type Cluster struct {
 	Managers []*leader.ClusterManager `json:"managers"`
 	// The storage proxies that have joined, by name. The versions of agents and plugins are on those objects.
 	StorageProxies []*ent.StorageProxy `json:"storageProxies"`
-	// Set while the cluster is in recovery mode: no session starts, and nothing is ended or removed except on request. The
+	// Null unless the cluster is in recovery mode. In that mode, no session starts, and nothing is ended or removed except on request. The
 	// leader turns the mode on if the database is older than what runs, as after a restore from a backup.
 	Recovery *recovery.State `json:"recovery,omitempty"`
 }

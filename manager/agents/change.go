@@ -117,8 +117,8 @@ func (s *Service) UndrainAgent(ctx context.Context, in UndrainAgentInput) (*Agen
 	})
 }
 
-// RemoveAgent marks an unreachable agent as gone, or expels any agent.
-func (s *Service) RemoveAgent(ctx context.Context, in RemoveAgentInput) (*AgentPayload, error) {
+// DeleteAgent marks an unreachable agent as gone, or expels any agent.
+func (s *Service) DeleteAgent(ctx context.Context, in DeleteAgentInput) (*AgentPayload, error) {
 	if in.Expel != nil && *in.Expel {
 		return s.expel(ctx, in.ID)
 	}

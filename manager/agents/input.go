@@ -32,8 +32,8 @@ type DrainAgentInput struct {
 // UndrainAgentInput names the agent whose drain ends.
 type UndrainAgentInput struct{ ID uuid.UUID }
 
-// RemoveAgentInput names the agent to remove.
-type RemoveAgentInput struct {
+// DeleteAgentInput names the agent to remove.
+type DeleteAgentInput struct {
 	ID    uuid.UUID
 	Expel *bool
 }

@@ -53,8 +53,16 @@ func linksOf(links []*agentpb.Link) []report.Link {
 	out := []report.Link{}
 	for _, l := range links {
 		out = append(out, report.Link{
-			A: l.A, B: l.B, Type: strings.ToLower(l.Type.String()), Distance: int(l.Distance), GBps: l.Gbps, P2P: l.P2P,
+			A: l.A, B: l.B, Type: linkType(l.Type), Distance: int(l.Distance), GBps: l.Gbps, P2P: l.P2P,
 		})
 	}
 	return out
+}
+
+// linkType returns the type of a link; one that only a newer agent knows is unknown.
+func linkType(t agentpb.Link_Type) string {
+	if _, known := agentpb.Link_Type_name[int32(t)]; !known {
+		t = agentpb.Link_UNKNOWN
+	}
+	return strings.ToLower(t.String())
 }

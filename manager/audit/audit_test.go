@@ -180,10 +180,10 @@ func TestRetention(t *testing.T) {
 		}
 	}
 	root.Must(t, `{ retention { category days } }`, nil, &list)
-	if got := fmt.Sprint(list.Retention); got != "[{audit 365} {logins 365} {sessions_history 365} {tasks 90} {login_sessions 30} {trash 30} {sessions 0} {session_logs 7}]" {
+	if got := fmt.Sprint(list.Retention); got != "[{AUDIT 365} {LOGINS 365} {SESSIONS_HISTORY 365} {TASKS 90} {LOGIN_SESSIONS 30} {TRASH 30} {SESSIONS 0} {SESSION_LOGS 7}]" {
 		t.Error(got)
 	}
-	set := `mutation($d: Int!) { setRetention(input: {category: "audit", days: $d}) { retention { days } } }`
+	set := `mutation($d: Int!) { setRetention(input: {category: AUDIT, days: $d}) { retention { days } } }`
 	if code := member.Ask(t, set, managertest.Vars{"d": 1}, nil).Code(); code != "PERMISSION_DENIED" {
 		t.Error(code)
 	}

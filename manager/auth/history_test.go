@@ -116,9 +116,13 @@ func TestHistory(t *testing.T) {
 	cookie := m.logIn(t, w.A.Member.Email)
 	m.call(t, "POST", "/auth/logout", "", "Cookie", cookie, "X-Berth-CSRF", "1")
 	m.logIn(t, w.A.Member.Email)
-	logins, err := m.Logins(w.As(t, w.A.Admin), &w.A.Member.ID)
-	if err != nil || len(logins) != 1 {
-		t.Fatalf("the admin sees %v, %v", logins, err)
+	query, as, err := m.Logins(w.As(t, w.A.Admin), &w.A.Member.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logins := query.AllX(as)
+	if len(logins) != 1 {
+		t.Fatalf("the admin sees %v", logins)
 	}
 	if _, err := m.RevokeLoginSession(w.As(t, w.A.Admin), auth.RevokeLoginSessionInput{ID: logins[0].ID}); err != nil {
 		t.Fatal(err)
@@ -149,7 +153,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("the user sees %d lines, want his %d", n, len(want))
 	}
 	for as, c := range map[*ent.User]string{w.A.Loner: problem.CodeNotFound, w.A.Lead: problem.CodePermissionDenied, w.B.Admin: problem.CodeNotFound, w.Superadmin: ""} {
-		_, err := m.Logins(w.As(t, as), &w.A.Member.ID)
+		_, _, err := m.Logins(w.As(t, as), &w.A.Member.ID)
 		code(t, err, c)
 	}
 }

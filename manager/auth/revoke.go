@@ -57,26 +57,24 @@ func (s *Service) RevokeLoginSession(ctx context.Context, in RevokeLoginSessionI
 	return &LoginSessionPayload{ID: l.ID}, nil
 }
 
-// Logins returns the valid logins of the viewer, or of a user whose logins they can see or
-// end.
-func (s *Service) Logins(ctx context.Context, of *uuid.UUID) ([]*ent.LoginSession, error) {
+// Logins returns a query for the valid logins of the viewer, or of a user whose logins they can
+// see or end, and the context to run it in.
+func (s *Service) Logins(ctx context.Context, of *uuid.UUID) (*ent.LoginSessionQuery, context.Context, error) {
 	v, err := person(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if of == nil || *of == v.User {
-		return s.client.LoginSession.Query().Where(loginsession.UserID(v.User), living()).
-			Order(loginsession.ByCreatedAt()).All(ctx)
+		return s.client.LoginSession.Query().Where(loginsession.UserID(v.User), living()), ctx, nil
 	}
 	u, err := s.client.User.Get(ctx, *of)
 	if err != nil {
-		return nil, permit.Missing(err, "user", "user")
+		return nil, nil, permit.Missing(err, "user", "user")
 	}
 	if on := credentialOf(u); !v.May(access.Delete, access.Credential, on) && !v.May(access.Read, access.Credential, on) {
-		return nil, problem.Forbidden("you may not see the logins of this user")
+		return nil, nil, problem.Forbidden("you may not see the logins of this user")
 	}
-	return s.client.LoginSession.Query().Where(loginsession.UserID(u.ID), living()).
-		Order(loginsession.ByCreatedAt()).All(viewer.SystemContext(ctx))
+	return s.client.LoginSession.Query().Where(loginsession.UserID(u.ID), living()), viewer.SystemContext(ctx), nil
 }
 
 // credentialOf returns the scopes of a user's credentials.

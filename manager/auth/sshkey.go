@@ -21,11 +21,12 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// CreateSSHKeyInput names an SSH key that the server generates.
-type CreateSSHKeyInput struct{ Name string }
-
-// AddSSHKeyInput is a public key, as in a line of authorized_keys.
-type AddSSHKeyInput struct{ Name, PublicKey string }
+// CreateSSHKeyInput is an SSH key: its public half as in a line of authorized_keys, or nil for a
+// key that the server generates.
+type CreateSSHKeyInput struct {
+	Name      string
+	PublicKey *string
+}
 
 // DeleteSSHKeyInput names the SSH key to delete.
 type DeleteSSHKeyInput struct{ ID uuid.UUID }
@@ -46,8 +47,12 @@ const (
 	maxRSA       = 16384
 )
 
-// CreateSSHKey generates a key and returns the private key, which is not stored.
+// CreateSSHKey stores a public key of the user. Without one, it generates a key and returns the
+// private half, which is not stored.
 func (s *Service) CreateSSHKey(ctx context.Context, in CreateSSHKeyInput) (*SSHKeyPayload, error) {
+	if in.PublicKey != nil {
+		return s.storePublicKey(ctx, in.Name, *in.PublicKey)
+	}
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make ssh key: %w", err)
@@ -68,13 +73,13 @@ func (s *Service) CreateSSHKey(ctx context.Context, in CreateSSHKeyInput) (*SSHK
 	return &SSHKeyPayload{SSHKey: kept, PrivateKey: &text}, nil
 }
 
-// AddSSHKey stores a public key of the user.
-func (s *Service) AddSSHKey(ctx context.Context, in AddSSHKeyInput) (*SSHKeyPayload, error) {
-	key, err := parsePublicKey(in.PublicKey)
+// storePublicKey stores a key of which the user keeps the private half.
+func (s *Service) storePublicKey(ctx context.Context, name, text string) (*SSHKeyPayload, error) {
+	key, err := parsePublicKey(text)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := s.keepSSHKey(ctx, in.Name, key)
+	kept, err := s.keepSSHKey(ctx, name, key)
 	if err != nil {
 		return nil, err
 	}

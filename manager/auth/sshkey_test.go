@@ -40,7 +40,8 @@ func TestCreatedSSHKey(t *testing.T) {
 	if got := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey()))); got != made.SSHKey.PublicKey {
 		t.Errorf("the halves are %s and %s", got, made.SSHKey.PublicKey)
 	}
-	_, err = m.AddSSHKey(as, auth.AddSSHKeyInput{Name: "again", PublicKey: made.SSHKey.PublicKey + " me@laptop"})
+	again := made.SSHKey.PublicKey + " me@laptop"
+	_, err = m.CreateSSHKey(as, auth.CreateSSHKeyInput{Name: "again", PublicKey: &again})
 	code(t, err, problem.CodeAlreadyExists)
 	_, err = m.DeleteSSHKey(w.As(t, w.A.Lead), auth.DeleteSSHKeyInput{ID: made.SSHKey.ID})
 	code(t, err, problem.CodeNotFound)
@@ -52,7 +53,7 @@ func TestCreatedSSHKey(t *testing.T) {
 	}
 }
 
-func TestAddSSHKey(t *testing.T) {
+func TestPublicSSHKeys(t *testing.T) {
 	w := identitytest.New(t)
 	m := start(t, w.Client, "", nil)
 	small, err := rsa.GenerateKey(rand.Reader, 1024)
@@ -81,7 +82,7 @@ func TestAddSSHKey(t *testing.T) {
 		{"long", strings.Repeat("a", 9<<10), problem.CodeInvalidArgument},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			made, err := m.AddSSHKey(w.As(t, w.A.Member), auth.AddSSHKeyInput{Name: "k", PublicKey: c.text})
+			made, err := m.CreateSSHKey(w.As(t, w.A.Member), auth.CreateSSHKeyInput{Name: "k", PublicKey: &c.text})
 			code(t, err, c.code)
 			if err == nil && (made.PrivateKey != nil || len(strings.Fields(made.SSHKey.PublicKey)) != 2 || !strings.HasPrefix(made.SSHKey.Fingerprint, "SHA256:")) {
 				t.Errorf("kept %+v", made.SSHKey)

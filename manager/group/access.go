@@ -2,12 +2,13 @@ package group
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/problem"
@@ -26,17 +27,28 @@ type Access struct {
 // user or a project can use; without any of them, the groups of the viewer.
 type AccessQuestion struct {
 	Group, User, Project *uuid.UUID
-	Users                *bool   // true: only users; false: only projects
-	Name                 *string // filter by the name of the listed user, project or group
+	Where                AccessWhereInput
 	First                int
-	After                string
+	After                *ent.Cursor
 }
 
-// ResourceGroupAccessList is one page of results.
-type ResourceGroupAccessList struct {
-	Access     []*Access
-	TotalCount int     // of all pages
-	EndCursor  *string // cursor of the next page; nil at the end
+// AccessWhereInput filters the results.
+type AccessWhereInput struct {
+	Holder           *string // user or project: only those
+	NameContainsFold *string // part of the name of the listed user, project or group
+}
+
+// AccessConnection is one page of results.
+type AccessConnection struct {
+	Edges      []*AccessEdge
+	PageInfo   ent.PageInfo
+	TotalCount int // of all pages
+}
+
+// AccessEdge is one result with its position.
+type AccessEdge struct {
+	Node   *Access
+	Cursor ent.Cursor
 }
 
 // maxPage is the largest page.
@@ -74,17 +86,41 @@ SELECT group_id, holder, via, kind, name, title, (SELECT count(*) FROM b) FROM b
 WHERE $6 = '' OR (name, kind, title, holder) > ($6, $7, $8, $9::uuid)
 ORDER BY name, kind, title, holder LIMIT $10`
 
-// place is the end of a page.
+// place is the position of a result: the part of the order that is not the id of the holder.
 type place struct {
-	Group  string
-	Kind   int
-	Title  string
-	Holder uuid.UUID
+	Group string
+	Kind  int // 0 for projects, 1 for users
+	Title string
+}
+
+// cursor returns the position of a holder at p.
+func (p place) cursor(holder uuid.UUID) ent.Cursor {
+	return ent.Cursor{ID: holder, Value: []any{p.Group, strconv.Itoa(p.Kind), p.Title}}
+}
+
+// placeOf returns the position that a cursor names; without a cursor, the one before all results.
+func placeOf(c *ent.Cursor) (p place, holder uuid.UUID, err error) {
+	if c == nil {
+		return p, holder, nil
+	}
+	invalid := problem.Invalid("after", "is not a valid cursor for this list")
+	values, _ := c.Value.([]any)
+	if len(values) != 3 {
+		return p, holder, invalid
+	}
+	group, _ := values[0].(string)
+	kind, _ := values[1].(string)
+	title, _ := values[2].(string)
+	n, err := strconv.Atoi(kind)
+	if err != nil || group == "" {
+		return p, holder, invalid
+	}
+	return place{Group: group, Kind: n, Title: title}, c.ID, nil
 }
 
 // Access returns a page of results, with only the users, projects and groups that the viewer
 // can see.
-func (s *Service) Access(ctx context.Context, q AccessQuestion) (*ResourceGroupAccessList, error) {
+func (s *Service) Access(ctx context.Context, q AccessQuestion) (*AccessConnection, error) {
 	v := viewer.From(ctx)
 	if v == nil || v.IsAnonymous() {
 		return nil, problem.Unauthenticated("log in first")
@@ -92,56 +128,69 @@ func (s *Service) Access(ctx context.Context, q AccessQuestion) (*ResourceGroupA
 	if q.First < 1 || q.First > maxPage {
 		return nil, problem.Invalid("first", "%d is not between 1 and %d", q.First, maxPage).WithLimit(fmt.Sprint(maxPage))
 	}
-	var after place
-	if text, err := base64.RawURLEncoding.DecodeString(q.After); err != nil || q.After != "" && json.Unmarshal(text, &after) != nil {
-		return nil, problem.Invalid("after", "is not a valid cursor for this list")
+	after, holder, err := placeOf(q.After)
+	if err != nil {
+		return nil, err
 	}
 	groups, users, projects, err := s.among(ctx, v, q)
 	if err != nil {
 		return nil, err
 	}
-	if q.Users != nil && *q.Users {
+	switch h := q.Where.Holder; {
+	case h == nil:
+	case *h == "user":
 		projects = &[]string{}
-	} else if q.Users != nil {
+	default:
 		users = &[]string{}
 	}
 	name := ""
-	if q.Name != nil {
-		name = *q.Name
+	if q.Where.NameContainsFold != nil {
+		name = *q.Where.NameContainsFold
 	}
 	rows, err := s.client.QueryContext(ctx, who, groups, users, projects, name, q.Group != nil,
-		after.Group, after.Kind, after.Title, after.Holder.String(), q.First+1)
+		after.Group, after.Kind, after.Title, holder.String(), q.First+1)
 	if err != nil {
 		return nil, fmt.Errorf("look up who may use groups: %w", err)
 	}
 	defer rows.Close()
-	out := &ResourceGroupAccessList{Access: []*Access{}}
+	out := &AccessConnection{Edges: []*AccessEdge{}, PageInfo: ent.PageInfo{HasPreviousPage: q.After != nil}}
 	for rows.Next() {
-		if len(out.Access) == q.First {
-			text, err := json.Marshal(after)
-			if err != nil {
-				return nil, err
-			}
-			end := base64.RawURLEncoding.EncodeToString(text)
-			out.EndCursor = &end
+		if len(out.Edges) == q.First {
+			out.PageInfo.HasNextPage = true
 			break
 		}
-		var a Access
-		var via []byte
-		if err := rows.Scan(&a.ResourceGroup, &after.Holder, &via, &after.Kind, &after.Group, &after.Title, &out.TotalCount); err != nil {
+		e, total, err := edgeOf(rows)
+		if err != nil {
 			return nil, fmt.Errorf("read who may use groups: %w", err)
 		}
-		if err := json.Unmarshal(via, &a.Via); err != nil {
-			return nil, fmt.Errorf("read who may use groups: %w", err)
-		}
-		if holder := after.Holder; after.Kind == 1 {
-			a.User = &holder
-		} else {
-			a.Project = &holder
-		}
-		out.Access = append(out.Access, &a)
+		out.Edges, out.TotalCount = append(out.Edges, e), total
+	}
+	if n := len(out.Edges); n > 0 {
+		out.PageInfo.StartCursor, out.PageInfo.EndCursor = &out.Edges[0].Cursor, &out.Edges[n-1].Cursor
 	}
 	return out, rows.Err()
+}
+
+// edgeOf reads one result, and the number of results on all pages.
+func edgeOf(row interface{ Scan(...any) error }) (e *AccessEdge, total int, err error) {
+	var (
+		a      Access
+		at     place
+		holder uuid.UUID
+		via    []byte
+	)
+	if err := row.Scan(&a.ResourceGroup, &holder, &via, &at.Kind, &at.Group, &at.Title, &total); err != nil {
+		return nil, 0, err
+	}
+	if err := json.Unmarshal(via, &a.Via); err != nil {
+		return nil, 0, err
+	}
+	if at.Kind == 1 {
+		a.User = &holder
+	} else {
+		a.Project = &holder
+	}
+	return &AccessEdge{Node: &a, Cursor: at.cursor(holder)}, total, nil
 }
 
 // among returns the groups, users and projects that results can include; nil means all, for

@@ -58,16 +58,16 @@ func (w world) access(t *testing.T, ctx context.Context, g, u, p *uuid.UUID) ([]
 		if err != nil {
 			return nil, err
 		}
-		for _, a := range page.Access {
-			out = append(out, *a)
+		for _, e := range page.Edges {
+			out = append(out, *e.Node)
 		}
-		if page.EndCursor == nil {
+		if !page.PageInfo.HasNextPage {
 			if len(out) != page.TotalCount {
 				t.Errorf("%d are listed and %d counted", len(out), page.TotalCount)
 			}
 			return out, nil
 		}
-		q.After = *page.EndCursor
+		q.After = page.PageInfo.EndCursor
 	}
 }
 
@@ -266,46 +266,46 @@ func TestAccessIsPaged(t *testing.T) {
 	}).ExecX(system)
 	for _, as := range []*ent.User{w.Superadmin, w.B.Admin} {
 		ctx, seen, order := w.As(t, as), map[uuid.UUID]bool{}, []string{}
-		yes, no, ninth := true, false, "NUMBER 9"
-		for q := (group.AccessQuestion{Group: &g.ID, Users: &yes, First: 100}); ; {
+		users, projects, ninth := "user", "project", "NUMBER 9"
+		for q := (group.AccessQuestion{Group: &g.ID, Where: group.AccessWhereInput{Holder: &users}, First: 100}); ; {
 			page, err := w.Access(ctx, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, a := range page.Access {
+			for _, e := range page.Edges {
+				a := e.Node
 				if a.Project != nil || seen[*a.User] {
 					t.Errorf("%v is a project, or listed twice", a)
 				}
 				seen[*a.User] = true
 				order = append(order, w.Client.User.GetX(system, *a.User).Email)
 			}
-			if page.EndCursor == nil {
+			if !page.PageInfo.HasNextPage {
 				if page.TotalCount != len(seen) {
 					t.Errorf("%d counted, %d listed", page.TotalCount, len(seen))
 				}
 				break
 			}
-			q.After = *page.EndCursor
+			q.After = page.PageInfo.EndCursor
 		}
 		if len(seen) < many+4 || !slices.IsSorted(order) {
 			t.Errorf("%d users for %s, sorted: %v", len(seen), as.Username, slices.IsSorted(order))
 		}
 		for _, c := range []struct {
-			users *bool
-			name  *string
-			want  int
-		}{{&yes, &ninth, 111}, {&no, &ninth, 0}, {nil, &ninth, 111}} {
-			page, err := w.Access(ctx, group.AccessQuestion{Group: &g.ID, Users: c.users, Name: c.name, First: 1})
+			holder, name *string
+			want         int
+		}{{&users, &ninth, 111}, {&projects, &ninth, 0}, {nil, &ninth, 111}} {
+			page, err := w.Access(ctx, group.AccessQuestion{Group: &g.ID, Where: group.AccessWhereInput{Holder: c.holder, NameContainsFold: c.name}, First: 1})
 			if err != nil || page.TotalCount != c.want {
 				t.Errorf("%v, %v", page, err)
 			}
 		}
-		if page, err := w.Access(ctx, group.AccessQuestion{Group: &g.ID, Users: &no, First: 100}); err != nil || len(page.Access) == 0 || page.Access[0].Project == nil {
+		if page, err := w.Access(ctx, group.AccessQuestion{Group: &g.ID, Where: group.AccessWhereInput{Holder: &projects}, First: 100}); err != nil || len(page.Edges) == 0 || page.Edges[0].Node.Project == nil {
 			t.Errorf("projects: %v, %v", page, err)
 		}
 	}
 	for field, q := range map[string]group.AccessQuestion{
-		"first": {First: 101}, "after": {First: 1, After: "?"}, "resourceGroup": {First: 1, User: &w.A.Member.ID, Project: &w.A.Project.ID},
+		"first": {First: 101}, "after": {First: 1, After: &ent.Cursor{}}, "resourceGroup": {First: 1, User: &w.A.Member.ID, Project: &w.A.Project.ID},
 	} {
 		_, err := w.Access(w.As(t, w.Superadmin), q)
 		want(t, field, err, problem.CodeInvalidArgument, field)

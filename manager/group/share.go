@@ -30,11 +30,11 @@ type SetShareWeightInput struct {
 // ShareWeightPayload is the changed weight.
 type ShareWeightPayload struct{ ShareWeight *ent.ShareWeight }
 
-// RemoveShareWeightInput names a weight.
-type RemoveShareWeightInput struct{ ID uuid.UUID }
+// DeleteShareWeightInput names a weight.
+type DeleteShareWeightInput struct{ ID uuid.UUID }
 
-// RemoveShareWeightPayload is the id of the removed weight.
-type RemoveShareWeightPayload struct{ ID uuid.UUID }
+// DeleteShareWeightPayload is the id of the removed weight.
+type DeleteShareWeightPayload struct{ ID uuid.UUID }
 
 // SetShareWeight sets or replaces a weight.
 func (s *Service) SetShareWeight(ctx context.Context, in SetShareWeightInput) (*ShareWeightPayload, error) {
@@ -81,9 +81,9 @@ func (s *Service) SetShareWeight(ctx context.Context, in SetShareWeightInput) (*
 	return out, nil
 }
 
-// RemoveShareWeight removes a weight. The weight for all groups, or the default of 1, applies
+// DeleteShareWeight removes a weight. The weight for all groups, or the default of 1, applies
 // again.
-func (s *Service) RemoveShareWeight(ctx context.Context, in RemoveShareWeightInput) (*RemoveShareWeightPayload, error) {
+func (s *Service) DeleteShareWeight(ctx context.Context, in DeleteShareWeightInput) (*DeleteShareWeightPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (s *Service) RemoveShareWeight(ctx context.Context, in RemoveShareWeightInp
 		return nil, permit.Missing(err, "share weight", "id")
 	}
 	s.bus.Publish(ctx, event.Event{Topic: event.Pending})
-	return &RemoveShareWeightPayload{ID: in.ID}, nil
+	return &DeleteShareWeightPayload{ID: in.ID}, nil
 }
 
 // mayWeigh checks that the viewer can change the group, or all groups if it is nil.

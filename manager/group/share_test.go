@@ -67,7 +67,7 @@ func TestShareWeightsAreChecked(t *testing.T) {
 	}
 	_, err := w.SetShareWeight(w.As(t, w.A.Admin), group.SetShareWeightInput{Weight: 2, User: me, ResourceGroup: &g.ID})
 	want(t, "by a domain's admin", err, problem.CodePermissionDenied, "")
-	_, err = w.RemoveShareWeight(root, group.RemoveShareWeightInput{ID: none})
+	_, err = w.DeleteShareWeight(root, group.DeleteShareWeightInput{ID: none})
 	want(t, "remove none", err, problem.CodeNotFound, "id")
 }
 
@@ -104,7 +104,7 @@ func TestShareWeightIsOneRow(t *testing.T) {
 	if got := w.Client.ShareWeight.GetX(system, set.ShareWeight.ID); got.Weight != 0.25 || *got.WithinProjectID != *mine || *got.ResourceGroupID != g.ID {
 		t.Errorf("set %v", got)
 	}
-	if _, err := w.RemoveShareWeight(root, group.RemoveShareWeightInput{ID: set.ShareWeight.ID}); err != nil {
+	if _, err := w.DeleteShareWeight(root, group.DeleteShareWeightInput{ID: set.ShareWeight.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Client.ShareWeight.Query().CountX(system); n != len(places)-1 {

@@ -109,28 +109,28 @@ func TestPurgeDomainAndProject(t *testing.T) {
 	s, _ := service(w.Client)
 	system := viewer.SystemContext(t.Context())
 	root := w.As(t, w.Superadmin)
-	_, err := s.PurgeDomain(root, identity.PurgeDomainInput{ID: w.B.ID, Name: "a"})
+	_, err := s.DeleteDomain(root, identity.DeleteDomainInput{ID: w.B.ID, Name: "a"})
 	want(t, err, problem.CodeInvalidArgument, "name")
-	_, err = s.PurgeDomain(root, identity.PurgeDomainInput{ID: w.B.ID, Name: "b"})
+	_, err = s.DeleteDomain(root, identity.DeleteDomainInput{ID: w.B.ID, Name: "b"})
 	want(t, err, problem.CodeFailedPrecondition, "")
 	if p, _ := problem.From(err); !strings.Contains(p.Message, "4 users and 1 project") {
 		t.Error("the message has no counts:", p.Message)
 	}
-	_, err = s.PurgeDomain(root, identity.PurgeDomainInput{ID: w.A.ID, Name: "a"})
+	_, err = s.DeleteDomain(root, identity.DeleteDomainInput{ID: w.A.ID, Name: "a"})
 	want(t, err, problem.CodeFailedPrecondition, "")
-	_, err = s.PurgeProject(w.As(t, w.B.Lead), identity.PurgeProjectInput{ID: w.B.Project.ID, Name: "project"})
+	_, err = s.DeleteProject(w.As(t, w.B.Lead), identity.DeleteProjectInput{ID: w.B.Project.ID, Name: "project"})
 	want(t, err, problem.CodePermissionDenied, "")
-	_, err = s.PurgeProject(w.As(t, w.A.Admin), identity.PurgeProjectInput{ID: w.B.Project.ID, Name: "project"})
+	_, err = s.DeleteProject(w.As(t, w.A.Admin), identity.DeleteProjectInput{ID: w.B.Project.ID, Name: "project"})
 	want(t, err, problem.CodeNotFound, "id")
 	w.Client.SessionGroup.Create().SetName("apart").SetPlacement("spread").SetDomainID(w.B.ID).SetProject(w.B.Project).SetOwner(w.B.Lead).ExecX(system)
-	if _, err = s.PurgeProject(w.As(t, w.B.Admin), identity.PurgeProjectInput{ID: w.B.Project.ID, Name: "project"}); err != nil {
+	if _, err = s.DeleteProject(w.As(t, w.B.Admin), identity.DeleteProjectInput{ID: w.B.Project.ID, Name: "project"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Client.Membership.Query().Where(membership.ProjectID(w.B.Project.ID)).CountX(system); n != 0 {
 		t.Errorf("%d memberships are left", n)
 	}
 	w.Client.User.Delete().Where(user.DomainID(w.B.ID)).ExecX(system)
-	if _, err := s.PurgeDomain(root, identity.PurgeDomainInput{ID: w.B.ID, Name: "b"}); err != nil {
+	if _, err := s.DeleteDomain(root, identity.DeleteDomainInput{ID: w.B.ID, Name: "b"}); err != nil {
 		t.Error("an empty domain stays:", err)
 	}
 }

@@ -87,14 +87,14 @@ type UpdateDomainInput struct {
 	SignUp               *domain.SignUp
 }
 
-// PurgeDomainInput names the domain twice, as a protection against mistakes.
-type PurgeDomainInput struct {
+// DeleteDomainInput names the domain twice, as a protection against mistakes.
+type DeleteDomainInput struct {
 	ID   uuid.UUID
 	Name string
 }
 
-// PurgePayload is the id of the removed object.
-type PurgePayload struct{ ID uuid.UUID }
+// DeleteDomainPayload is the id of the deleted domain.
+type DeleteDomainPayload struct{ ID uuid.UUID }
 
 const (
 	minPasswordLength, maxPasswordLength = 8, 128
@@ -184,8 +184,8 @@ func stoppable(ctx context.Context, tx *ent.Tx, d *ent.Domain) ([]uuid.UUID, err
 	return tx.User.Query().Where(user.DomainID(d.ID), user.StatusEQ(user.StatusActive)).IDs(viewer.SystemContext(ctx))
 }
 
-// PurgeDomain removes a domain without active users and projects.
-func (s *Service) PurgeDomain(ctx context.Context, in PurgeDomainInput) (*PurgePayload, error) {
+// DeleteDomain removes a domain without active users and projects.
+func (s *Service) DeleteDomain(ctx context.Context, in DeleteDomainInput) (*DeleteDomainPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
@@ -200,15 +200,15 @@ func (s *Service) PurgeDomain(ctx context.Context, in PurgeDomainInput) (*PurgeP
 		if viewer.From(ctx).Domain == d.ID {
 			return problem.Precondition("you cannot purge your own domain")
 		}
-		return purgeDomain(viewer.SystemContext(ctx), tx, d)
+		return deleteDomain(viewer.SystemContext(ctx), tx, d)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("purge domain %s: %w", in.ID, err)
 	}
-	return &PurgePayload{ID: in.ID}, nil
+	return &DeleteDomainPayload{ID: in.ID}, nil
 }
 
-func purgeDomain(ctx context.Context, tx *ent.Tx, d *ent.Domain) error {
+func deleteDomain(ctx context.Context, tx *ent.Tx, d *ent.Domain) error {
 	users, err := tx.User.Query().Where(user.DomainID(d.ID), Present()).Count(ctx)
 	if err != nil {
 		return fmt.Errorf("count users: %w", err)

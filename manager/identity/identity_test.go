@@ -317,7 +317,7 @@ func TestMemberships(t *testing.T) {
 		{"by the domain admin", w.A.Admin, w.A.Project.ID, w.A.Admin, "", ""},
 	} {
 		t.Run("add "+c.name, func(t *testing.T) {
-			out, err := s.SetMembership(w.As(t, c.as), identity.SetMembershipInput{Project: c.project, User: c.user.ID, Admin: &yes})
+			out, err := s.AddMembership(w.As(t, c.as), identity.AddMembershipInput{Project: c.project, User: c.user.ID, Admin: &yes})
 			want(t, err, c.code, c.field)
 			if err == nil && out.Project.ID != c.project {
 				t.Errorf("payload has %v", out.Project)
@@ -327,7 +327,7 @@ func TestMemberships(t *testing.T) {
 	if got := w.Viewer(t, w.A.Loner); !got.ProjectAdminOf(w.A.Project.ID) {
 		t.Error("the new member is no admin")
 	}
-	if _, err := s.SetMembership(w.As(t, w.A.Lead), identity.SetMembershipInput{Project: w.A.Project.ID, User: w.A.Loner.ID}); err != nil {
+	if _, err := s.AddMembership(w.As(t, w.A.Lead), identity.AddMembershipInput{Project: w.A.Project.ID, User: w.A.Loner.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.Viewer(t, w.A.Loner); !got.ProjectAdminOf(w.A.Project.ID) {

@@ -17,9 +17,9 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// SetMembershipInput makes a user a member of a project, or changes whether the member
+// AddMembershipInput makes a user a member of a project, or changes whether the member
 // administers it. A nil Admin leaves an existing member unchanged.
-type SetMembershipInput struct {
+type AddMembershipInput struct {
 	Project uuid.UUID
 	User    uuid.UUID
 	Admin   *bool
@@ -34,9 +34,9 @@ type RemoveMembershipInput struct {
 // MembershipPayload is the project whose members changed.
 type MembershipPayload struct{ Project *ent.Project }
 
-// SetMembership adds or changes a member. It requires the permission to manage the project's
+// AddMembership adds or changes a member. It requires the permission to manage the project's
 // members.
-func (s *Service) SetMembership(ctx context.Context, in SetMembershipInput) (*MembershipPayload, error) {
+func (s *Service) AddMembership(ctx context.Context, in AddMembershipInput) (*MembershipPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}

@@ -94,11 +94,14 @@ type UpdateProjectInput struct {
 	Active      *bool
 }
 
-// PurgeProjectInput names the project twice, as a protection against mistakes.
-type PurgeProjectInput struct {
+// DeleteProjectInput names the project twice, as a protection against mistakes.
+type DeleteProjectInput struct {
 	ID   uuid.UUID
 	Name string
 }
+
+// DeleteProjectPayload is the id of the deleted project.
+type DeleteProjectPayload struct{ ID uuid.UUID }
 
 // objectOf returns a project in the form that permissions use.
 func objectOf(p *ent.Project) access.Object {
@@ -143,9 +146,9 @@ func (s *Service) UpdateProject(ctx context.Context, in UpdateProjectInput) (*Pr
 	return &ProjectPayload{Project: p.Unwrap()}, nil
 }
 
-// PurgeProject removes a project without live sessions and folders, with its
+// DeleteProject removes a project without live sessions and folders, with its
 // memberships and the history of its sessions.
-func (s *Service) PurgeProject(ctx context.Context, in PurgeProjectInput) (*PurgePayload, error) {
+func (s *Service) DeleteProject(ctx context.Context, in DeleteProjectInput) (*DeleteProjectPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
@@ -161,7 +164,7 @@ func (s *Service) PurgeProject(ctx context.Context, in PurgeProjectInput) (*Purg
 		if p.Name != in.Name {
 			return problem.Invalid("name", "is not the project's name")
 		}
-		members, err = purgeProject(viewer.SystemContext(ctx), tx, p)
+		members, err = deleteProject(viewer.SystemContext(ctx), tx, p)
 		return err
 	})
 	if err != nil {
@@ -170,10 +173,10 @@ func (s *Service) PurgeProject(ctx context.Context, in PurgeProjectInput) (*Purg
 	for _, one := range members {
 		s.logins.Disconnect(ctx, one)
 	}
-	return &PurgePayload{ID: in.ID}, nil
+	return &DeleteProjectPayload{ID: in.ID}, nil
 }
 
-func purgeProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []uuid.UUID, err error) {
+func deleteProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []uuid.UUID, err error) {
 	live, err := tx.Session.Query().Where(session.ProjectID(p.ID), session.TerminatedAtIsNil()).Count(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("count sessions: %w", err)

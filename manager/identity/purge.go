@@ -22,10 +22,10 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// PurgeUserInput names an inactive user and the fate of the folders that they own: a user of
+// DeleteUserInput names an inactive user and the fate of the folders that they own: a user of
 // the domain who gets them, or their deletion. If the user owns folders, exactly one of the
 // two is required.
-type PurgeUserInput struct {
+type DeleteUserInput struct {
 	ID            uuid.UUID
 	FoldersTo     *uuid.UUID
 	DeleteFolders *bool
@@ -38,10 +38,10 @@ type Purged func(ctx context.Context, by uuid.UUID, who *ent.User, folders strin
 // purgeKind is the kind of the tasks that remove users.
 const purgeKind = "purge_user"
 
-// PurgeUser removes a user in a task: their live sessions and all credentials end, their
+// DeleteUser removes a user in a task: their live sessions and all credentials end, their
 // folders are transferred or deleted, and their rows are deleted. Audit entries about them and
 // their usage stay, under their id and name.
-func (s *Service) PurgeUser(ctx context.Context, in PurgeUserInput) (*task.TaskPayload, error) {
+func (s *Service) DeleteUser(ctx context.Context, in DeleteUserInput) (*task.TaskPayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Service) PurgeUser(ctx context.Context, in PurgeUserInput) (*task.TaskP
 }
 
 // purgeable returns and locks a user whom the viewer can purge. Its error lists all obstacles.
-func (s *Service) purgeable(ctx context.Context, tx *ent.Tx, in PurgeUserInput) (*ent.User, error) {
+func (s *Service) purgeable(ctx context.Context, tx *ent.Tx, in DeleteUserInput) (*ent.User, error) {
 	if err := lockSuperadmins(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Service) purgeable(ctx context.Context, tx *ent.Tx, in PurgeUserInput) 
 }
 
 // unobstructed returns an error that lists all obstacles of a purge.
-func unobstructed(ctx context.Context, tx *ent.Tx, u *ent.User, in PurgeUserInput) error {
+func unobstructed(ctx context.Context, tx *ent.Tx, u *ent.User, in DeleteUserInput) error {
 	var list []string
 	field := ""
 	if u.Status == user.StatusActive {

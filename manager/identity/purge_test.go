@@ -202,9 +202,9 @@ func (m *morgue) lead(t *testing.T, one uuid.UUID, n int) (cut bool) {
 // A purge that is interrupted at any point and then repeated has the same result as an
 // uninterrupted one.
 func TestPurgeIsCutAnywhere(t *testing.T) {
-	for name, in := range map[string]func(m *morgue) identity.PurgeUserInput{
-		"folders are handed over": func(m *morgue) identity.PurgeUserInput { return identity.PurgeUserInput{FoldersTo: &m.A.Member.ID} },
-		"folders are deleted":     func(*morgue) identity.PurgeUserInput { return identity.PurgeUserInput{DeleteFolders: ptr(true)} },
+	for name, in := range map[string]func(m *morgue) identity.DeleteUserInput{
+		"folders are handed over": func(m *morgue) identity.DeleteUserInput { return identity.DeleteUserInput{FoldersTo: &m.A.Member.ID} },
+		"folders are deleted":     func(*morgue) identity.DeleteUserInput { return identity.DeleteUserInput{DeleteFolders: ptr(true)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMorgue(t)
@@ -214,7 +214,7 @@ func TestPurgeIsCutAnywhere(t *testing.T) {
 				u := m.person(t, fmt.Sprint("u", points), 2)
 				in := in(m)
 				in.ID = u.ID
-				p, err := m.s.PurgeUser(m.As(t, m.A.Admin), in)
+				p, err := m.s.DeleteUser(m.As(t, m.A.Admin), in)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -279,7 +279,7 @@ func TestPurgeLeavesNothingOfWhoDidNothing(t *testing.T) {
 	ctx := viewer.SystemContext(t.Context())
 	u := m.person(t, "nobody", 0)
 	m.Client.Session.Delete().Where(session.OwnerID(u.ID)).ExecX(ctx)
-	p, err := m.s.PurgeUser(m.As(t, m.A.Admin), identity.PurgeUserInput{ID: u.ID})
+	p, err := m.s.DeleteUser(m.As(t, m.A.Admin), identity.DeleteUserInput{ID: u.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestPurgeIsRefused(t *testing.T) {
 	m.Client.User.UpdateOne(m.B.Loner).SetStatus(user.StatusInactive).ExecX(ctx)
 	boss := m.person(t, "boss", 0)
 	m.Client.User.UpdateOne(boss).SetRole(user.RoleSuperadmin).ExecX(ctx)
-	type input = identity.PurgeUserInput
+	type input = identity.DeleteUserInput
 	for _, c := range []struct {
 		name              string
 		as                *ent.User
@@ -327,7 +327,7 @@ func TestPurgeIsRefused(t *testing.T) {
 		{"who is purged", m.Superadmin, input{ID: dead.ID}, problem.CodeFailedPrecondition, "id", "was purged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := m.s.PurgeUser(m.As(t, c.as), c.in)
+			_, err := m.s.DeleteUser(m.As(t, c.as), c.in)
 			want(t, err, c.code, c.field)
 			if p, _ := problem.From(err); !strings.Contains(p.Message, c.says) {
 				t.Errorf("it says %q, want %q", p.Message, c.says)
@@ -345,11 +345,11 @@ func TestPurgeUnderWay(t *testing.T) {
 	m := newMorgue(t)
 	u := m.person(t, "u", 0)
 	root := m.As(t, m.Superadmin)
-	p, err := m.s.PurgeUser(root, identity.PurgeUserInput{ID: u.ID})
+	p, err := m.s.DeleteUser(root, identity.DeleteUserInput{ID: u.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = m.s.PurgeUser(root, identity.PurgeUserInput{ID: u.ID})
+	_, err = m.s.DeleteUser(root, identity.DeleteUserInput{ID: u.ID})
 	want(t, err, problem.CodeFailedPrecondition, "id")
 	back := identity.UpdateUserInput{ID: u.ID, Status: ptr(user.StatusActive)}
 	_, err = m.s.UpdateUser(root, back)
@@ -384,7 +384,7 @@ func TestPurgeOfSuperadminsAtOnce(t *testing.T) {
 		m.Client.User.UpdateOneID(m.Superadmin.ID).SetStatus(user.StatusActive).ExecX(ctx)
 		away := func(as context.Context, id uuid.UUID) {
 			_, _ = m.s.UpdateUser(as, identity.UpdateUserInput{ID: id, Status: ptr(user.StatusDeleted)})
-			_, _ = m.s.PurgeUser(as, identity.PurgeUserInput{ID: id})
+			_, _ = m.s.DeleteUser(as, identity.DeleteUserInput{ID: id})
 		}
 		one, two := m.As(t, m.Superadmin), m.As(t, other)
 		var wg sync.WaitGroup
@@ -411,7 +411,7 @@ func TestPurgeOfADomainOfTheDead(t *testing.T) {
 	m.Client.Session.Create().SetName("s").SetType("batch").SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).SetSlots(resource.Slots{}).
 		SetDomainID(m.B.ID).SetProjectID(m.B.Project.ID).SetOwnerID(m.B.Member.ID).SetResourceGroupID(m.group).SetImageID(m.image).ExecX(ctx)
 	for _, u := range []*ent.User{m.B.Admin, m.B.Lead, m.B.Member, m.B.Loner} {
-		p, err := m.s.PurgeUser(root, identity.PurgeUserInput{ID: u.ID})
+		p, err := m.s.DeleteUser(root, identity.DeleteUserInput{ID: u.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -423,10 +423,10 @@ func TestPurgeOfADomainOfTheDead(t *testing.T) {
 	if n := m.Client.User.Query().Where(user.DomainID(m.B.ID), identity.Present()).CountX(ctx); n != 0 {
 		t.Errorf("%d users are present", n)
 	}
-	if _, err := m.s.PurgeProject(root, identity.PurgeProjectInput{ID: m.B.Project.ID, Name: "project"}); err != nil {
+	if _, err := m.s.DeleteProject(root, identity.DeleteProjectInput{ID: m.B.Project.ID, Name: "project"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.s.PurgeDomain(root, identity.PurgeDomainInput{ID: m.B.ID, Name: "b"}); err != nil {
+	if _, err := m.s.DeleteDomain(root, identity.DeleteDomainInput{ID: m.B.ID, Name: "b"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -65,7 +65,7 @@ const purgeSteps = 4 // credentials, sessions, what is left on volumes, rows
 // Run removes a user.
 func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error {
 	ctx = viewer.SystemContext(ctx)
-	var in PurgeUserInput
+	var in DeleteUserInput
 	if err := json.Unmarshal(input, &in); err != nil {
 		return fmt.Errorf("read input: %w", err)
 	}
@@ -118,7 +118,7 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 }
 
 // fate describes what happened to a user's folders.
-func (p purger) fate(ctx context.Context, in PurgeUserInput, n int) string {
+func (p purger) fate(ctx context.Context, in DeleteUserInput, n int) string {
 	switch {
 	case n == 0:
 		return "no folders"
@@ -161,7 +161,7 @@ func (p purger) endCredentials(ctx context.Context, id uuid.UUID) error {
 }
 
 // emptyHands transfers or deletes each folder of a user.
-func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState) error {
+func (p purger) emptyHands(ctx context.Context, at *task.Progress, in DeleteUserInput, state *purgeState) error {
 	list, err := p.client.Vfolder.Query().Where(owned(in.ID)).Order(vfolder.ByCreatedAt()).All(ctx)
 	if err != nil {
 		return fmt.Errorf("list folders: %w", err)
@@ -190,7 +190,7 @@ func (p purger) emptyHands(ctx context.Context, at *task.Progress, in PurgeUserI
 
 // send transfers one folder, or has it deleted. A folder in the trash, and an incomplete
 // folder, are always deleted.
-func (p purger) send(ctx context.Context, at *task.Progress, in PurgeUserInput, state *purgeState, folder *ent.Vfolder) error {
+func (p purger) send(ctx context.Context, at *task.Progress, in DeleteUserInput, state *purgeState, folder *ent.Vfolder) error {
 	if in.FoldersTo == nil || folder.Status != vfolder.StatusReady {
 		if err := p.folders.Discard(ctx, folder.ID); err != nil {
 			return fmt.Errorf("delete folder %s: %w", folder.ID, err)

@@ -97,7 +97,7 @@ func (b *bed) checker(t *testing.T, in CreateIdleCheckerInput) *ent.IdleChecker 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.lead.BindIdleChecker(root, BindIdleCheckerInput{Checker: made.Checker.ID}); err != nil {
+	if _, err := b.lead.AttachIdleChecker(root, AttachIdleCheckerInput{Checker: made.Checker.ID}); err != nil {
 		t.Fatal(err)
 	}
 	return made.Checker

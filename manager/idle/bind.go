@@ -14,18 +14,18 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// BindIdleCheckerInput binds a checker to the sessions of one domain, project or resource
+// AttachIdleCheckerInput binds a checker to the sessions of one domain, project or resource
 // group, or to all sessions if none is given.
-type BindIdleCheckerInput struct {
+type AttachIdleCheckerInput struct {
 	Checker                        uuid.UUID
 	Domain, Project, ResourceGroup *uuid.UUID
 }
 
-// UnbindIdleCheckerInput removes a binding.
-type UnbindIdleCheckerInput BindIdleCheckerInput
+// DetachIdleCheckerInput removes a binding.
+type DetachIdleCheckerInput AttachIdleCheckerInput
 
-// BindIdleChecker binds a checker. Binding it again changes nothing.
-func (s *Service) BindIdleChecker(ctx context.Context, in BindIdleCheckerInput) (*IdleCheckerPayload, error) {
+// AttachIdleChecker binds a checker. Binding it again changes nothing.
+func (s *Service) AttachIdleChecker(ctx context.Context, in AttachIdleCheckerInput) (*IdleCheckerPayload, error) {
 	c, err := s.writable(ctx, in.Checker, "checker")
 	if err != nil {
 		return nil, err
@@ -50,13 +50,13 @@ func (s *Service) BindIdleChecker(ctx context.Context, in BindIdleCheckerInput) 
 	return &IdleCheckerPayload{Checker: c}, nil
 }
 
-// UnbindIdleChecker removes a binding. Sessions that it would have ended continue.
-func (s *Service) UnbindIdleChecker(ctx context.Context, in UnbindIdleCheckerInput) (*IdleCheckerPayload, error) {
+// DetachIdleChecker removes a binding. Sessions that it would have ended continue.
+func (s *Service) DetachIdleChecker(ctx context.Context, in DetachIdleCheckerInput) (*IdleCheckerPayload, error) {
 	c, err := s.writable(ctx, in.Checker, "checker")
 	if err != nil {
 		return nil, err
 	}
-	p := BindIdleCheckerInput(in).place()
+	p := AttachIdleCheckerInput(in).place()
 	if err := p.one(); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (s *Service) UnbindIdleChecker(ctx context.Context, in UnbindIdleCheckerInp
 // place is the object of a binding: one of the three, or all sessions.
 type place struct{ domain, project, group *uuid.UUID }
 
-func (in BindIdleCheckerInput) place() place { return place{in.Domain, in.Project, in.ResourceGroup} }
+func (in AttachIdleCheckerInput) place() place { return place{in.Domain, in.Project, in.ResourceGroup} }
 
 func placeOf(b *ent.IdleBinding) place { return place{b.DomainID, b.ProjectID, b.ResourceGroupID} }
 

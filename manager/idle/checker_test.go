@@ -66,11 +66,11 @@ func TestOptionsAreRefusedByName(t *testing.T) {
 	if _, err := b.lead.UpdateIdleChecker(root, UpdateIdleCheckerInput{ID: kept.ID, Timeout: n(120)}); problemField(err) != "warning" {
 		t.Errorf("a timeout below the warning: %v", err)
 	}
-	if _, err := b.lead.BindIdleChecker(root, BindIdleCheckerInput{Checker: kept.ID, Domain: &b.A.Domain.ID, Project: &b.A.Project.ID}); problemField(err) != "input" {
+	if _, err := b.lead.AttachIdleChecker(root, AttachIdleCheckerInput{Checker: kept.ID, Domain: &b.A.Domain.ID, Project: &b.A.Project.ID}); problemField(err) != "input" {
 		t.Errorf("two places: %v", err)
 	}
 	none := uuid.New()
-	if _, err := b.lead.BindIdleChecker(root, BindIdleCheckerInput{Checker: kept.ID, ResourceGroup: &none}); problemField(err) != "resourceGroup" {
+	if _, err := b.lead.AttachIdleChecker(root, AttachIdleCheckerInput{Checker: kept.ID, ResourceGroup: &none}); problemField(err) != "resourceGroup" {
 		t.Errorf("no place: %v", err)
 	}
 }
@@ -80,10 +80,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 	root, admin := b.As(t, b.Superadmin), b.As(t, b.A.Admin)
 	mine, theirs := b.checker(t, network("mine", 600)), b.checker(t, network("theirs", 600))
 	for c, in := range map[*uuid.UUID]*uuid.UUID{&mine.ID: &b.A.Project.ID, &theirs.ID: &b.B.Project.ID} {
-		if _, err := b.lead.BindIdleChecker(root, BindIdleCheckerInput{Checker: *c, Project: in}); err != nil {
+		if _, err := b.lead.AttachIdleChecker(root, AttachIdleCheckerInput{Checker: *c, Project: in}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.lead.UnbindIdleChecker(root, UnbindIdleCheckerInput{Checker: *c}); err != nil {
+		if _, err := b.lead.DetachIdleChecker(root, DetachIdleCheckerInput{Checker: *c}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -177,16 +177,16 @@ func TestExemptDisabledUnbound(t *testing.T) {
 	if _, err := b.lead.UpdateIdleChecker(root, UpdateIdleCheckerInput{ID: c.ID, Enabled: &on}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.lead.UnbindIdleChecker(root, UnbindIdleCheckerInput{Checker: c.ID}); err != nil {
+	if _, err := b.lead.DetachIdleChecker(root, DetachIdleCheckerInput{Checker: c.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.lead.BindIdleChecker(root, BindIdleCheckerInput{Checker: c.ID, Project: &b.B.Project.ID}); err != nil {
+	if _, err := b.lead.AttachIdleChecker(root, AttachIdleCheckerInput{Checker: c.ID, Project: &b.B.Project.ID}); err != nil {
 		t.Fatal(err)
 	}
 	b.pass(t, minutes(20))
 	b.runs(t, plain)
-	for _, in := range []BindIdleCheckerInput{{Checker: c.ID, Domain: &b.A.Domain.ID}, {Checker: c.ID, ResourceGroup: &b.group.ID}} {
-		if _, err := b.lead.BindIdleChecker(root, in); err != nil {
+	for _, in := range []AttachIdleCheckerInput{{Checker: c.ID, Domain: &b.A.Domain.ID}, {Checker: c.ID, ResourceGroup: &b.group.ID}} {
+		if _, err := b.lead.AttachIdleChecker(root, in); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -389,13 +389,13 @@ func TestForget(t *testing.T) {
 	r := add(t, root, s, "here", "here.example")
 	i := w.Client.Image.Create().SetReference("here.example/a:1").SetName("a:1").SetArchitecture("amd64").
 		SetDigest("sha256:0").SetRegistryID(r.ID).SaveX(root)
-	_, err := s.ForgetImage(w.As(t, w.A.Admin), image.ForgetImageInput{ID: i.ID})
+	_, err := s.DeleteImage(w.As(t, w.A.Admin), image.DeleteImageInput{ID: i.ID})
 	want(t, err, problem.CodePermissionDenied, "")
-	out, err := s.ForgetImage(root, image.ForgetImageInput{ID: i.ID})
+	out, err := s.DeleteImage(root, image.DeleteImageInput{ID: i.ID})
 	if err != nil || out.ID != i.ID || w.Client.Image.Query().CountX(root) != 0 {
 		t.Errorf("forgot %v, %v", out, err)
 	}
-	_, err = s.ForgetImage(root, image.ForgetImageInput{ID: i.ID})
+	_, err = s.DeleteImage(root, image.DeleteImageInput{ID: i.ID})
 	want(t, err, problem.CodeNotFound, "id")
 
 	used := w.Client.Image.Create().SetReference("here.example/b:1").SetName("b:1").SetArchitecture("amd64").
@@ -403,7 +403,7 @@ func TestForget(t *testing.T) {
 	w.Client.Session.Create().SetName("s").SetType(session.TypeBatch).SetSlots(resource.Slots{"cpu": 1000}).
 		SetDomainID(w.A.ID).SetProjectID(w.A.Project.ID).SetOwnerID(w.A.Member.ID).SetImageID(used.ID).
 		SetResourceGroup(w.Client.ResourceGroup.Create().SetName("g").SaveX(root)).ExecX(root)
-	if _, err := s.ForgetImage(root, image.ForgetImageInput{ID: used.ID}); err != nil {
+	if _, err := s.DeleteImage(root, image.DeleteImageInput{ID: used.ID}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.Resolve(root, "b:1")

@@ -86,15 +86,15 @@ func inField(err error, field string) error {
 	return err
 }
 
-// ForgetImageInput names the image to remove.
-type ForgetImageInput struct{ ID uuid.UUID }
+// DeleteImageInput names the image to remove.
+type DeleteImageInput struct{ ID uuid.UUID }
 
-// ForgetImagePayload is the id of the removed image.
-type ForgetImagePayload struct{ ID uuid.UUID }
+// DeleteImagePayload is the id of the removed image.
+type DeleteImagePayload struct{ ID uuid.UUID }
 
-// ForgetImage removes an image. If sessions were started from it, its row stays for their
+// DeleteImage removes an image. If sessions were started from it, its row stays for their
 // history, marked as gone.
-func (s *Service) ForgetImage(ctx context.Context, in ForgetImageInput) (*ForgetImagePayload, error) {
+func (s *Service) DeleteImage(ctx context.Context, in DeleteImageInput) (*DeleteImagePayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
 	}
@@ -115,5 +115,5 @@ func (s *Service) ForgetImage(ctx context.Context, in ForgetImageInput) (*Forget
 	if err != nil {
 		return nil, fmt.Errorf("forget image: %w", err)
 	}
-	return &ForgetImagePayload{ID: in.ID}, nil
+	return &DeleteImagePayload{ID: in.ID}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/resourcepreset"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
@@ -118,15 +117,6 @@ func (s *Service) DeleteResourcePreset(ctx context.Context, in DeleteResourcePre
 		return nil, fmt.Errorf("delete preset: %w", err)
 	}
 	return &DeleteResourcePresetPayload{ID: in.ID}, nil
-}
-
-// List returns the presets for every resource group, and those for the given one.
-func (s *Service) List(ctx context.Context, group *uuid.UUID) ([]*ent.ResourcePreset, error) {
-	where := resourcepreset.ResourceGroupIDIsNil()
-	if group != nil {
-		where = resourcepreset.Or(where, resourcepreset.ResourceGroupID(*group))
-	}
-	return s.client.ResourcePreset.Query().Where(where).WithResourceGroup().Order(resourcepreset.ByName(), resourcepreset.ByID()).All(ctx)
 }
 
 func (s *Service) find(ctx context.Context, op access.Operation, id uuid.UUID) (*ent.ResourcePreset, error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// MakeDirectories creates directories and their missing parents, each with its own result.
-func (s *Service) MakeDirectories(ctx context.Context, in MakeDirectoriesInput) (*FilesPayload, error) {
+// CreateDirectories creates directories and their missing parents, each with its own result.
+func (s *Service) CreateDirectories(ctx context.Context, in CreateDirectoriesInput) (*FilesPayload, error) {
 	f, p, paths, err := s.pathsOf(ctx, in.Vfolder, in.Paths)
 	if err != nil {
 		return nil, err

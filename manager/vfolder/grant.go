@@ -20,9 +20,9 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 )
 
-// SetVolumeGrantInput sets the permissions on the folders of a volume for one domain, project
+// GrantVolumeInput sets the permissions on the folders of a volume for one domain, project
 // or user, or for everyone if none is given.
-type SetVolumeGrantInput struct {
+type GrantVolumeInput struct {
 	Volume      uuid.UUID
 	Domain      *uuid.UUID
 	Project     *uuid.UUID
@@ -30,17 +30,17 @@ type SetVolumeGrantInput struct {
 	Permissions []access.VolumePermission
 }
 
-// SetVolumeGrantPayload is the changed grant.
-type SetVolumeGrantPayload struct{ Grant *ent.VolumeGrant }
+// GrantVolumePayload is the changed grant.
+type GrantVolumePayload struct{ Grant *ent.VolumeGrant }
 
-// RemoveVolumeGrantInput names a grant.
-type RemoveVolumeGrantInput struct{ ID uuid.UUID }
+// RevokeVolumeInput names a grant.
+type RevokeVolumeInput struct{ ID uuid.UUID }
 
-// RemoveVolumeGrantPayload is the volume after the removal.
-type RemoveVolumeGrantPayload struct{ Volume *ent.Volume }
+// RevokeVolumePayload is the volume after the removal.
+type RevokeVolumePayload struct{ Volume *ent.Volume }
 
-// SetVolumeGrant replaces the permissions of one grantee, or of everyone.
-func (s *Service) SetVolumeGrant(ctx context.Context, in SetVolumeGrantInput) (*SetVolumeGrantPayload, error) {
+// GrantVolume replaces the permissions of one grantee, or of everyone.
+func (s *Service) GrantVolume(ctx context.Context, in GrantVolumeInput) (*GrantVolumePayload, error) {
 	holder, err := s.grantee(ctx, in)
 	if err != nil {
 		return nil, err
@@ -75,12 +75,12 @@ func (s *Service) SetVolumeGrant(ctx context.Context, in SetVolumeGrantInput) (*
 	if err := tx.Commit(); err != nil {
 		return nil, err
 	}
-	return &SetVolumeGrantPayload{Grant: g.Unwrap()}, nil
+	return &GrantVolumePayload{Grant: g.Unwrap()}, nil
 }
 
 // grantee checks that the volume and the grantee exist and that the viewer may grant. It
 // returns the predicate of the grantee's grant.
-func (s *Service) grantee(ctx context.Context, in SetVolumeGrantInput) (predicate.VolumeGrant, error) {
+func (s *Service) grantee(ctx context.Context, in GrantVolumeInput) (predicate.VolumeGrant, error) {
 	if _, err := s.volume(ctx, &in.Volume); err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func ofHolder(domain, project, user *uuid.UUID) predicate.VolumeGrant {
 	return volumegrant.And(volumegrant.DomainIDIsNil(), volumegrant.ProjectIDIsNil(), volumegrant.UserIDIsNil())
 }
 
-// RemoveVolumeGrant removes a grant.
-func (s *Service) RemoveVolumeGrant(ctx context.Context, in RemoveVolumeGrantInput) (*RemoveVolumeGrantPayload, error) {
+// RevokeVolume removes a grant.
+func (s *Service) RevokeVolume(ctx context.Context, in RevokeVolumeInput) (*RevokeVolumePayload, error) {
 	g, err := s.Client.VolumeGrant.Query().Where(volumegrant.ID(in.ID)).WithVolume().Only(ctx)
 	if ent.IsNotFound(err) || err == nil && g.Edges.Volume == nil {
 		return nil, problem.NotFound("grant").WithField("id")
@@ -143,7 +143,7 @@ func (s *Service) RemoveVolumeGrant(ctx context.Context, in RemoveVolumeGrantInp
 	if err := s.Client.VolumeGrant.DeleteOne(g).Exec(ctx); err != nil && !ent.IsNotFound(err) {
 		return nil, fmt.Errorf("remove grant: %w", err)
 	}
-	return &RemoveVolumeGrantPayload{Volume: g.Edges.Volume}, nil
+	return &RevokeVolumePayload{Volume: g.Edges.Volume}, nil
 }
 
 // everybody grants all permissions on a new volume to everyone.

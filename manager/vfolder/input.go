@@ -74,8 +74,8 @@ type CreateDownloadInput struct {
 	Path    string
 }
 
-// MakeDirectoriesInput lists directories to create.
-type MakeDirectoriesInput struct {
+// CreateDirectoriesInput lists directories to create.
+type CreateDirectoriesInput struct {
 	Vfolder uuid.UUID
 	Paths   []string
 }

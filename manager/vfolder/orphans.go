@@ -237,22 +237,22 @@ func (l *search) missing(ctx context.Context) error {
 
 const orphanKind = "volume.remove_orphan"
 
-// RemoveOrphanInput names a folder on a volume without a row or, without a folder, a quota
+// DeleteOrphanInput names a folder on a volume without a row or, without a folder, a quota
 // scope without a row.
-type RemoveOrphanInput struct {
+type DeleteOrphanInput struct {
 	Volume uuid.UUID
 	Scope  uuid.UUID
 	Folder *uuid.UUID
 }
 
-// RemoveOrphanPayload is the task that removes it.
-type RemoveOrphanPayload struct {
+// DeleteOrphanPayload is the task that removes it.
+type DeleteOrphanPayload struct {
 	Volume *ent.Volume
 	Task   *ent.Task
 }
 
-// RemoveOrphan deletes an orphan permanently, in a task.
-func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*RemoveOrphanPayload, error) {
+// DeleteOrphan deletes an orphan permanently, in a task.
+func (s *Service) DeleteOrphan(ctx context.Context, in DeleteOrphanInput) (*DeleteOrphanPayload, error) {
 	if _, err := permit.Check(ctx, access.Grant, access.Volume, access.Object{ID: in.Volume}); err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*Remo
 	if in.Folder != nil {
 		what = "folder " + in.Folder.String()
 	}
-	out := &RemoveOrphanPayload{Volume: vol}
+	out := &DeleteOrphanPayload{Volume: vol}
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		out.Task, err = s.Tasks.Enqueue(ctx, tx, tasks.Wanted{
 			Kind: orphanKind, Title: fmt.Sprintf("Remove the orphaned %s from volume %s", what, vol.Name), Input: in, Subject: vol.ID,
@@ -282,7 +282,7 @@ func (s *Service) RemoveOrphan(ctx context.Context, in RemoveOrphanInput) (*Remo
 }
 
 // orphaned returns an error if a row exists.
-func (s *Service) orphaned(ctx context.Context, in RemoveOrphanInput) error {
+func (s *Service) orphaned(ctx context.Context, in DeleteOrphanInput) error {
 	if in.Folder == nil {
 		known, err := s.Client.QuotaScope.Query().Where(quotascope.VolumeID(in.Volume), quotascope.HolderID(in.Scope)).Exist(ctx)
 		if err == nil && known {
@@ -305,7 +305,7 @@ type orphanRemover struct{ *Service }
 
 // Run checks again that it is an orphan, because a row may have been created since.
 func (r orphanRemover) Run(ctx context.Context, at *tasks.Progress, input []byte) error {
-	var in RemoveOrphanInput
+	var in DeleteOrphanInput
 	if err := json.Unmarshal(input, &in); err != nil {
 		return fmt.Errorf("read input: %w", err)
 	}

@@ -14,19 +14,19 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// RemoveStorageProxyInput names a proxy.
-type RemoveStorageProxyInput struct{ Name string }
+// DeleteStorageProxyInput names a proxy.
+type DeleteStorageProxyInput struct{ Name string }
 
-// RemoveStorageProxyPayload is the removed proxy; its id is for the audit log.
-type RemoveStorageProxyPayload struct {
+// DeleteStorageProxyPayload is the removed proxy; its id is for the audit log.
+type DeleteStorageProxyPayload struct {
 	ID   uuid.UUID
 	Name string
 }
 
-// RemoveStorageProxy removes a proxy from the cluster: its certificate is no longer accepted.
+// DeleteStorageProxy removes a proxy from the cluster: its certificate is no longer accepted.
 // Its volumes and their folders stay, for another proxy, or for the same machine after it has
 // joined with a new token.
-func (s *Service) RemoveStorageProxy(ctx context.Context, in RemoveStorageProxyInput) (*RemoveStorageProxyPayload, error) {
+func (s *Service) DeleteStorageProxy(ctx context.Context, in DeleteStorageProxyInput) (*DeleteStorageProxyPayload, error) {
 	if _, err := permit.Check(ctx, access.Delete, access.System, access.Object{}); err != nil {
 		return nil, err
 	}
@@ -42,5 +42,5 @@ func (s *Service) RemoveStorageProxy(ctx context.Context, in RemoveStorageProxyI
 		return nil, err
 	}
 	s.Enrolments.Revoked(ctx)
-	return &RemoveStorageProxyPayload{ID: row.ID, Name: row.Name}, nil
+	return &DeleteStorageProxyPayload{ID: row.ID, Name: row.Name}, nil
 }

@@ -53,9 +53,9 @@ type UpdateVfolderShareInput struct {
 	Permission access.FolderPermission
 }
 
-// RemoveVfolderShareInput, AcceptVfolderShareInput and DeclineVfolderShareInput name a share.
+// RevokeVfolderShareInput, AcceptVfolderShareInput and DeclineVfolderShareInput name a share.
 type (
-	RemoveVfolderShareInput  struct{ ID uuid.UUID }
+	RevokeVfolderShareInput  struct{ ID uuid.UUID }
 	AcceptVfolderShareInput  struct{ ID uuid.UUID }
 	DeclineVfolderShareInput struct{ ID uuid.UUID }
 )
@@ -183,8 +183,8 @@ func (s *Service) UpdateVfolderShare(ctx context.Context, in UpdateVfolderShareI
 		vfoldershare.StatusPending, vfoldershare.StatusAccepted)
 }
 
-// RemoveVfolderShare ends a share. The sharing user withdraws it, or the recipient leaves it.
-func (s *Service) RemoveVfolderShare(ctx context.Context, in RemoveVfolderShareInput) (*VfolderSharePayload, error) {
+// RevokeVfolderShare ends a share. The sharing user withdraws it, or the recipient leaves it.
+func (s *Service) RevokeVfolderShare(ctx context.Context, in RevokeVfolderShareInput) (*VfolderSharePayload, error) {
 	share, err := s.share(ctx, in.ID)
 	if err != nil {
 		return nil, err

@@ -119,12 +119,12 @@ const root = {
   vfolderShares: ({ first }) => w.list([], first),
   vfolders: ({ first, where }) =>
     w.list(w.folders.map(withFiles).filter(same(where?.statusIn ? where : { status: "READY", ...where })), first),
-  volumes: [w.volume],
+  volumes: conn([w.volume]),
   agents: conn(w.agents),
   slotTypes: ["cpu", "mem", "cuda.shares"].map((name) => ({
     id: name,
     name,
-    kind: "count",
+    kind: "COUNT",
     displayName: name,
     description: "",
     unit: "",
@@ -132,14 +132,14 @@ const root = {
     quantum: name.endsWith("shares") ? "0.01" : "1",
   })),
   images: conn(w.images),
-  registries: [w.registry],
+  registries: conn([w.registry]),
   users: conn(w.users),
   domains: conn([w.domain]),
   projects: conn([w.project]),
   resourcePolicies: conn([w.policy]),
   resourceGroups: conn([w.group]),
   accessTokens: conn(tokens),
-  loginSessions: logins,
+  loginSessions: conn(logins),
   ...apps.root(({ session }) => find(w.sessions, session)),
   createSession: ({ input }) => {
     if (Number(input.slots["cuda.shares"] ?? 0) > 4)
@@ -212,7 +212,7 @@ const root = {
     url: `/storage/download?path=${encodeURIComponent(input.path)}`,
     expiresAt: new Date(Date.now() + 6e4).toISOString(),
   }),
-  makeDirectories: ({ input }) => {
+  createDirectories: ({ input }) => {
     for (const p of input.paths) find(w.folders, input.vfolder).tree.set(`${p}/.keep`, 0);
     return { results: input.paths.map((path) => ({ path, error: null })) };
   },
@@ -288,7 +288,7 @@ const root = {
       value,
       capacity,
       unit,
-      quality: "measured",
+      quality: "MEASURED",
     });
     for (let n = 0; ; n++) {
       yield {

@@ -59,7 +59,7 @@ const person = (email, fullName, role) => ({
 export const me = person("ada@berth.example", "Ada Kim", "SUPERADMIN");
 export const other = person("lee@berth.example", "Lee Park", "USER");
 export const users = [me, other, person("old@berth.example", "", "monitor")];
-project.memberships = users.slice(0, 2).map((user) => ({
+const members = users.slice(0, 2).map((user) => ({
   __typename: "Membership",
   id: randomUUID(),
   admin: user === me,
@@ -67,6 +67,7 @@ project.memberships = users.slice(0, 2).map((user) => ({
   project,
   createdAt: ago(8e5),
 }));
+project.memberships = ({ first }) => list(members, first);
 
 export const registry = named("Registry", "local", {
   host: "127.0.0.1:5000",
@@ -103,7 +104,7 @@ const device = (agent, deviceId, capacity, more = {}) => ({
   memoryBytes: 0,
   processingUnits: 0,
   groups: [],
-  enforcement: "",
+  enforcement: null,
   parent: null,
   partitions: [],
   links: [],
@@ -177,7 +178,7 @@ function recount(a) {
     value: d.holders.length ? 30 + Math.random() * 60 : 0,
     capacity: 100,
     unit: "percent",
-    quality: "measured",
+    quality: "MEASURED",
   }));
   a.statsAt = new Date().toISOString();
   bus.emit("agent", a);
@@ -387,7 +388,7 @@ const scope = {
   usedBytes: 3 * gib,
   usedInodes: null,
   limitInodes: null,
-  enforcement: "hard",
+  enforcement: "HARD",
   measuredAt: ago(5),
   volume,
 };

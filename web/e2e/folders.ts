@@ -32,7 +32,7 @@ const write = (name: string, text: string) => writeFileSync(join(tree, name), te
 async function prepare() {
   await admin.login(stage.email, stage.password);
   const { viewer, volumes } = await admin.ask(
-    "{ viewer { user { domain { id } } projects { id } } volumes { id name } }",
+    "{ viewer { user { domain { id } } projects { id } } volumes { edges { node { id name } } } }",
   );
   const { createUser } = await admin.ask("mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }", {
     i: { ...ada, domain: viewer.user.domain.id, projects: viewer.projects.slice(0, 1).map((p: any) => p.id) },
@@ -47,7 +47,7 @@ async function prepare() {
     { i: { name: `names-${run}` } },
   );
   Object.assign(made, { folder: createVfolder.vfolder.id, volume: createVfolder.vfolder.volume.id });
-  assert(volumes.some((v: any) => v.id === made.volume));
+  assert(volumes.edges.some((v: any) => v.node.id === made.volume));
   await page.goto(`/data/${made.folder}`);
   await stage.enter(ada);
   await page.getByText("Drop files or folders here.").waitFor();
@@ -199,7 +199,7 @@ async function long() {
   const rows = 3500;
   const names = Array.from({ length: rows }, (_, i) => `d${String(i).padStart(4, "0")}`);
   for (let from = 0; from < rows; from += 1000)
-    await own.ask("mutation($i: MakeDirectoriesInput!) { makeDirectories(input: $i) { results { error } } }", {
+    await own.ask("mutation($i: CreateDirectoriesInput!) { createDirectories(input: $i) { results { error } } }", {
       i: { vfolder: made.folder, paths: names.slice(from, from + 1000).map((n) => `long/${n}`) },
     });
   await page.goto(`/data/${made.folder}?path=long`);
@@ -269,7 +269,7 @@ async function sweep() {
   await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
     i: { id: made.user, status: "INACTIVE" },
   });
-  await admin.ask("mutation($i: PurgeUserInput!) { purgeUser(input: $i) { task { id } } }", {
+  await admin.ask("mutation($i: DeleteUserInput!) { deleteUser(input: $i) { task { id } } }", {
     i: { id: made.user, deleteFolders: true },
   });
 }

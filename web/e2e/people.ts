@@ -293,12 +293,12 @@ async function sweep() {
     await api.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
       input: { id: node.id, status: "INACTIVE" },
     });
-    await api.ask("mutation($input: PurgeUserInput!) { purgeUser(input: $input) { task { id } } }", {
+    await api.ask("mutation($input: DeleteUserInput!) { deleteUser(input: $input) { task { id } } }", {
       input: { id: node.id, deleteFolders: true },
     });
   }
   for (const { node } of found.projects.edges)
-    await api.ask("mutation($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }", { input: node });
+    await api.ask("mutation($input: DeleteProjectInput!) { deleteProject(input: $input) { id } }", { input: node });
 }
 
 await walk(

@@ -53,7 +53,7 @@ async function people() {
     });
   }
   for (const id of [ada.id, viewer.user.id])
-    await admin.ask("mutation($i: SetMembershipInput!) { setMembership(input: $i) { project { id } } }", {
+    await admin.ask("mutation($i: AddMembershipInput!) { addMembership(input: $i) { project { id } } }", {
       i: { project: made.project, user: id },
     });
   await as(stage);
@@ -341,7 +341,7 @@ async function trail() {
     "createRole",
     "grantRole",
     "createResourcePreset",
-    "setVolumeGrant",
+    "grantVolume",
   ]) {
     await page.getByRole("combobox", { name: "Action", exact: true }).fill(action);
     await page.keyboard.press("Escape");
@@ -356,7 +356,7 @@ async function trail() {
   await page.getByText("A CSV file cannot be filtered by: Action.").waitFor();
   await look("audit-filter");
   await table("Audit log").getByRole("row").nth(1).getByRole("button").click();
-  await page.getByRole("dialog").getByText("setVolumeGrant", { exact: true }).first().waitFor();
+  await page.getByRole("dialog").getByText("grantVolume", { exact: true }).first().waitFor();
   await look("audit-row");
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -374,7 +374,7 @@ async function trail() {
     "grantResourceGroup",
     "grantRole",
     "createResourcePreset",
-    "setVolumeGrant",
+    "grantVolume",
   ])
     assert(csv.includes(action), `${action} is not in the file`);
   assert(csv.includes("FAILED_PRECONDITION"), "the refused deletion is not in the file");
@@ -492,7 +492,7 @@ async function sweep() {
     resourceGroups,
   } = await admin.ask(
     `query($policy: String!, $role: String!, $group: String!) {
-    resourcePolicies(first: 1, where: { name: $policy }) { edges { node { id attachments { id } } } } resourcePresets { id name }
+    resourcePolicies(first: 1, where: { name: $policy }) { edges { node { id attachments { id } } } } resourcePresets(first: 100) { edges { node { id name } } }
     roles(first: 1, where: { name: $role }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $group }) { edges { node { id } } } }`,
     { policy, role, group },
   );
@@ -505,7 +505,7 @@ async function sweep() {
       i: { id: node.id },
     });
   }
-  for (const p of resourcePresets)
+  for (const { node: p } of resourcePresets.edges)
     if (p.name === fits || p.name === never)
       await quiet("mutation($i: DeleteResourcePresetInput!) { deleteResourcePreset(input: $i) { id } }", {
         i: { id: p.id },
@@ -522,7 +522,7 @@ async function sweep() {
         i: { id: who.id, status: "INACTIVE" },
       });
   if (made.project)
-    await quiet("mutation($i: PurgeProjectInput!) { purgeProject(input: $i) { id } }", {
+    await quiet("mutation($i: DeleteProjectInput!) { deleteProject(input: $i) { id } }", {
       i: { id: made.project, name: project },
     });
 }

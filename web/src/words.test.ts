@@ -16,14 +16,21 @@ const hidden = [
   "HolderScope",
   "ImportPasswords",
   "KernelRole",
+  "LinkType",
   "OccupancyDriftKind",
   "OrderDirection",
   "OrphanFolderState",
   "PendingStage",
   "PresetState",
+  "ResourceGroupAccessReason",
+  "ResourceGroupHolder",
+  "RetentionCategory",
   "SessionResult",
+  "ShareEnforcement",
+  "SlotKind",
   "SuggestionKind",
   "VfolderKind",
+  "ViewerDue",
 ];
 const shown = enums.filter((e) => !hidden.includes(e.name) && !e.name.endsWith("OrderField"));
 

@@ -176,6 +176,12 @@ export const words = {
     GONE: "Missing",
   } satisfies Record<Value<"ImageStatus">, string>,
   ImportStatus: states satisfies Record<Value<"ImportStatus">, string>,
+  LimitEnforcement: {
+    HARD: "hard",
+    DELAYED: "delayed",
+    COOPERATIVE: "cooperative",
+    NONE: "none",
+  } satisfies Record<Value<"LimitEnforcement">, string>,
   LoginMethod: {
     PASSWORD: "password",
     OIDC: "identity provider",
@@ -199,6 +205,12 @@ export const words = {
     FAIL: "Stop",
     RESCHEDULE: "Reschedule",
   } satisfies Record<Value<"LostPolicy">, string>,
+  MetricQuality: {
+    MEASURED: "measured",
+    ATTRIBUTED: "attributed",
+    ESTIMATED: "estimated",
+    UNAVAILABLE: "unavailable",
+  } satisfies Record<Value<"MetricQuality">, string>,
   NodeRole: {
     AGENT: "agent",
     STORAGE: "storage proxy",

@@ -29,8 +29,8 @@ func WhoamiCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			if who.Due != nil {
-				a.Note("Due before anything else: %s", map[string]string{
-					"password": "change your password, with berth passwd", "totp": "a second factor, with berth totp enable",
+				a.Note("Due before anything else: %s", map[client.Enum]string{
+					"PASSWORD": "change your password, with berth passwd", "TOTP": "a second factor, with berth totp enable",
 				}[*who.Due])
 			}
 			return a.Table(who, func() *output.Table {

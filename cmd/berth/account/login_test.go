@@ -95,7 +95,7 @@ func TestLoginAndLogout(t *testing.T) {
 // nothing else.
 func noKeys(f *clitest.Server, pairs *string) {
 	f.Data("AccessTokens", `{"accessTokens":{"edges":[],"pageInfo":{}}}`)
-	f.Data("SSHKeys", `{"sshKeys":[]}`)
+	f.Data("SSHKeys", `{"sshKeys":{"edges":[],"pageInfo":{}}}`)
 	f.Answer["Keypairs"] = func(json.RawMessage) string { return `{"keypairs":{"edges":` + *pairs + `,"pageInfo":{}}}` }
 }
 

@@ -150,7 +150,7 @@ func payDues(ctx context.Context, a *cli.App, c *client.Client, due, password st
 		}
 		due = ""
 		if who.Due != nil {
-			due = *who.Due
+			due = who.Due.String()
 		}
 	}
 	if due != "totp" {

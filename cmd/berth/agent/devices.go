@@ -60,14 +60,17 @@ func deviceTable(list []client.DeviceDetail, wide bool) *output.Table {
 		}
 		row := []any{name, d.Model, output.Used(d.Occupied, d.Capacity), healthOf(d.Device), numa, d.PCIAddress}
 		if wide {
-			memory, units := "", ""
+			memory, units, enforcement := "", "", ""
+			if d.Enforcement != nil {
+				enforcement = d.Enforcement.String()
+			}
 			if d.MemoryBytes > 0 {
 				memory = output.Bytes(d.MemoryBytes)
 			}
 			if d.ProcessingUnits > 0 {
 				units = strconv.Itoa(d.ProcessingUnits)
 			}
-			row = append(row, memory, units, latest(d, "_util", "%"), latest(d, "_power", "W"), latest(d, "_temperature", "°C"), d.Enforcement, holders(d.Device))
+			row = append(row, memory, units, latest(d, "_util", "%"), latest(d, "_power", "W"), latest(d, "_temperature", "°C"), enforcement, holders(d.Device))
 		}
 		t.Row(append(row, whyNot(d.Device))...)
 	}
@@ -115,12 +118,12 @@ func whyNot(d client.Device) string {
 // latest prints a sample, and how well it is known where it was not measured.
 func latest(d client.DeviceDetail, suffix, unit string) string {
 	for _, m := range d.Metrics {
-		if !strings.HasSuffix(m.Name, suffix) || m.Quality == "unavailable" {
+		if !strings.HasSuffix(m.Name, suffix) || m.Quality == "UNAVAILABLE" {
 			continue
 		}
 		text := fmt.Sprintf("%.0f %s", m.Value, unit)
-		if m.Quality != "measured" {
-			text += " " + m.Quality
+		if m.Quality != "MEASURED" {
+			text += " " + m.Quality.String()
 		}
 		return text
 	}

@@ -127,7 +127,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 			}
 			return a.Each(args, func(name string) error {
 				if role == storageRole {
-					return c.RemoveStorageProxy(ctx, name)
+					return c.DeleteStorageProxy(ctx, name)
 				}
 				g, err := cli.FindAgent(ctx, c, name)
 				if err != nil {
@@ -138,7 +138,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 						return err
 					}
 				}
-				_, err = c.RemoveAgent(ctx, g.ID, expel)
+				_, err = c.DeleteAgent(ctx, g.ID, expel)
 				return err
 			})
 		})

@@ -19,19 +19,19 @@ func TestAgentOutput(t *testing.T) {
 	f.Data("AgentDevices", `{"node":{"devices":[
 	  {"id":"d2","deviceId":"mock:b/1","plugin":"mock","vendor":"mock","model":"M1","capacity":{"mock.device:half":"1"},"occupied":{"mock.device:half":"1"},"attributes":{},
 	    "numaNode":0,"health":"HEALTHY","healthMessage":"","allocatable":true,"rejectReasons":[],"pciAddress":"0000:03:00.0","pcieRoot":"pci0000:00","memoryBytes":42949672960,
-	    "processingUnits":66,"groups":[],"enforcement":"mig","parent":{"id":"d1","deviceId":"mock:b"},"links":[],"counters":[{"set":"mock:b","name":"slices","amount":3,"total":7}],
-	    "metrics":[{"name":"mock_util","deviceId":"mock:b/1","value":41.6,"capacity":100,"unit":"percent","quality":"attributed"},
-	      {"name":"mock_power","deviceId":"mock:b/1","value":0,"capacity":0,"unit":"watt","quality":"unavailable"},
-	      {"name":"mock_temperature","deviceId":"mock:b/1","value":55,"capacity":90,"unit":"celsius","quality":"measured"}],
+	    "processingUnits":66,"groups":[],"enforcement":"MIG","parent":{"id":"d1","deviceId":"mock:b"},"links":[],"counters":[{"set":"mock:b","name":"slices","amount":3,"total":7}],
+	    "metrics":[{"name":"mock_util","deviceId":"mock:b/1","value":41.6,"capacity":100,"unit":"percent","quality":"ATTRIBUTED"},
+	      {"name":"mock_power","deviceId":"mock:b/1","value":0,"capacity":0,"unit":"watt","quality":"UNAVAILABLE"},
+	      {"name":"mock_temperature","deviceId":"mock:b/1","value":55,"capacity":90,"unit":"celsius","quality":"MEASURED"}],
 	    "holders":[{"slot":"mock.device:half","amount":"1","since":"2026-03-04T11:59:58Z","session":{"id":"s","name":"train"},"mine":true}]},
 	  {"id":"d1","deviceId":"mock:b","plugin":"mock","vendor":"mock","model":"M1","capacity":{},"occupied":{},"attributes":{},"numaNode":0,"health":"HEALTHY","healthMessage":"",
 	    "allocatable":false,"rejectReasons":["it is cut in two"],"pciAddress":"0000:03:00.0","pcieRoot":"pci0000:00","memoryBytes":85899345920,"processingUnits":132,"groups":["mock:tray"],
-	    "enforcement":"","parent":null,"links":[{"peerId":"mock:a","type":"nvlink","distance":1,"gbps":400,"p2p":true}],"counters":[],"metrics":[],"holders":[]},
+	    "enforcement":null,"parent":null,"links":[{"peerId":"mock:a","type":"NVLINK","distance":1,"gbps":400,"p2p":true}],"counters":[],"metrics":[],"holders":[]},
 	  {"id":"d0","deviceId":"mock:a","plugin":"mock","vendor":"mock","model":"M1","capacity":{"mock.shares":"1"},"occupied":{},"attributes":{},"numaNode":1,"health":"UNHEALTHY",
 	    "healthMessage":"too\u001b[31m hot","allocatable":false,"rejectReasons":["too\u001b[31m hot"],"pciAddress":"0000:83:00.0","pcieRoot":"","memoryBytes":85899345920,"processingUnits":132,"groups":[],
-	    "enforcement":"advisory","parent":null,"links":[],"counters":[],"metrics":[],"holders":[]},
+	    "enforcement":"ADVISORY","parent":null,"links":[],"counters":[],"metrics":[],"holders":[]},
 	  {"id":"c","deviceId":"cpu","plugin":"","vendor":"","model":"","capacity":{"cpu":"8"},"occupied":{"cpu":"2"},"attributes":{},"numaNode":null,"health":"HEALTHY","healthMessage":"",
-	    "allocatable":true,"rejectReasons":[],"pciAddress":"","pcieRoot":"","memoryBytes":0,"processingUnits":0,"groups":[],"enforcement":"","parent":null,"links":[],"counters":[],"metrics":[],"holders":[]}]}}`)
+	    "allocatable":true,"rejectReasons":[],"pciAddress":"","pcieRoot":"","memoryBytes":0,"processingUnits":0,"groups":[],"enforcement":null,"parent":null,"links":[],"counters":[],"metrics":[],"holders":[]}]}}`)
 	f.Golden(map[string][]string{
 		"agent-ls":           {"agent", "ls"},
 		"agent-show":         {"agent", "show", "node-1"},

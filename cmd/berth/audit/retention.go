@@ -46,7 +46,7 @@ func retentionSet(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := c.SetRetention(ctx, strings.ReplaceAll(args[0], "-", "_"), days)
+			r, err := c.SetRetention(ctx, client.Enum(strings.ReplaceAll(args[0], "-", "_")), days)
 			if err != nil {
 				return err
 			}

@@ -12,48 +12,56 @@ import (
 
 // FindUser finds a user by e-mail, username or id.
 func FindUser(ctx context.Context, c *client.Client, ref string) (*client.User, error) {
-	filter := client.UserFilter{Name: ref}
-	if IsID(ref) {
-		filter = client.UserFilter{ID: ref}
+	if !IsID(ref) {
+		found, err := c.UserByName(ctx, ref)
+		return ByName("user", ref, found, err)
 	}
-	all, err := c.Users(ctx, filter)
-	return Pick(ctx, c, "user", ref, all, err, func(u client.User) (id, name string) {
-		if u.Username == ref {
-			return u.ID, u.Username
-		}
-		return u.ID, u.Email
-	})
+	all, err := c.Users(ctx, client.UserFilter{ID: ref})
+	return Pick(ctx, c, "user", ref, all, err, func(u client.User) (id, name string) { return u.ID, u.Email })
 }
 
 // FindProject finds a project by name, domain/name or id.
 func FindProject(ctx context.Context, c *client.Client, ref string) (*client.Project, error) {
+	if IsID(ref) {
+		all, err := c.Projects(ctx, "")
+		return Pick(ctx, c, "project", ref, all, err, func(p client.Project) (id, name string) { return p.ID, p.Name })
+	}
 	domain, name, within := strings.Cut(ref, "/")
+	in := ""
 	if !within {
 		name = ref
+	} else if d, err := c.DomainByName(ctx, domain); err == nil {
+		in = d.ID
+	} else {
+		return ByName[client.Project]("project", ref, nil, err)
 	}
-	if IsID(ref) {
-		name = ""
-	}
-	all, err := c.Projects(ctx, name)
-	p, err := Pick(ctx, c, "project", ref, all, err, func(p client.Project) (id, name string) {
-		if within && p.Domain.Name == domain {
-			return p.ID, domain + "/" + p.Name
-		}
-		return p.ID, p.Name
-	})
+	p, err := c.ProjectByName(ctx, name, in)
 	if errdefs.IsFailedPrecondition(err) {
-		var have []string
-		for _, p := range all {
-			have = append(have, p.Domain.Name+"/"+p.Name)
-		}
-		err = fmt.Errorf("there are several projects %q; name one as %s: %w", ref, strings.Join(have, " or "), errdefs.ErrFailedPrecondition)
+		return nil, severalProjects(ctx, c, name)
 	}
-	return p, err
+	return ByName("project", ref, p, err)
+}
+
+// severalProjects returns an error that lists the projects of a name with their domains.
+func severalProjects(ctx context.Context, c *client.Client, name string) error {
+	all, err := c.Projects(ctx, name)
+	if err != nil {
+		return err
+	}
+	var have []string
+	for _, p := range all {
+		have = append(have, p.Domain.Name+"/"+p.Name)
+	}
+	return fmt.Errorf("there are several projects %q; name one as %s: %w", name, strings.Join(have, " or "), errdefs.ErrFailedPrecondition)
 }
 
 // FindDomain finds a domain by ID or name.
 func FindDomain(ctx context.Context, c *client.Client, ref string) (*client.Domain, error) {
-	all, err := c.Domains(ctx, NameOrAll(ref))
+	if !IsID(ref) {
+		found, err := c.DomainByName(ctx, ref)
+		return ByName("domain", ref, found, err)
+	}
+	all, err := c.Domains(ctx, "")
 	return Pick(ctx, c, "domain", ref, all, err, func(d client.Domain) (id, name string) { return d.ID, d.Name })
 }
 
@@ -71,24 +79,40 @@ func DomainOrMine(ctx context.Context, c *client.Client, ref string) (string, er
 
 // FindPolicy finds a resource policy by ID or name.
 func FindPolicy(ctx context.Context, c *client.Client, ref string) (*client.Policy, error) {
-	all, err := c.Policies(ctx, NameOrAll(ref))
+	if !IsID(ref) {
+		found, err := c.PolicyByName(ctx, ref)
+		return ByName("resource policy", ref, found, err)
+	}
+	all, err := c.Policies(ctx, "")
 	return Pick(ctx, c, "resource policy", ref, all, err, func(p client.Policy) (id, name string) { return p.ID, p.Name })
 }
 
 // FindGroup finds a resource group by ID or name.
 func FindGroup(ctx context.Context, c *client.Client, ref string) (*client.Group, error) {
-	all, err := c.Groups(ctx, NameOrAll(ref))
+	if !IsID(ref) {
+		found, err := c.GroupByName(ctx, ref)
+		return ByName("resource group", ref, found, err)
+	}
+	all, err := c.Groups(ctx, "")
 	return Pick(ctx, c, "resource group", ref, all, err, func(g client.Group) (id, name string) { return g.ID, g.Name })
 }
 
 // FindRole finds a role by ID or name.
 func FindRole(ctx context.Context, c *client.Client, ref string) (*client.Role, error) {
-	all, err := c.Roles(ctx, NameOrAll(ref))
+	if !IsID(ref) {
+		found, err := c.RoleByName(ctx, ref)
+		return ByName("role", ref, found, err)
+	}
+	all, err := c.Roles(ctx, "")
 	return Pick(ctx, c, "role", ref, all, err, func(r client.Role) (id, name string) { return r.ID, r.Name })
 }
 
 // FindVolume finds a volume by ID or name.
 func FindVolume(ctx context.Context, c *client.Client, ref string) (*client.Volume, error) {
+	if !IsID(ref) {
+		found, err := c.VolumeByName(ctx, ref)
+		return ByName("volume", ref, found, err)
+	}
 	all, err := c.Volumes(ctx)
 	return Pick(ctx, c, "volume", ref, all, err, func(v client.Volume) (id, name string) { return v.ID, v.Name })
 }
@@ -173,12 +197,4 @@ func IDOr[T any](ref string, find func() (*T, error), id func(*T) string) (strin
 		return "", err
 	}
 	return id(found), nil
-}
-
-// NameOrAll is the name to ask the server for; an id is looked for among all.
-func NameOrAll(ref string) string {
-	if IsID(ref) {
-		return ""
-	}
-	return ref
 }

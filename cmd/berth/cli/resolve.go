@@ -74,22 +74,30 @@ func FindFolder(ctx context.Context, c *client.Client, ref string) (*client.Fold
 
 // FindAgent finds an agent by ID or name.
 func FindAgent(ctx context.Context, c *client.Client, ref string) (*client.Agent, error) {
-	all, err := c.Agents(ctx, NameOrAll(ref))
+	if !IsID(ref) {
+		found, err := c.AgentByName(ctx, ref)
+		return ByName("agent", ref, found, err)
+	}
+	all, err := c.Agents(ctx, "")
 	return Pick(ctx, c, "agent", ref, all, err, func(a client.Agent) (id, name string) { return a.ID, a.Name })
 }
 
 // FindImage finds an image by ID, name or reference.
 func FindImage(ctx context.Context, c *client.Client, ref string) (*client.Image, error) {
-	all, err := c.Images(ctx, "")
-	if err != nil {
-		return nil, err
+	if !IsID(ref) {
+		found, err := c.ImageByName(ctx, ref)
+		return ByName("image", ref, found, err)
 	}
-	return Pick(ctx, c, "image", ref, all, nil, func(i client.Image) (id, name string) {
-		if i.Reference == ref {
-			return i.ID, i.Reference
-		}
-		return i.ID, i.Name
-	})
+	all, err := c.Images(ctx, "")
+	return Pick(ctx, c, "image", ref, all, err, func(i client.Image) (id, name string) { return i.ID, i.Name })
+}
+
+// ByName returns what a look-up by name found; that it found nothing reads like everywhere else.
+func ByName[T any](noun, ref string, found *T, err error) (*T, error) {
+	if errdefs.IsNotFound(err) {
+		return nil, fmt.Errorf("%s %q does not exist: %w", noun, ref, errdefs.ErrNotFound)
+	}
+	return found, err
 }
 
 // Pick keeps what has the id or name, then continues as one.

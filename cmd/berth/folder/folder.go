@@ -128,7 +128,7 @@ func mkdirCommand(a *cli.App) *cobra.Command {
 			if dir == "" {
 				return cli.Usagef("name the directory, as %s:PATH", f.Name)
 			}
-			results, err := c.MakeDirectories(cmd.Context(), f.ID, []string{dir})
+			results, err := c.CreateDirectories(cmd.Context(), f.ID, []string{dir})
 			return filesDone(a, results, err)
 		},
 	}

@@ -135,7 +135,7 @@ func (r *relocation) makeParents(ctx context.Context) error {
 	if len(dirs) == 0 {
 		return nil
 	}
-	made, err := r.client.MakeDirectories(ctx, r.to.ID, dirs)
+	made, err := r.client.CreateDirectories(ctx, r.to.ID, dirs)
 	for _, m := range made {
 		if err == nil {
 			err = transfer.FileError(m)

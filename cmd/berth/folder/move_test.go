@@ -12,10 +12,10 @@ import (
 func TestFolderMove(t *testing.T) {
 	f := newServer(t)
 	said := clitest.Record(f, map[string]string{
-		"MoveFiles":       `{"payload":{"results":[{"path":"a","error":null},{"path":"b","error":"it exists"}]}}`,
-		"MakeDirectories": `{"payload":{"results":[{"path":"z","error":null}]}}`,
-		"CopyFiles":       `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"DONE"}}}`,
-		"DeleteFiles":     `{"payload":{"results":[{"path":"a","error":null}]}}`,
+		"MoveFiles":         `{"payload":{"results":[{"path":"a","error":null},{"path":"b","error":"it exists"}]}}`,
+		"CreateDirectories": `{"payload":{"results":[{"path":"z","error":null}]}}`,
+		"CopyFiles":         `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"DONE"}}}`,
+		"DeleteFiles":       `{"payload":{"results":[{"path":"a","error":null}]}}`,
 	})
 	f.Answer["Vfolders"] = func(vars json.RawMessage) string {
 		for name, volume := range map[string]string{"near": "v-1", "far": "v-2"} {
@@ -34,8 +34,8 @@ func TestFolderMove(t *testing.T) {
 		{"folder mv data:a data:x/b near:", "MoveFiles", `"items":[{"from":"a","to":"a"},{"from":"x/b","to":"b"}],"toVfolder":"f-near"}}`, cli.ExitGeneral},
 		{"folder mv data:a far:z", "CopyFiles", `"items":[{"from":"a","to":"z"}],"toVfolder":"f-far"}}`, 0},
 		{"folder cp data:a data:b far:z", "CopyFiles", `"items":[{"from":"a","to":"z/a"},{"from":"b","to":"z/b"}]`, 0},
-		{"folder cp -p data:a data:b far:z/y", "MakeDirectories", `"vfolder":"f-far","paths":["z/y"]`, 0},
-		{"folder mv --parents data:a x/y/b", "MakeDirectories", `"vfolder":"f-1","paths":["x/y"]`, cli.ExitGeneral},
+		{"folder cp -p data:a data:b far:z/y", "CreateDirectories", `"vfolder":"f-far","paths":["z/y"]`, 0},
+		{"folder mv --parents data:a x/y/b", "CreateDirectories", `"vfolder":"f-1","paths":["x/y"]`, cli.ExitGeneral},
 		{"folder mv data a", "", "", cli.ExitUsage},
 		{"folder mv data:a near:b far:", "", "", cli.ExitUsage},
 	} {
@@ -51,7 +51,7 @@ func TestFolderMove(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	// Nothing is copied where its directory could not be made.
-	f.Data("MakeDirectories", `{"payload":{"results":[{"path":"z","error":"it is a file"}]}}`)
+	f.Data("CreateDirectories", `{"payload":{"results":[{"path":"z","error":"it is a file"}]}}`)
 	delete(said, "CopyFiles")
 	if r := f.Run("folder", "cp", "-p", "data:a", "far:z/"); r.Code == 0 || !strings.Contains(r.Errors, "it is a file") || said["CopyFiles"] != "" {
 		t.Errorf("%+v, copied %s", r, said["CopyFiles"])

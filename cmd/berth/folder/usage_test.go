@@ -11,7 +11,7 @@ func TestFolderUsage(t *testing.T) {
 	f := newServer(t)
 	said := clitest.Record(f, map[string]string{
 		"Vfolders": oneFolder,
-		"QuotaScopes": `{"quotaScopes":{"edges":[{"node":{"id":"s-1","usedBytes":2048,"effectiveLimitBytes":4096,"usedInodes":13,"limitInodes":100,"enforcement":"hard",
+		"QuotaScopes": `{"quotaScopes":{"edges":[{"node":{"id":"s-1","usedBytes":2048,"effectiveLimitBytes":4096,"usedInodes":13,"limitInodes":100,"enforcement":"HARD",
 			"volume":{"id":"v-1","name":"fast"},"holderProject":{"id":"p-1","name":"thesis"}}}],"pageInfo":{}}}`,
 	})
 	r := f.Run("folder", "usage")

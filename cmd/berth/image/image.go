@@ -125,7 +125,7 @@ func forgetCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.ForgetImage(cmd.Context(), i.ID)
+				return c.DeleteImage(cmd.Context(), i.ID)
 			})
 		},
 	}

@@ -2,9 +2,7 @@ package image
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 
 	"github.com/berthhq/berth/client"
@@ -129,14 +127,10 @@ It is refused while sessions that have not ended use one of the images.`
 
 // findRegistry finds a registry by name, host or id.
 func findRegistry(ctx context.Context, c *client.Client, ref string) (*client.Registry, error) {
+	if !cli.IsID(ref) {
+		found, err := c.RegistryByName(ctx, ref)
+		return cli.ByName("registry", ref, found, err)
+	}
 	all, err := c.Registries(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range all {
-		if r.Name == ref || r.Host == ref || r.ID == ref {
-			return &r, nil
-		}
-	}
-	return nil, fmt.Errorf("registry %q does not exist: %w", ref, errdefs.ErrNotFound)
+	return cli.Pick(ctx, c, "registry", ref, all, err, func(r client.Registry) (id, name string) { return r.ID, r.Name })
 }

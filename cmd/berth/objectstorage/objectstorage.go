@@ -49,7 +49,11 @@ func storageTable(list ...client.ObjectStorage) *output.Table {
 
 // Find finds an object storage by ID or name.
 func Find(ctx context.Context, c *client.Client, ref string) (*client.ObjectStorage, error) {
-	all, err := c.ObjectStorages(ctx, cli.NameOrAll(ref))
+	name := ref
+	if cli.IsID(ref) {
+		name = ""
+	}
+	all, err := c.ObjectStorages(ctx, name)
 	if cli.IsID(ref) {
 		return cli.Pick(ctx, c, "object storage", ref, all, err, func(s client.ObjectStorage) (id, name string) { return s.ID, s.Name })
 	}

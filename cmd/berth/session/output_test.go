@@ -27,7 +27,7 @@ const sampleDetail = sampleSession + `,"environment":{"A":"1"},"scheduledAt":nul
     "slots":{"cpu":"1"},"createdAt":"2026-03-04T11:56:48Z","startedAt":null,"terminatedAt":null,"agent":{"id":"a","name":"node-1"},
     "allocations":[{"id":"x","slot":"mock.shares","amount":"0.5","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"d","deviceId":"mock-0","model":"M","health":"LOST","healthMessage":"no longer reported by its plugin"}},
       {"id":"y","slot":"cpu","amount":"1","createdAt":"2026-03-04T11:56:48Z","freedAt":null,"device":{"id":"c","deviceId":"cpu","model":""}}],
-    "stats":{"at":null,"metrics":[{"name":"mem","deviceId":"","value":104857600,"capacity":0,"unit":"bytes","quality":"measured"}]}}],
+    "stats":{"at":null,"metrics":[{"name":"mem","deviceId":"","value":104857600,"capacity":0,"unit":"bytes","quality":"MEASURED"}]}}],
   "mounts":[{"id":"m","vfolder":{"id":"f","name":"data"},"target":"/home/work/data","subpath":"","readOnly":true},
     {"id":"m2","vfolder":null,"target":"/home/work/theirs","subpath":"in","readOnly":false,"revokedAt":"2026-03-04T11:58:00Z"}],
   "history":[{"id":"h","at":"2026-03-04T11:56:48.25Z","phase":"schedule","fromStatus":"PENDING","toStatus":"SCHEDULED","result":"SUCCESS","attempt":1,"code":"","message":"","steps":[]},

@@ -270,7 +270,7 @@ func kernelTable(kernels []client.Kernel) *output.Table {
 func metricsText(metrics []client.Metric) string {
 	var parts []string
 	for _, m := range metrics {
-		if m.Quality == "unavailable" || len(parts) == 4 {
+		if m.Quality == "UNAVAILABLE" || len(parts) == 4 {
 			continue
 		}
 		value := strconv.FormatFloat(m.Value, 'g', 4, 64) + " " + m.Unit

@@ -80,7 +80,7 @@ func newFakeGateway(t *testing.T, f *clitest.Server) (g *fakeGateway, home strin
 	t.Cleanup(func() { l.Close() })
 	go g.serve(l)
 	f.Data("SSHEndpoint", fmt.Sprintf(`{"server":{"ssh":{"host":"127.0.0.1","port":%d,"hostKey":%q}}}`, l.Addr().(*net.TCPAddr).Port, hostKey))
-	f.Data("SSHKeys", fmt.Sprintf(`{"sshKeys":[{"id":"1","name":"laptop","status":"ACTIVE","publicKey":%q}]}`, public))
+	f.Data("SSHKeys", fmt.Sprintf(`{"sshKeys":{"edges":[{"node":{"id":"1","name":"laptop","status":"ACTIVE","publicKey":%q}}],"pageInfo":{}}}`, public))
 	home = filepath.Join(t.TempDir(), "a home") // a path that must be quoted
 	write := func(name, text string) {
 		path := filepath.Join(home, ".ssh", name)

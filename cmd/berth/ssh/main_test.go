@@ -67,7 +67,7 @@ func newServer(t *testing.T) *clitest.Server {
 	have(f, `{"id":"`+idTrain+`","name":"train","status":"RUNNING",`+kernels+`}`)
 	f.Data("Viewer", `{"viewer":{"user":{"id":"u1"}}}`)
 	f.Data("SSHEndpoint", `{"server":{"ssh":null}}`)
-	f.Data("SSHKeys", `{"sshKeys":[]}`)
+	f.Data("SSHKeys", `{"sshKeys":{"edges":[],"pageInfo":{}}}`)
 	return f
 }
 

@@ -58,7 +58,7 @@ func TestSSHWithATokenOrAWrongKey(t *testing.T) {
 	if r := result(t, cmd, ""); r.Code != 255 || !strings.Contains(r.Errors, "Permission denied") {
 		t.Errorf("%+v", r)
 	}
-	f.Data("SSHKeys", `{"sshKeys":[]}`)
+	f.Data("SSHKeys", `{"sshKeys":{"edges":[],"pageInfo":{}}}`)
 	ask := filepath.Join(home, "ask")
 	if err := os.WriteFile(ask, []byte("#!/bin/sh\necho brt_token\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestErrorsBeforeSSH(t *testing.T) {
 		}, []string{"ssh", "train"}, cli.ExitOwnFailure, "berth ssh-key add"},
 		"an expired key": {func(f *clitest.Server) {
 			f.Data("SSHEndpoint", fmt.Sprintf(endpoint, "gate.example.org"))
-			f.Data("SSHKeys", `{"sshKeys":[`+key+`]}`)
+			f.Data("SSHKeys", `{"sshKeys":`+clitest.Edges(key)+`}`)
 		}, []string{"ssh", "train"}, cli.ExitOwnFailure, "berth ssh-key add"},
 		"a host that is an option": {func(f *clitest.Server) {
 			f.Data("SSHEndpoint", fmt.Sprintf(endpoint, "-oProxyCommand=x"))

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-const expelAgent = `mutation($id: ID!) { removeAgent(input: {id: $id, expel: true}) { agent { status } } }`
+const expelAgent = `mutation($id: ID!) { deleteAgent(input: {id: $id, expel: true}) { agent { status } } }`
 
 // An agent that is alive is expelled through one of two managers: both close its tunnels and
 // refuse its certificate, its sessions end, and it comes back only with a new token.

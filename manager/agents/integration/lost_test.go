@@ -80,7 +80,7 @@ func TestAgentIsRemoved(t *testing.T) {
 	c.WaitFor(t, id, lifecycle.Running)
 	lost := c.NodeOf(t, id)
 	remove := func() managertest.Errors {
-		return super.Ask(t, `mutation($id: ID!) { removeAgent(input: {id: $id}) { agent { status } } }`, managertest.Vars{"id": c.AgentID(t, lost)}, nil)
+		return super.Ask(t, `mutation($id: ID!) { deleteAgent(input: {id: $id}) { agent { status } } }`, managertest.Vars{"id": c.AgentID(t, lost)}, nil)
 	}
 	if errs := remove(); errs.Code() != "FAILED_PRECONDITION" {
 		t.Errorf("remove an agent that is alive: %s", errs)

@@ -35,14 +35,19 @@ func TestPresetFitsPerCaller(t *testing.T) {
 	fits := func(u *ent.User, args string) map[string]string {
 		t.Helper()
 		var out struct {
-			ResourcePresets []struct {
-				Name string
-				Fit  struct{ State, Reason string }
+			ResourcePresets struct {
+				Edges []struct {
+					Node struct {
+						Name string
+						Fit  struct{ State, Reason string }
+					}
+				}
 			}
 		}
-		c.Manager.As(t, u).Must(t, `{ resourcePresets { name fit`+args+` { state reason } } }`, nil, &out)
+		c.Manager.As(t, u).Must(t, `{ resourcePresets { edges { node { name fit`+args+` { state reason } } } } }`, nil, &out)
 		got := map[string]string{}
-		for _, p := range out.ResourcePresets {
+		for _, e := range out.ResourcePresets.Edges {
+			p := e.Node
 			if got[p.Name] = p.Fit.State; (p.Fit.State == "NOW") != (p.Fit.Reason == "") {
 				t.Errorf("%s for %s: %s because of %q", p.Name, u.Email, p.Fit.State, p.Fit.Reason)
 			}

@@ -33,7 +33,7 @@ func TestEndedSessionsAreKeptAsLongAsSet(t *testing.T) {
 	if n := sweep(); n != 3 {
 		t.Errorf("%d sessions are left without a limit", n)
 	}
-	c.Manager.As(t, c.Superadmin).Must(t, `mutation { setRetention(input: {category: "sessions", days: 90}) { retention { days } } }`, nil, nil)
+	c.Manager.As(t, c.Superadmin).Must(t, `mutation { setRetention(input: {category: SESSIONS, days: 90}) { retention { days } } }`, nil, nil)
 	if n := sweep(); n != 2 || c.Client.Session.Query().Where(session.ID(old)).ExistX(ctx) {
 		t.Errorf("%d sessions are left", n)
 	}

@@ -280,12 +280,12 @@ func TestTheTrash(t *testing.T) {
 	for _, f := range []*ent.Vfolder{a, b} {
 		c.Member.Must(t, trashFolder, managertest.Vars{"id": f.ID}, nil)
 	}
-	if errs := c.Member.Ask(t, `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`, managertest.Vars{"id": a.ID}, nil); errs.Code() != "NOT_FOUND" {
+	if errs := c.Member.Ask(t, `mutation($id: ID!) { createDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`, managertest.Vars{"id": a.ID}, nil); errs.Code() != "NOT_FOUND" {
 		t.Errorf("files in the trash are changed: %s", errs)
 	}
 
 	// Folders that are too old are deleted by the sweep, which runs first.
-	root.Must(t, `mutation { setRetention(input: {category: "trash", days: 7}) { retention { days } } }`, nil, nil)
+	root.Must(t, `mutation { setRetention(input: {category: TRASH, days: 7}) { retention { days } } }`, nil, nil)
 	d.Client.Vfolder.UpdateOneID(b.ID).SetDeletedAt(time.Now().AddDate(0, 0, -8)).ExecX(c.System(t))
 	c.Manager.Stop()
 	c.Manager = c.Start(t)

@@ -81,10 +81,12 @@ func TestRatesOfAVolume(t *testing.T) {
 	}
 	read := func() *rates {
 		var got struct {
-			Volumes []struct{ Performance *rates }
+			Volumes struct {
+				Edges []struct{ Node struct{ Performance *rates } }
+			}
 		}
-		c.Manager.As(t, c.A.Admin).Must(t, `{ volumes { performance { wholeCluster windowSeconds at readOpsPerSecond writeLatencyMicros } } }`, nil, &got)
-		return got.Volumes[0].Performance
+		c.Manager.As(t, c.A.Admin).Must(t, `{ volumes { edges { node { performance { wholeCluster windowSeconds at readOpsPerSecond writeLatencyMicros } } } } }`, nil, &got)
+		return got.Volumes.Edges[0].Node.Performance
 	}
 	is := func(ops float64) func() bool {
 		return func() bool { p := read(); return p != nil && p.ReadOpsPerSecond != nil && *p.ReadOpsPerSecond == ops }
@@ -99,7 +101,7 @@ func TestRatesOfAVolume(t *testing.T) {
 		t.Fatal(err)
 	}
 	managertest.Eventually(t, "they are known no longer", func() bool { return read() == nil })
-	if errs := c.Member.Ask(t, `{ volumes { performance { at } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {
+	if errs := c.Member.Ask(t, `{ volumes { edges { node { performance { at } } } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("an ordinary user: %s", errs)
 	}
 }
@@ -114,13 +116,17 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 	admin := c.Manager.As(t, c.Superadmin)
 	told := func() (proxy, health string) {
 		var got struct {
-			Volumes []struct{ Proxy, Health string }
+			Volumes struct {
+				Edges []struct {
+					Node struct{ Proxy, Health string }
+				}
+			}
 		}
-		admin.Must(t, `{ volumes { proxy health } }`, nil, &got)
-		if len(got.Volumes) != 1 {
-			t.Fatalf("%d volumes", len(got.Volumes))
+		admin.Must(t, `{ volumes { edges { node { proxy health } } } }`, nil, &got)
+		if len(got.Volumes.Edges) != 1 {
+			t.Fatalf("%d volumes", len(got.Volumes.Edges))
 		}
-		return got.Volumes[0].Proxy, got.Volumes[0].Health
+		return got.Volumes.Edges[0].Node.Proxy, got.Volumes.Edges[0].Node.Health
 	}
 	seen := func(name string) bool {
 		for _, p := range c.Client.StorageProxy.Query().AllX(c.System(t)) {

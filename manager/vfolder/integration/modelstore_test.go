@@ -67,7 +67,7 @@ func TestAModelStore(t *testing.T) {
 	}
 
 	// The test writes, to find out who can.
-	makeIn := `mutation($id: ID!, $path: String!) { makeDirectories(input: {vfolder: $id, paths: [$path]}) { results { error } } }`
+	makeIn := `mutation($id: ID!, $path: String!) { createDirectories(input: {vfolder: $id, paths: [$path]}) { results { error } } }`
 	if errs := member.Ask(t, makeIn, managertest.Vars{"id": f.ID, "path": "a"}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member writes: %s", errs)
 	}

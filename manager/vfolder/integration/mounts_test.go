@@ -125,7 +125,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	l.has(t, n, reads, map[string]string{"/home/work/in": "ro"}) // as requested
 
 	n.Stop()
-	l.change(t, l.Member, "removeVfolderShare", "")
+	l.change(t, l.Member, "revokeVfolderShare", "")
 	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, works).RevokedAt != nil })
 	if m := l.mount(t, works); m.Settled {
 		t.Error("settled by an agent that is away")
@@ -196,7 +196,7 @@ func TestMountsOfWhatWaits(t *testing.T) {
 	data := managertest.Vars{"vfolder": "data"}
 	id := l.start(t, l.friend, data)
 	kept := l.start(t, l.friend, managertest.Vars{"vfolder": "data", "target": "/home/work/kept"})
-	l.change(t, l.Member, "removeVfolderShare", "")
+	l.change(t, l.Member, "revokeVfolderShare", "")
 	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, id).RevokedAt != nil && l.mount(t, kept).RevokedAt != nil })
 	l.invite(t, "READ_ONLY")
 	managertest.Eventually(t, "the mount is back", func() bool {
@@ -224,7 +224,7 @@ func TestRevokedMountIsLeftOut(t *testing.T) {
 		t.Fatal(errs)
 	}
 	id := l.start(t, l.friend, managertest.Vars{"vfolder": "data"}, managertest.Vars{"vfolder": "mine"})
-	l.change(t, l.Member, "removeVfolderShare", "")
+	l.change(t, l.Member, "revokeVfolderShare", "")
 	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, id).RevokedAt != nil })
 	n := l.machine(t)
 	l.WaitFor(t, id, lifecycle.Running)

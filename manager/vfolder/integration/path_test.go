@@ -23,7 +23,7 @@ func TestPathsThatLeadOut(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	c.Member.Must(t, `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["mine"]}) { results { error } } }`, managertest.Vars{"id": a}, nil)
+	c.Member.Must(t, `mutation($id: ID!) { createDirectories(input: {vfolder: $id, paths: ["mine"]}) { results { error } } }`, managertest.Vars{"id": a}, nil)
 	before := tree(t, d.Root)
 	pair := func(from, to string) managertest.Vars {
 		return managertest.Vars{"vfolder": a, "items": []managertest.Vars{{"from": from, "to": to}}}
@@ -33,16 +33,16 @@ func TestPathsThatLeadOut(t *testing.T) {
 			query string
 			in    any
 		}{
-			"files":           {`query($in: String) { vfolders(first: 1) { edges { node { files(path: $in) { files { path } } } } } }`, path},
-			"search":          {`query($in: String) { vfolders(first: 1) { edges { node { search(path: $in, text: "a") { files { path } } } } } }`, path},
-			"createUpload":    {`mutation($in: CreateUploadInput!) { createUpload(input: $in) { uploads { url } } }`, managertest.Vars{"vfolder": a, "files": []managertest.Vars{{"path": path, "size": 1}}}},
-			"createDownload":  {`mutation($in: CreateDownloadInput!) { createDownload(input: $in) { url } }`, managertest.Vars{"vfolder": a, "path": path}},
-			"makeDirectories": {`mutation($in: MakeDirectoriesInput!) { done: makeDirectories(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}}},
-			"deleteFiles":     {`mutation($in: DeleteFilesInput!) { done: deleteFiles(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}, "recursive": true}},
-			"moveFiles from":  {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair(path, "x")},
-			"moveFiles to":    {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair("mine", path)},
-			"copyFiles from":  {`mutation($in: CopyFilesInput!) { copy: copyFiles(input: $in) { task { id } } }`, pair(path, "x")},
-			"copyFiles to":    {`mutation($in: CopyFilesInput!) { copy: copyFiles(input: $in) { task { id } } }`, pair("mine", path)},
+			"files":             {`query($in: String) { vfolders(first: 1) { edges { node { files(path: $in) { files { path } } } } } }`, path},
+			"search":            {`query($in: String) { vfolders(first: 1) { edges { node { search(path: $in, text: "a") { files { path } } } } } }`, path},
+			"createUpload":      {`mutation($in: CreateUploadInput!) { createUpload(input: $in) { uploads { url } } }`, managertest.Vars{"vfolder": a, "files": []managertest.Vars{{"path": path, "size": 1}}}},
+			"createDownload":    {`mutation($in: CreateDownloadInput!) { createDownload(input: $in) { url } }`, managertest.Vars{"vfolder": a, "path": path}},
+			"createDirectories": {`mutation($in: CreateDirectoriesInput!) { done: createDirectories(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}}},
+			"deleteFiles":       {`mutation($in: DeleteFilesInput!) { done: deleteFiles(input: $in) { results { error } } }`, managertest.Vars{"vfolder": a, "paths": []string{path}, "recursive": true}},
+			"moveFiles from":    {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair(path, "x")},
+			"moveFiles to":      {`mutation($in: MoveFilesInput!) { done: moveFiles(input: $in) { results { error } } }`, pair("mine", path)},
+			"copyFiles from":    {`mutation($in: CopyFilesInput!) { copy: copyFiles(input: $in) { task { id } } }`, pair(path, "x")},
+			"copyFiles to":      {`mutation($in: CopyFilesInput!) { copy: copyFiles(input: $in) { task { id } } }`, pair("mine", path)},
 		} {
 			var got struct {
 				Done struct{ Results []struct{ Error *string } }
@@ -65,7 +65,7 @@ func TestPathsThatLeadOut(t *testing.T) {
 	if now := tree(t, d.Root); !slices.Equal(now, before) {
 		t.Errorf("on disk: %q, and was %q", now, before)
 	}
-	c.Member.Must(t, `mutation($in: MakeDirectoriesInput!) { makeDirectories(input: $in) { results { error } } }`,
+	c.Member.Must(t, `mutation($in: CreateDirectoriesInput!) { createDirectories(input: $in) { results { error } } }`,
 		managertest.Vars{"in": managertest.Vars{"vfolder": a, "paths": []string{`..\x`, "..%2fx", "..%c0%afx"}}}, nil)
 	if now := tree(t, d.Root); len(now) != len(before)+3 {
 		t.Errorf("names that only look so: %q", now)

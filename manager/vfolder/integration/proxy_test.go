@@ -71,7 +71,7 @@ func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 	d.StartProxy(t, nil)
 	served(t, true)
 
-	const remove = `mutation($n: String!) { removeStorageProxy(input: {name: $n}) { name } }`
+	const remove = `mutation($n: String!) { deleteStorageProxy(input: {name: $n}) { name } }`
 	if errs := c.Member.Ask(t, remove, managertest.Vars{"n": "far"}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member removes a proxy: %s", errs)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-const purgeUser = `mutation($in: PurgeUserInput!) { purgeUser(input: $in) { task { id status } } }`
+const deleteUser = `mutation($in: DeleteUserInput!) { deleteUser(input: $in) { task { id status } } }`
 
 // purge deactivates and purges a user, and waits for the end.
 func purge(t *testing.T, c *clustertest.Cluster, by *managertest.Client, u *ent.User, in managertest.Vars) *ent.Task {
@@ -29,13 +29,13 @@ func purge(t *testing.T, c *clustertest.Cluster, by *managertest.Client, u *ent.
 	by.Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: INACTIVE}) { user { status } } }`, managertest.Vars{"id": u.ID}, nil)
 	in["id"] = u.ID
 	var got struct {
-		PurgeUser struct{ Task struct{ ID uuid.UUID } }
+		DeleteUser struct{ Task struct{ ID uuid.UUID } }
 	}
-	by.Must(t, purgeUser, managertest.Vars{"in": in}, &got)
+	by.Must(t, deleteUser, managertest.Vars{"in": in}, &got)
 	managertest.Eventually(t, "the purge ends", func() bool {
-		return c.Client.Task.GetX(c.System(t), got.PurgeUser.Task.ID).EndedAt != nil
+		return c.Client.Task.GetX(c.System(t), got.DeleteUser.Task.ID).EndedAt != nil
 	})
-	done := c.Client.Task.GetX(c.System(t), got.PurgeUser.Task.ID)
+	done := c.Client.Task.GetX(c.System(t), got.DeleteUser.Task.ID)
 	if done.Status != task.StatusDone {
 		t.Fatalf("the purge is %s: %s", done.Status, done.Message)
 	}
@@ -115,12 +115,12 @@ func TestPurgedUserLeavesHisFolders(t *testing.T) {
 // remembered checks the records with the name of a purged user, and that the user is not listed.
 func remembered(t *testing.T, c *clustertest.Cluster, u *ent.User, mate *managertest.Client, owned uuid.UUID) {
 	t.Helper()
-	for action, actor := range map[string]string{"updateUser": c.A.Admin.Email, "purgeUser": c.A.Admin.Email, "purgeUser.done": c.A.Admin.Email, "createSession": u.Email} {
+	for action, actor := range map[string]string{"updateUser": c.A.Admin.Email, "deleteUser": c.A.Admin.Email, "deleteUser.done": c.A.Admin.Email, "createSession": u.Email} {
 		e := c.Client.AuditEntry.Query().Where(auditentry.Action(action), auditentry.ActorEmail(actor)).FirstX(c.System(t))
 		if action != "createSession" && (*e.EntityID != u.ID || *e.DomainID != u.DomainID) {
 			t.Errorf("the trail says of %s: %v", action, e)
 		}
-		if action == "purgeUser.done" && e.Message != u.Email+", 2 folders to "+c.A.Lead.Email {
+		if action == "deleteUser.done" && e.Message != u.Email+", 2 folders to "+c.A.Lead.Email {
 			t.Errorf("the trail says %q", e.Message)
 		}
 	}
@@ -151,7 +151,7 @@ func TestPurgedUserTakesHisFoldersAlong(t *testing.T) {
 	path := filepath.Join(d.Root, d.FolderRow(t, id).Path)
 	put(t, path, "secret")
 	root := c.Manager.As(t, c.Superadmin)
-	if errs := root.Ask(t, purgeUser, managertest.Vars{"in": managertest.Vars{"id": c.A.Loner.ID}}, nil); errs.Code() != "FAILED_PRECONDITION" {
+	if errs := root.Ask(t, deleteUser, managertest.Vars{"in": managertest.Vars{"id": c.A.Loner.ID}}, nil); errs.Code() != "FAILED_PRECONDITION" {
 		t.Errorf("nothing was said of an active user's folders: %s", errs)
 	}
 	purge(t, c, root, c.A.Loner, managertest.Vars{"deleteFolders": true})

@@ -38,7 +38,7 @@ func TestAFolderIsShared(t *testing.T) {
 		as.Ask(t, `query($id: ID!) { node(id: $id) { id ... on Vfolder { quotaScope { id } } } }`, managertest.Vars{"id": id}, &got)
 		return got.Node != nil
 	}
-	const write = `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`
+	const write = `mutation($id: ID!) { createDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`
 	const upload = `mutation($id: ID!) { createUpload(input: {vfolder: $id, files: [{path: "f", size: 1}]}) { uploads { url ticket } } }`
 	const download = `mutation($id: ID!) { createDownload(input: {vfolder: $id, path: ""}) { url } }`
 	may := func(as *managertest.Client, mutation string) string {
@@ -140,7 +140,7 @@ func TestAFolderIsShared(t *testing.T) {
 	if status := begin(); status != http.StatusCreated {
 		t.Fatalf("upload begins: %d", status)
 	}
-	if errs := on(owner, "removeVfolderShare", ""); len(errs) > 0 {
+	if errs := on(owner, "revokeVfolderShare", ""); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	if see(friend) || may(friend, download) != "NOT_FOUND" {
@@ -167,7 +167,7 @@ func TestAMembersShareGoesBeforeAllMembers(t *testing.T) {
 		t.Fatal(errs)
 	}
 	write := func(as *managertest.Client) string {
-		return as.Ask(t, `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`, managertest.Vars{"id": id}, nil).Code()
+		return as.Ask(t, `mutation($id: ID!) { createDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`, managertest.Vars{"id": id}, nil).Code()
 	}
 	if code := write(member); code != "" {
 		t.Fatalf("members may write: %q", code)
@@ -180,7 +180,7 @@ func TestAMembersShareGoesBeforeAllMembers(t *testing.T) {
 	if code := write(member); code != "PERMISSION_DENIED" {
 		t.Errorf("he may only read: %q", code)
 	}
-	errs = member.Ask(t, `mutation($id: ID!) { removeVfolderShare(input: {id: $id}) { share { id } } }`, managertest.Vars{"id": got.ShareVfolder.Results[0].Share.ID}, nil)
+	errs = member.Ask(t, `mutation($id: ID!) { revokeVfolderShare(input: {id: $id}) { share { id } } }`, managertest.Vars{"id": got.ShareVfolder.Results[0].Share.ID}, nil)
 	if errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("he takes back what holds him: %s", errs)
 	}

@@ -105,7 +105,7 @@ func TestARemovalOfAnOrphanOutlivesItsManager(t *testing.T) {
 	f := filled(t, h.Proxy, h.Cluster.Member, managertest.Vars{"name": "data"}, manyFiles)
 	beside := filled(t, h.Proxy, h.Cluster.Member, managertest.Vars{"name": "beside"}, 10)
 	h.Client.Vfolder.DeleteOne(f).ExecX(h.System(t)) // as when the database is older than the volume
-	job := asked(t, h.Manager.As(t, h.Superadmin), `mutation($in: RemoveOrphanInput!) { done: removeOrphan(input: $in) { task { id } } }`,
+	job := asked(t, h.Manager.As(t, h.Superadmin), `mutation($in: DeleteOrphanInput!) { done: deleteOrphan(input: $in) { task { id } } }`,
 		managertest.Vars{"in": managertest.Vars{"volume": h.Client.Volume.Query().OnlyIDX(h.System(t)), "scope": h.A.Member.ID, "folder": f.ID}})
 	if got := h.inTheMiddle(t, job); got.Status != task.StatusDone {
 		t.Errorf("%v", got)

@@ -176,7 +176,7 @@ func TestWhoMayTouchAFolder(t *testing.T) {
 	operations := []struct{ name, query string }{
 		{"see", `query($id: ID!) { node(id: $id) { ... on Vfolder { name } } }`},
 		{"list", `query($id: ID!) { node(id: $id) { ... on Vfolder { files { files { name } } } } }`},
-		{"write", `mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`},
+		{"write", `mutation($id: ID!) { createDirectories(input: {vfolder: $id, paths: ["d"]}) { results { error } } }`},
 		{"rename", `mutation($id: ID!) { updateVfolder(input: {id: $id, name: "renamed"}) { vfolder { id } } }`},
 	}
 	const (

@@ -42,21 +42,25 @@ func TestOrphans(t *testing.T) {
 		}
 	}
 	type answer struct {
-		Volumes []struct {
-			Proxy   string
-			Orphans struct {
-				Complete bool
-				Scopes   []struct{ Scope string }
-				Folders  []struct{ State, Scope, Folder string }
-				Missing  []struct{ ID uuid.UUID }
+		Volumes struct {
+			Edges []struct {
+				Node struct {
+					Proxy   string
+					Orphans struct {
+						Complete bool
+						Scopes   []struct{ Scope string }
+						Folders  []struct{ State, Scope, Folder string }
+						Missing  []struct{ ID uuid.UUID }
+					}
+				}
 			}
 		}
 	}
 	var got answer
-	const query = `{ volumes { proxy orphans { complete scopes { scope } folders { state scope folder } missing { id } } } }`
+	const query = `{ volumes { edges { node { proxy orphans { complete scopes { scope } folders { state scope folder } missing { id } } } } } }`
 	c.Manager.As(t, c.Superadmin).Must(t, query, nil, &got)
-	o := got.Volumes[0].Orphans
-	if got.Volumes[0].Proxy != "s1" || !o.Complete || len(o.Scopes) != 1 || o.Scopes[0].Scope != scope.String() {
+	o := got.Volumes.Edges[0].Node.Orphans
+	if got.Volumes.Edges[0].Node.Proxy != "s1" || !o.Complete || len(o.Scopes) != 1 || o.Scopes[0].Scope != scope.String() {
 		t.Errorf("%+v", got)
 	}
 	if len(o.Folders) != 2 || o.Folders[0].State != "PRESENT" {
@@ -73,11 +77,11 @@ func TestOrphans(t *testing.T) {
 	vol := c.Client.Volume.Query().OnlyX(c.System(t)).ID
 	remove := func(scope, folder any) (uuid.UUID, managertest.Errors) {
 		var made struct {
-			RemoveOrphan struct{ Task struct{ ID uuid.UUID } }
+			DeleteOrphan struct{ Task struct{ ID uuid.UUID } }
 		}
-		errs := c.Manager.As(t, c.Superadmin).Ask(t, `mutation($in: RemoveOrphanInput!) { removeOrphan(input: $in) { task { id } } }`,
+		errs := c.Manager.As(t, c.Superadmin).Ask(t, `mutation($in: DeleteOrphanInput!) { deleteOrphan(input: $in) { task { id } } }`,
 			managertest.Vars{"in": managertest.Vars{"volume": vol, "scope": scope, "folder": folder}}, &made)
-		return made.RemoveOrphan.Task.ID, errs
+		return made.DeleteOrphan.Task.ID, errs
 	}
 	for field, of := range map[string][2]any{"folder": {c.A.Member.ID, known.ID}, "scope": {c.A.Member.ID, nil}} {
 		if _, errs := remove(of[0], of[1]); errs.Code() != "FAILED_PRECONDITION" || errs[0].Extensions.Field != field {
@@ -99,7 +103,7 @@ func TestOrphans(t *testing.T) {
 	}
 	got = answer{}
 	c.Manager.As(t, c.Superadmin).Must(t, query, nil, &got)
-	if o := got.Volumes[0].Orphans; len(o.Scopes) != 0 || len(o.Folders) != 1 || o.Folders[0].Scope != c.A.Member.ID.String() {
+	if o := got.Volumes.Edges[0].Node.Orphans; len(o.Scopes) != 0 || len(o.Folders) != 1 || o.Folders[0].Scope != c.A.Member.ID.String() {
 		t.Errorf("after the removal: %+v", o)
 	}
 	if n := files(t, d, known); n != 1 {
@@ -234,7 +238,7 @@ func TestManyFilesAtATime(t *testing.T) {
 			}
 		}
 	}
-	ask("makeDirectories", "MakeDirectoriesInput", managertest.Vars{"vfolder": a.ID, "paths": []string{"x/y", "0/1", "z"}}, true, false, true)
+	ask("createDirectories", "CreateDirectoriesInput", managertest.Vars{"vfolder": a.ID, "paths": []string{"x/y", "0/1", "z"}}, true, false, true)
 	ask("moveFiles", "MoveFilesInput", managertest.Vars{"vfolder": a.ID, "toVfolder": b.ID,
 		"items": []managertest.Vars{{"from": "0/0", "to": "0"}, {"from": "none", "to": "n"}}}, true, false)
 	ask("deleteFiles", "DeleteFilesInput", managertest.Vars{"vfolder": a.ID, "paths": []string{"x", "0/2"}}, false, true)

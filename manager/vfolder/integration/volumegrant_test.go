@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-const setGrant = `mutation($in: SetVolumeGrantInput!) { setVolumeGrant(input: $in) { grant { id permissions } } }`
+const setGrant = `mutation($in: GrantVolumeInput!) { grantVolume(input: $in) { grant { id permissions } } }`
 
 // grant replaces a grant of the volume and returns its id.
 func grant(t *testing.T, d *clustertest.Proxy, in managertest.Vars, permissions ...access.VolumePermission) uuid.UUID {
@@ -22,10 +22,10 @@ func grant(t *testing.T, d *clustertest.Proxy, in managertest.Vars, permissions 
 	}
 	in["volume"], in["permissions"] = d.Client.Volume.Query().OnlyIDX(d.System(t)), names
 	var got struct {
-		SetVolumeGrant struct{ Grant struct{ ID uuid.UUID } }
+		GrantVolume struct{ Grant struct{ ID uuid.UUID } }
 	}
 	d.Manager.As(t, d.Superadmin).Must(t, setGrant, managertest.Vars{"in": in}, &got)
-	return got.SetVolumeGrant.Grant.ID
+	return got.GrantVolume.Grant.ID
 }
 
 // Anyone who asks, the superadmin included: without its permission an operation
@@ -78,7 +78,7 @@ func TestVolumePermissions(t *testing.T) {
 		{"mount read-only", []access.VolumePermission{access.VolumeMount}, mount(true)},
 		{"mount", []access.VolumePermission{access.VolumeMount, access.VolumeUpload}, mount(false)},
 		{"upload", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { createUpload(input: {vfolder: $id, files: [{path: "a", size: 1}]}) { uploads { path } } }`)},
-		{"make a directory", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { makeDirectories(input: {vfolder: $id, paths: ["dir"]}) { results { error } } }`)},
+		{"make a directory", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { createDirectories(input: {vfolder: $id, paths: ["dir"]}) { results { error } } }`)},
 		{"delete files", []access.VolumePermission{access.VolumeUpload}, ask(`mutation($id: ID!) { deleteFiles(input: {vfolder: $id, paths: ["none"]}) { results { path } } }`)},
 		{"download", []access.VolumePermission{access.VolumeDownload}, ask(`mutation($id: ID!) { createDownload(input: {vfolder: $id, path: ""}) { url } }`)},
 	}
@@ -111,16 +111,18 @@ func TestVolumePermissions(t *testing.T) {
 func TestVolumeGrantsAddUp(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
-	const mine = `query($p: ID) { volumes { myPermissions(project: $p) } }`
+	const mine = `query($p: ID) { volumes { edges { node { myPermissions(project: $p) } } } }`
 	see := func(as *managertest.Client, project any) (list []string) {
 		t.Helper()
 		var got struct {
-			Volumes []struct {
-				MyPermissions []string
+			Volumes struct {
+				Edges []struct {
+					Node struct{ MyPermissions []string }
+				}
 			}
 		}
 		as.Must(t, mine, managertest.Vars{"p": project}, &got)
-		return got.Volumes[0].MyPermissions
+		return got.Volumes.Edges[0].Node.MyPermissions
 	}
 	member := c.Manager.As(t, c.A.Member)
 	grant(t, d, managertest.Vars{})
@@ -139,7 +141,7 @@ func TestVolumeGrantsAddUp(t *testing.T) {
 	if got := see(c.Manager.As(t, c.B.Member), nil); len(got) != 0 {
 		t.Errorf("in another domain: %v", got)
 	}
-	const remove = `mutation($id: ID!) { removeVolumeGrant(input: {id: $id}) { volume { id } } }`
+	const remove = `mutation($id: ID!) { revokeVolume(input: {id: $id}) { volume { id } } }`
 	if errs := member.Ask(t, remove, managertest.Vars{"id": one}, nil); len(errs) == 0 {
 		t.Error("a member takes a grant away")
 	}

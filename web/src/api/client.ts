@@ -53,7 +53,6 @@ const withoutId = [
   "QueueEntry",
   "Refusal",
   "ResourceGroupAccess",
-  "ResourceGroupAccessList",
   "RolePermission",
   "ScanResult",
   "Server",

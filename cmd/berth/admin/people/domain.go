@@ -190,7 +190,7 @@ func domainPurge(a *cli.App) *cobra.Command {
 		if err := a.Confirm(ctx, "domain", d.Name, yes); err != nil {
 			return err
 		}
-		return a.Removed(d.Name, c.PurgeDomain(ctx, d.ID, d.Name))
+		return a.Removed(d.Name, c.DeleteDomain(ctx, d.ID, d.Name))
 	})
 	cli.YesFlag(cmd, &yes)
 	return cmd

@@ -24,7 +24,7 @@ domain, run berth admin domain update DOMAIN --sign-up off|invitation|approval.`
 }
 
 func invitationList(a *cli.App) *cobra.Command {
-	return a.List("List the newest invitations", func(ctx context.Context, c *client.Client, _ []string) error {
+	return a.List("List invitations, newest first", func(ctx context.Context, c *client.Client, _ []string) error {
 		list, err := c.Invitations(ctx)
 		if err != nil {
 			return err

@@ -2,7 +2,7 @@ package people
 
 import (
 	"context"
-	"strings"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -60,22 +60,10 @@ func inDomain[T any](ctx context.Context, c *client.Client, ref string, list []T
 func projectTable(list ...client.Project) *output.Table {
 	t := output.NewTable("NAME", "DOMAIN", "TYPE", "STATE", "MEMBERS", "POLICIES", "HELD", "DESCRIPTION").Spare("DESCRIPTION", "HELD", "TYPE")
 	for _, p := range list {
-		t.Row(p.Name, p.Domain.Name, cli.Sentence(p.Type.String()), cli.ActiveCell(p.Active), members(p), cli.PoliciesText(p.Policies),
+		t.Row(p.Name, p.Domain.Name, cli.Sentence(p.Type.String()), cli.ActiveCell(p.Active), strconv.Itoa(p.Memberships.TotalCount), cli.PoliciesText(p.Policies),
 			output.Slots(p.Occupied), p.Description)
 	}
 	return t
-}
-
-func members(p client.Project) string {
-	var all []string
-	for _, m := range p.Memberships {
-		text := m.User.Email
-		if m.Admin {
-			text += " (admin)"
-		}
-		all = append(all, text)
-	}
-	return strings.Join(all, ", ")
 }
 
 func projectShow(a *cli.App) *cobra.Command {
@@ -84,8 +72,16 @@ func projectShow(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		members, err := c.ProjectMembers(ctx, project.ID)
+		if err != nil {
+			return err
+		}
 		p := a.Printer()
-		return p.Print(project, func() error {
+		shown := struct {
+			*client.Project
+			Members []client.Membership `json:"members"`
+		}{project, members}
+		return p.Print(shown, func() error {
 			s := a.Sheet()
 			s.Fact("Name", project.Name)
 			s.Fact("ID", project.ID)
@@ -98,7 +94,7 @@ func projectShow(a *cli.App) *cobra.Command {
 			s.Fact("Created", a.Moment(&project.CreatedAt))
 			s.Gap()
 			t := output.NewTable("MEMBER", "ADMIN")
-			for _, m := range project.Memberships {
+			for _, m := range members {
 				t.Row(m.User.Email, cli.YesNo(m.Admin))
 			}
 			return p.Write(t)
@@ -174,7 +170,7 @@ func projectPurge(a *cli.App) *cobra.Command {
 			if err := a.Confirm(ctx, "project", p.Name, yes); err != nil {
 				return err
 			}
-			return a.Removed(p.Name, c.PurgeProject(ctx, p.ID, p.Name))
+			return a.Removed(p.Name, c.DeleteProject(ctx, p.ID, p.Name))
 		})
 	cmd.Long = `Remove a project, its memberships and its history permanently. This is refused
 while the project has live sessions or folders.`
@@ -186,7 +182,7 @@ func projectAdd(a *cli.App) *cobra.Command {
 	var admin bool
 	cmd := onMember(a, "add PROJECT USER...", "Add members or administrators to a project",
 		func(ctx context.Context, c *client.Client, project, user string) error {
-			_, err := c.SetMembership(ctx, project, user, admin)
+			_, err := c.AddMembership(ctx, project, user, admin)
 			return err
 		})
 	cmd.Flags().BoolVar(&admin, "admin", false, "make them administrators of the project; without it, administrators become members")

@@ -46,6 +46,10 @@ func providerTable(list ...client.IdentityProvider) *output.Table {
 }
 
 func findProvider(ctx context.Context, c *client.Client, ref string) (*client.IdentityProvider, error) {
+	if !cli.IsID(ref) {
+		found, err := c.IdentityProviderByName(ctx, ref)
+		return cli.ByName("identity provider", ref, found, err)
+	}
 	all, err := c.IdentityProviders(ctx)
 	return cli.Pick(ctx, c, "identity provider", ref, all, err, func(p client.IdentityProvider) (id, name string) { return p.ID, p.Name })
 }

@@ -54,7 +54,7 @@ func userResetTOTP(a *cli.App) *cobra.Command {
 }
 
 func userPurge(a *cli.App) *cobra.Command {
-	var in client.PurgeUserInput
+	var in client.DeleteUserInput
 	var to string
 	var yes, detach bool
 	cmd := a.Verb("purge USER", "Remove a user permanently", cli.Args(1, 1), func(ctx context.Context, c *client.Client, args []string) error {
@@ -75,7 +75,7 @@ func userPurge(a *cli.App) *cobra.Command {
 			return err
 		}
 		in.ID = u.ID
-		t, err := c.PurgeUser(ctx, in)
+		t, err := c.DeleteUser(ctx, in)
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func TestPurgeUser(t *testing.T) {
 	task := func(status string) string {
 		return fmt.Sprintf(`{"id":%q,"title":"Purge kim@b","status":%q,"done":5,"total":5,"message":"disk away","createdAt":"2026-03-04T11:00:00Z"}`, clitest.IDTask, status)
 	}
-	f.Answer["PurgeUser"] = func(vars json.RawMessage) string {
+	f.Answer["DeleteUser"] = func(vars json.RawMessage) string {
 		if want := fmt.Sprintf(`{"input":{"id":%q,"foldersTo":%q}}`, clitest.IDKim, clitest.IDLee); string(vars) != want {
 			t.Errorf("asked for %s, want %s", vars, want)
 		}
@@ -90,7 +90,7 @@ func TestPurgeUser(t *testing.T) {
 			t.Errorf("%s: %+v", step.name, r)
 		}
 	}
-	if n := f.Count("PurgeUser"); n != 0 {
+	if n := f.Count("DeleteUser"); n != 0 {
 		t.Fatalf("purged %d times", n)
 	}
 	if r := purge("kim@b", "--folders-to", "lee@b", "--yes"); r.Code != 0 || !strings.Contains(r.Out, "5 of 5") {

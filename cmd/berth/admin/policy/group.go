@@ -297,7 +297,16 @@ func groupAccess(a *cli.App) *cobra.Command {
 func accessTable(list []client.GroupAccess) *output.Table {
 	t := output.NewTable("GROUP", "MAY BE USED BY", "BECAUSE OF")
 	for _, one := range list {
-		t.Row(one.ResourceGroup.Title(), cli.HolderText(nil, one.Project, one.User, "you"), strings.Join(one.Via, ", "))
+		t.Row(one.ResourceGroup.Title(), cli.HolderText(nil, one.Project, one.User, "you"), reasons(one.Via))
 	}
 	return t
+}
+
+// reasons names why a user or project can use a group.
+func reasons(via []client.Enum) string {
+	var all []string
+	for _, v := range via {
+		all = append(all, v.String())
+	}
+	return strings.Join(all, ", ")
 }

@@ -249,11 +249,11 @@ func idleBind(a *cli.App, bind bool) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		in := client.BindIdleCheckerInput{Checker: id, Domain: at.Domain, Project: at.Project, ResourceGroup: at.ResourceGroup}
-		do := c.BindIdleChecker
+		in := client.AttachIdleCheckerInput{Checker: id, Domain: at.Domain, Project: at.Project, ResourceGroup: at.ResourceGroup}
+		do := c.AttachIdleChecker
 		if !bind {
-			do = func(ctx context.Context, in client.BindIdleCheckerInput) (*client.IdleChecker, error) {
-				return c.UnbindIdleChecker(ctx, client.UnbindIdleCheckerInput(in))
+			do = func(ctx context.Context, in client.AttachIdleCheckerInput) (*client.IdleChecker, error) {
+				return c.DetachIdleChecker(ctx, client.DetachIdleCheckerInput(in))
 			}
 		}
 		ic, err := do(ctx, in)
@@ -285,7 +285,11 @@ func idleExempt(a *cli.App) *cobra.Command {
 }
 
 func findIdleChecker(ctx context.Context, c *client.Client, ref string) (*client.IdleChecker, error) {
-	all, err := c.IdleCheckers(ctx, cli.NameOrAll(ref))
+	if !cli.IsID(ref) {
+		found, err := c.IdleCheckerByName(ctx, ref)
+		return cli.ByName("idle checker", ref, found, err)
+	}
+	all, err := c.IdleCheckers(ctx, "")
 	return cli.Pick(ctx, c, "idle checker", ref, all, err, func(ic client.IdleChecker) (id, name string) { return ic.ID, ic.Name })
 }
 

@@ -143,7 +143,7 @@ func shareUnset(a *cli.App) *cobra.Command {
 			}
 			for _, w := range list {
 				if sameHolder(w, in) {
-					return a.Removed(strings.TrimSpace(f.Domain+f.Project+f.User), c.RemoveShareWeight(ctx, w.ID))
+					return a.Removed(strings.TrimSpace(f.Domain+f.Project+f.User), c.DeleteShareWeight(ctx, w.ID))
 				}
 			}
 			return fmt.Errorf("no such weight is set: %w", errdefs.ErrNotFound)

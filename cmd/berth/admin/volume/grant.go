@@ -95,7 +95,7 @@ func grantCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, err := c.SetVolumeGrant(ctx, client.SetVolumeGrantInput{
+			g, err := c.GrantVolume(ctx, client.GrantVolumeInput{
 				Volume: v.ID, Domain: h.Domain, Project: h.Project, User: h.User, Permissions: may,
 			})
 			if err != nil {
@@ -137,7 +137,7 @@ func revokeCommand(a *cli.App) *cobra.Command {
 			}
 			for _, g := range list {
 				if holds(g, h) {
-					return a.Removed(v.Name, c.RemoveVolumeGrant(ctx, g.ID))
+					return a.Removed(v.Name, c.RevokeVolume(ctx, g.ID))
 				}
 			}
 			return fmt.Errorf("nothing was granted there on %s: %w", v.Name, errdefs.ErrNotFound)

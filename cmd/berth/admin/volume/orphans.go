@@ -83,7 +83,7 @@ func removeOrphans(ctx context.Context, a *cli.App, c *client.Client, v *client.
 	for _, group := range [][]orphan{folders, scopes} {
 		var begun []*client.Task
 		for _, one := range group {
-			t, err := c.RemoveOrphan(ctx, v.ID, one.scope, one.folder)
+			t, err := c.DeleteOrphan(ctx, v.ID, one.scope, one.folder)
 			if err != nil {
 				return err
 			}

@@ -83,7 +83,7 @@ func describeVolume(a *cli.App, v *client.VolumeDetails) error {
 	if v.UsedInodes != nil {
 		s.Fact("Files", strings.TrimSuffix(cli.Decimal(*v.UsedInodes)+" of "+cli.Amount(v.TotalInodes, cli.Decimal), " of -"))
 	}
-	s.Fact("Limits", v.Enforcement)
+	s.Fact("Limits", v.Enforcement.String())
 	s.Fact("Can", strings.Join(v.Capabilities, ", "))
 	s.Fact("You may", strings.ReplaceAll(strings.Join(cli.EnumTexts(v.MyPermissions), ", "), "_", "-"))
 	describePace(a, s, v.Performance)

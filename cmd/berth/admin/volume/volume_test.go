@@ -12,20 +12,20 @@ import (
 func TestAdminVolume(t *testing.T) {
 	f := newServer(t)
 	said := clitest.Record(f, map[string]string{
-		"Volumes": `{"volumes":[{"id":"v-1","name":"fast"}]}`,
-		"VolumeDetails": `{"volumes":[{"id":"v-1","name":"fast","backend":"xfs","proxy":"s1","health":"DEGRADED","healthMessage":"slow disk","usedBytes":1024,"totalBytes":2048,
-			"usedInodes":7,"totalInodes":70,"enforcement":"hard","capabilities":["scope","quota-inodes"],"myPermissions":["create_folder"],
+		"Volumes": `{"volumes":{"edges":[{"node":{"id":"v-1","name":"fast"}}],"pageInfo":{}}}`,
+		"VolumeDetails": `{"volumes":{"edges":[{"node":{"id":"v-1","name":"fast","backend":"xfs","proxy":"s1","health":"DEGRADED","healthMessage":"slow disk","usedBytes":1024,"totalBytes":2048,
+			"usedInodes":7,"totalInodes":70,"enforcement":"HARD","capabilities":["scope","quota-inodes"],"myPermissions":["create_folder"],
 			"performance":{"at":"2026-03-04T11:59:00Z","windowSeconds":10,"readOpsPerSecond":12.4,"readBytesPerSecond":1048576,"writeLatencyMicros":1500},
-			"grants":[{"id":"g-1","everybody":true,"permissions":["mount"]}]}]}`,
+			"grants":[{"id":"g-1","everybody":true,"permissions":["mount"]}]}}],"pageInfo":{}}}`,
 		"VolumeOrphans": `{"node":{"orphans":{"complete":true,"scopes":[{"scope":"s-1","usedBytes":4096}],
 			"folders":[{"state":"PRESENT","scope":"s-1","folder":"f-1","path":"s1/f1"},{"state":"UNKNOWN","scope":"","folder":"","path":"lost+found"}],
 			"missing":[{"id":"f-9","name":"gone"}]}}}`,
 		"QuotaScopes":   `{"quotaScopes":{"edges":[],"pageInfo":{}}}`,
 		"Users":         `{"users":{"edges":[{"node":{"id":"u-1","email":"ada@example.org"}}],"pageInfo":{}}}`,
-		"SetQuotaScope": `{"payload":{"quotaScope":{"id":"s-1","kind":"USER","limitInodes":10,"enforcement":"hard","volume":{"id":"v-1","name":"fast"}}}}`,
+		"SetQuotaScope": `{"payload":{"quotaScope":{"id":"s-1","kind":"USER","limitInodes":10,"enforcement":"HARD","volume":{"id":"v-1","name":"fast"}}}}`,
 	})
 	var removed []string
-	f.Answer["RemoveOrphan"] = func(vars json.RawMessage) string {
+	f.Answer["DeleteOrphan"] = func(vars json.RawMessage) string {
 		removed = append(removed, string(vars))
 		return `{"payload":{"task":{"id":"t-1","title":"remove","status":"DONE"}}}`
 	}

@@ -93,7 +93,7 @@ const maxPaths = 1000
 func (t *transfer) up(ctx context.Context, steps []*step) error {
 	dirs, files := apart(steps)
 	err := t.onPaths(ctx, dirs, func(paths []string) ([]client.FileResult, error) {
-		return t.client.MakeDirectories(ctx, t.folder.ID, paths)
+		return t.client.CreateDirectories(ctx, t.folder.ID, paths)
 	})
 	if err != nil {
 		return fmt.Errorf("make directories: %w", err)

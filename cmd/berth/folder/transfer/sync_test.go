@@ -103,7 +103,7 @@ func newStore(t *testing.T) (*clitest.Server, *store) {
 	s := &store{files: map[string][]byte{}, times: map[string]time.Time{}, open: map[string]*strings.Builder{}}
 	f.Data("Vfolders", `{"vfolders":{"edges":[{"node":{"id":"f-1","name":"data"}}],"pageInfo":{}}}`)
 	f.Answer["Files"] = s.list
-	f.Answer["MakeDirectories"] = s.onPaths(func(p string) { s.files[p] = nil })
+	f.Answer["CreateDirectories"] = s.onPaths(func(p string) { s.files[p] = nil })
 	f.Answer["DeleteFiles"] = s.onPaths(func(p string) {
 		for q := range s.files {
 			if q == p || strings.HasPrefix(q, p+"/") {

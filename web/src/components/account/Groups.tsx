@@ -2,28 +2,31 @@ import { graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 import { typeWords } from "../../words";
+import { nodesOf } from "../admin/usePages";
 import { FailureNote } from "../Note";
 
 const MyGroupsQuery = graphql(`
   query MyGroups {
-    resourceGroupAccess { totalCount access { via resourceGroup { id name description sessionTypes } } }
+    resourceGroupAccess(first: 100) {
+      totalCount edges { node { via resourceGroup { id name description sessionTypes } } }
+    }
   }
 `);
 
 /** Why a group is open to one. */
 const reasons: Record<string, string> = {
-  superadmin: "to superadmins",
-  public: "to everyone",
-  domain: "to your domain",
-  project: "to one of your projects",
-  user: "to you",
-  keypair: "to requests with one of your keypairs",
+  SUPERADMIN: "to superadmins",
+  PUBLIC: "to everyone",
+  DOMAIN: "to your domain",
+  PROJECT: "to one of your projects",
+  USER: "to you",
+  KEYPAIR: "to requests with one of your keypairs",
 };
 
 /** The resource groups that one may use, and why. */
 export function Groups() {
   const { data, failure } = useLiveQuery({ query: MyGroupsQuery });
-  const list = data?.resourceGroupAccess.access ?? [];
+  const list = nodesOf(data?.resourceGroupAccess);
   return (
     <section className="panel" aria-labelledby="groups">
       <div className="panel-head">

@@ -9,7 +9,6 @@ import { isPrivate, nameOf } from "./sshkey";
 const CreateSshKey = graphql(
   `mutation CreateSshKey($input: CreateSSHKeyInput!) { createSshKey(input: $input) { privateKey sshKey { id } } }`,
 );
-const AddSshKey = graphql(`mutation AddSshKey($input: AddSSHKeyInput!) { addSshKey(input: $input) { sshKey { id } } }`);
 
 interface Props {
   /** Whether the key exists already, and only its public half comes here. */
@@ -20,8 +19,7 @@ interface Props {
 }
 
 export function NewSshKey({ own, onClose, onMade }: Props) {
-  const make = useAction(CreateSshKey);
-  const add = useAction(AddSshKey);
+  const create = useAction(CreateSshKey);
   const [name, setName] = useState("");
   const [publicKey, setPublicKey] = useState("");
   const wrongHalf = isPrivate(publicKey);
@@ -32,20 +30,20 @@ export function NewSshKey({ own, onClose, onMade }: Props) {
   }
   async function submit() {
     if (own) {
-      if (await add.run({ input: { name: name.trim(), publicKey: publicKey.trim() } })) onMade(name.trim());
+      if (await create.run({ input: { name: name.trim(), publicKey: publicKey.trim() } })) onMade(name.trim());
       return;
     }
-    const done = await make.run({ input: { name: name.trim() } });
+    const done = await create.run({ input: { name: name.trim() } });
     if (done?.createSshKey.privateKey) onMade(name.trim(), done.createSshKey.privateKey);
   }
   return (
     <FormDialog
       title={own ? t("Add your own SSH key") : t("Generate an SSH key")}
-      failure={own ? add.failure : make.failure}
+      failure={create.failure}
       fields={["name", "publicKey"]}
       submit={own ? t("Add") : t("Generate")}
       size={own ? 560 : undefined}
-      busy={make.busy || add.busy}
+      busy={create.busy}
       disabled={!name.trim() || (own && (!publicKey.trim() || wrongHalf))}
       onClose={onClose}
       onSubmit={() => void submit()}

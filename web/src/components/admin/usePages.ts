@@ -11,6 +11,11 @@ export interface Connection<Node> {
   edges: ({ node: Node | null } | null)[] | null;
 }
 
+/** An object of a connection. */
+export type Node<C extends { edges: ({ node: unknown } | null)[] | null }> = NonNullable<
+  NonNullable<NonNullable<C["edges"]>[number]>["node"]
+>;
+
 export interface Pages<Node> {
   rows: Node[];
   /** Of the whole list; null before it is known. */

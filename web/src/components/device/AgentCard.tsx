@@ -29,7 +29,7 @@ export interface AgentView extends Cordoned {
 /** The measured load of one device in percent, when its plugin measures it. */
 export function utilization(agent: AgentView, device: DeviceView): number | null {
   const metric = agent.stats.find(
-    (m) => m.deviceId === device.deviceId && m.name.endsWith("_util") && m.quality !== "unavailable",
+    (m) => m.deviceId === device.deviceId && m.name.endsWith("_util") && m.quality !== "UNAVAILABLE",
   );
   return metric ? metric.value : null;
 }

@@ -21,7 +21,7 @@ export interface Facts {
   memoryBytes: number;
   processingUnits: number;
   groups: string[];
-  enforcement: string;
+  enforcement: string | null;
   capacity: Record<string, string>;
   occupied: Record<string, string>;
   attributes: Record<string, string>;
@@ -32,10 +32,10 @@ export interface Facts {
 
 /** How parts of a device are held to their size, in a sentence. */
 const enforcements: Record<string, string> = {
-  advisory: "Advisory: a container knows its share, but nothing enforces it",
-  limit: "Limit: a library in the container refuses memory beyond its share",
-  mps: "MPS: the server of the vendor divides the device, within one project",
-  mig: "MIG: the hardware divides the device",
+  ADVISORY: "Advisory: a container knows its share, but nothing enforces it",
+  LIMIT: "Limit: a library in the container refuses memory beyond its share",
+  MPS: "MPS: the server of the vendor divides the device, within one project",
+  MIG: "MIG: the hardware divides the device",
 };
 
 /** What there is to know of a device. */

@@ -35,7 +35,7 @@ interface Props {
 
 /** What a device measures now, and how well that is known. */
 export function DeviceMetrics({ plugin, latest, series }: Props) {
-  const missing = latest.filter((m) => m.quality === "unavailable");
+  const missing = latest.filter((m) => m.quality === "UNAVAILABLE");
   const shown = [...series].sort((a, b) => place(a.name) - place(b.name) || a.name.localeCompare(b.name));
   return (
     <div className="stack small">

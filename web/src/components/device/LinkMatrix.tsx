@@ -15,7 +15,7 @@ interface Props {
 /** In more columns than this there is no room for signs; colour and the words below the pointer remain. */
 const many = 24;
 
-const near = new Set(["nvlink", "xgmi", "noc", "same_board"]);
+const near = new Set(["NVLINK", "XGMI", "NOC", "SAME_BOARD"]);
 
 /** How each of the devices reaches each other. */
 export function LinkMatrix({ devices, links, here: page }: Props) {

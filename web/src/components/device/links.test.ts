@@ -13,13 +13,13 @@ const link = (a: string, b: string, type: string, distance: number): Link => ({
 it("shows the nearest link of two devices from both sides", () => {
   const m = matrix(
     ["x:0", "x:1", "x:2"],
-    [link("x:1", "x:0", "pcie", 5), link("x:0", "x:1", "nvlink", 1), link("x:0", "nic:0", "nic", 0)],
+    [link("x:1", "x:0", "PCIE", 5), link("x:0", "x:1", "NVLINK", 1), link("x:0", "nic:0", "NIC", 0)],
   );
   expect(m.names).toEqual(["x:0", "x:1"]);
   expect(m.between("x:0", "x:1")).toBe(m.between("x:1", "x:0"));
-  expect(m.between("x:0", "x:1")!.type).toBe("nvlink");
+  expect(m.between("x:0", "x:1")!.type).toBe("NVLINK");
   expect(m.between("x:0", "x:2")).toBeUndefined();
-  expect(m.kinds).toEqual(["nvlink"]);
+  expect(m.kinds).toEqual(["NVLINK"]);
 });
 
 it("is empty without links", () => expect(matrix(["x:0"], []).names).toEqual([]));
@@ -31,7 +31,7 @@ it("folds partitions into what they are cut from", () => {
     parent: parent ? { id: parent } : null,
   });
   const whole = wholes([part("0", null), part("0/0", "0"), part("1", null), part("1/0", "1"), part("2/0", "gone")]);
-  const links = fold([link("x:0/0", "x:1/0", "xgmi", 3), link("x:0/0", "x:2/0", "xgmi", 4)], whole);
+  const links = fold([link("x:0/0", "x:1/0", "XGMI", 3), link("x:0/0", "x:2/0", "XGMI", 4)], whole);
   expect(links.map((l) => [l.a, l.b])).toEqual([
     ["x:0", "x:1"],
     ["x:0", "x:2/0"],

@@ -9,22 +9,22 @@ export interface Link {
 
 /** People's words for the kinds of links, and signs short enough for a table. */
 export const linkNames: Record<string, string> = {
-  nvlink: "NVLink",
-  xgmi: "xGMI",
-  pcie: "PCIe",
-  nic: "Network",
-  noc: "On chip",
-  same_board: "Same board",
-  unknown: "Unknown",
+  NVLINK: "NVLink",
+  XGMI: "xGMI",
+  PCIE: "PCIe",
+  NIC: "Network",
+  NOC: "On chip",
+  SAME_BOARD: "Same board",
+  UNKNOWN: "Unknown",
 };
 export const linkSigns: Record<string, string> = {
-  nvlink: "NV",
-  xgmi: "xG",
-  pcie: "PC",
-  nic: "NW",
-  noc: "OC",
-  same_board: "SB",
-  unknown: "?",
+  NVLINK: "NV",
+  XGMI: "xG",
+  PCIE: "PC",
+  NIC: "NW",
+  NOC: "OC",
+  SAME_BOARD: "SB",
+  UNKNOWN: "?",
 };
 
 export interface Matrix {

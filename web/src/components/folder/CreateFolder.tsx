@@ -8,6 +8,7 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { stateWord } from "../../words";
 import { FormDialog } from "../admin/Form";
+import { nodesOf } from "../admin/usePages";
 import { goodFolderName } from "./dropped";
 import { type Folder, type UsageMode, usageModes } from "./folder";
 import { PermissionSelect } from "./PermissionSelect";
@@ -27,7 +28,9 @@ const UpdateVfolder = graphql(`
     updateVfolder(input: $input) { vfolder { id name usageMode permission autoMount } }
   }
 `);
-const VolumesToChoose = graphql(`query VolumesToChoose { volumes { id name backend health } }`);
+const VolumesToChoose = graphql(
+  `query VolumesToChoose { volumes(first: 100, orderBy: [{ field: NAME }]) { edges { node { id name backend health } } } }`,
+);
 
 const fields = ["name", "usageMode", "project", "permission", "volume"] as const;
 
@@ -52,7 +55,7 @@ interface FieldsProps {
 function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
   const { projects } = useViewer();
   const { data } = useLiveQuery({ query: VolumesToChoose });
-  const volumes = data?.volumes ?? [];
+  const volumes = nodesOf(data?.volumes);
   const store = projects.some((p) => p.id === draft.project && p.type === "MODEL_STORE");
   const bad = draft.name !== "" && !goodFolderName(draft.name);
   return (

@@ -42,8 +42,8 @@ const SetMembersPermission = graphql(`
 `);
 export const RemoveShare = graphql(
   `
-  mutation RemoveVfolderShare($input: RemoveVfolderShareInput!) {
-    removeVfolderShare(input: $input) { share { ...ShareFields } }
+  mutation RevokeVfolderShare($input: RevokeVfolderShareInput!) {
+    revokeVfolderShare(input: $input) { share { ...ShareFields } }
   }
 `,
   [ShareFields],

@@ -73,10 +73,10 @@ export function scopesOf(folders: readonly { quotaScope: Scope; project: { name:
 }
 
 const kept: Record<string, string> = {
-  hard: "enforced at every write",
-  delayed: "enforced with a delay",
-  cooperative: "enforced for uploads, but not for writes in sessions",
-  none: "not enforced",
+  HARD: "enforced at every write",
+  DELAYED: "enforced with a delay",
+  COOPERATIVE: "enforced for uploads, but not for writes in sessions",
+  NONE: "not enforced",
 };
 /** How firmly a limit is kept, as a phrase to translate. */
 export const enforcementWord = (enforcement: string) => kept[enforcement] ?? enforcement;

@@ -8,8 +8,8 @@ import type { FileStore } from "./store";
 const CreateDownload = graphql(
   `mutation CreateDownload($input: CreateDownloadInput!) { createDownload(input: $input) { url expiresAt } }`,
 );
-const MakeDirectories = graphql(
-  `mutation MakeDirectories($input: MakeDirectoriesInput!) { makeDirectories(input: $input) { results { path error } } }`,
+const CreateDirectories = graphql(
+  `mutation CreateDirectories($input: CreateDirectoriesInput!) { createDirectories(input: $input) { results { path error } } }`,
 );
 const RenameFile = graphql(
   `mutation RenameFile($input: MoveFilesInput!) { moveFiles(input: $input) { results { path error } } }`,
@@ -43,8 +43,10 @@ export const folderStore = (id: string, name: string): FileStore => ({
   page: (path, first, after) => filesPage(client, id, path, first, after),
   search: (path, text, first, after) => foundPage(client, id, path, text, first, after),
   async makeDirectory(path) {
-    const done = dataOf(await client.mutation(MakeDirectories, { input: { vfolder: id, paths: [path] } }).toPromise());
-    return [...done.makeDirectories.results];
+    const done = dataOf(
+      await client.mutation(CreateDirectories, { input: { vfolder: id, paths: [path] } }).toPromise(),
+    );
+    return [...done.createDirectories.results];
   },
   async rename(from, to) {
     const input = { vfolder: id, items: [{ from, to }] };

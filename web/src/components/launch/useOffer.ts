@@ -20,8 +20,10 @@ const LaunchQuery = graphql(`
 
 const PresetsQuery = graphql(`
   query LaunchPresets($project: ID, $group: ID) {
-    resourcePresets(resourceGroup: $group) {
-      id name description slots shmBytes fit(project: $project, resourceGroup: $group) { state reason }
+    resourcePresets(resourceGroup: $group, first: 100, orderBy: [{ field: NAME }]) {
+      edges { node {
+        id name description slots shmBytes fit(project: $project, resourceGroup: $group) { state reason }
+      } }
     }
   }
 `);
@@ -35,7 +37,7 @@ export function useOffer(recent: readonly string[], { project, group }: Pick<Wis
     loaded: Boolean(data),
     failure,
     images: byRecent(nodesOf(data?.images), recent),
-    presets: presets.data?.resourcePresets ?? [],
+    presets: nodesOf(presets.data?.resourcePresets),
     folders: nodesOf(data?.vfolders),
     agents,
     slots: acceleratorSlots(agents),

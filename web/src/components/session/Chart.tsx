@@ -1,4 +1,4 @@
-import { t } from "../../i18n";
+import { word } from "../../words";
 import { bytes, trim } from "../format";
 import { isCounter, rates, type Series } from "./series";
 
@@ -38,7 +38,9 @@ export function Chart({ series, name, frank }: Props) {
     <figure className="panel pad" style={{ margin: 0 }}>
       <figcaption className="row">
         <span>{name}</span>
-        {frank || series.quality !== "measured" ? <span className="dim">{t(series.quality)}</span> : null}
+        {frank || series.quality !== "MEASURED" ? (
+          <span className="dim">{word("MetricQuality", series.quality)}</span>
+        ) : null}
         <b className="push">{value}</b>
         {series.capacity > 0 && !counter && series.unit !== "percent" ? (
           <span className="dim">/ {say(series.capacity, series.unit)}</span>

@@ -5,12 +5,11 @@ import { Connect } from "./Connect";
 
 const session = { id: "0193", name: "train" };
 const ssh = { __typename: "SSHEndpoint", host: "ssh.berth.example", port: 2222, hostKey: "ssh-ed25519 AAAA" };
-const key = { __typename: "SSHKey", id: "key1" };
 const dialog = (answers: object) =>
   stage(<Connect session={session} onClose={() => undefined} />, { answers: { ...answers } });
 
 it("has lines for SSH, VS Code and a port of choice", async () => {
-  const { user } = await dialog({ server: { ssh }, sshKeys: [key] });
+  const { user } = await dialog({ server: { ssh }, sshKeys: { __typename: "SSHKeyConnection", totalCount: 1 } });
   expect(await screen.findByText("ssh -p 2222 0193@ssh.berth.example")).toBeDefined();
   expect(screen.queryByText("Add an SSH key")).toBeNull();
   await user.click(screen.getByRole("tab", { name: "VS Code" }));
@@ -23,12 +22,12 @@ it("has lines for SSH, VS Code and a port of choice", async () => {
 });
 
 it("leads to the account when it has no key", async () => {
-  await dialog({ server: { ssh }, sshKeys: [] });
+  await dialog({ server: { ssh }, sshKeys: { __typename: "SSHKeyConnection", totalCount: 0 } });
   expect((await screen.findByText("Add an SSH key")).getAttribute("href")).toBe("/account/ssh-keys");
 });
 
 it("offers the command line where there is no SSH gateway", async () => {
-  await dialog({ server: { ssh: null }, sshKeys: [] });
+  await dialog({ server: { ssh: null }, sshKeys: { __typename: "SSHKeyConnection", totalCount: 0 } });
   expect(await screen.findByText(/This cluster has no SSH gateway/)).toBeDefined();
   expect(screen.getByText("berth session exec -it 0193")).toBeDefined();
   expect(screen.queryByText("Add an SSH key")).toBeNull();

@@ -8,7 +8,9 @@ import { t } from "../../i18n";
 import { Cli, Copy, FailureNote } from "../Note";
 import { type Endpoint, home, linesOf } from "./ssh";
 
-const ConnectQuery = graphql(`query ConnectSession { server { ssh { host port hostKey } } sshKeys { id } }`);
+const ConnectQuery = graphql(
+  `query ConnectSession { server { ssh { host port hostKey } } sshKeys(first: 1) { totalCount } }`,
+);
 
 interface Props {
   session: { id: string; name: string };
@@ -30,7 +32,7 @@ export function Connect({ session, onClose }: Props) {
       <div className="stack">
         <FailureNote failure={failure} />
         {data || failure ? null : <p className="dim">{t("Loading…")}</p>}
-        {data?.server.ssh && data.sshKeys.length === 0 ? <NoKey /> : null}
+        {data?.server.ssh && data.sshKeys.totalCount === 0 ? <NoKey /> : null}
         {data?.server.ssh ? <Ways endpoint={data.server.ssh} session={session} /> : null}
         {data && !data.server.ssh ? <NoGateway session={session} /> : null}
       </div>

@@ -7,7 +7,7 @@ const sample = (value: number, more: Partial<Sample> = {}): Sample => ({
   value,
   capacity: 100,
   unit: "bytes",
-  quality: "measured",
+  quality: "MEASURED",
   ...more,
 });
 
@@ -21,7 +21,7 @@ describe("extend", () => {
   it("ignores repeated and unavailable samples", () => {
     let series = extend([], "k", 5, [sample(1)]);
     series = extend(series, "k", 5, [sample(2)]);
-    series = extend(series, "k", 6, [sample(3, { quality: "unavailable" })]);
+    series = extend(series, "k", 6, [sample(3, { quality: "UNAVAILABLE" })]);
     expect(series[0]!.points).toEqual([{ at: 5, value: 1 }]);
   });
 

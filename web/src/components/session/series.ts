@@ -1,10 +1,15 @@
+import type { words } from "../../words";
+
+/** How a sample came about. */
+export type Quality = keyof typeof words.MetricQuality;
+
 export interface Sample {
   name: string;
   deviceId: string;
   value: number;
   capacity: number;
   unit: string;
-  quality: string;
+  quality: Quality;
 }
 
 export interface Series {
@@ -13,7 +18,7 @@ export interface Series {
   deviceId: string;
   unit: string;
   capacity: number;
-  quality: string;
+  quality: Quality;
   points: { at: number; value: number }[];
 }
 
@@ -24,7 +29,7 @@ export const keepPoints = 360;
 export function extend(series: readonly Series[], kernel: string, at: number, samples: readonly Sample[]): Series[] {
   const next = new Map(series.map((s) => [s.key, s]));
   for (const m of samples) {
-    if (m.quality === "unavailable") continue;
+    if (m.quality === "UNAVAILABLE") continue;
     const key = `${kernel} ${m.name} ${m.deviceId}`;
     const known = next.get(key);
     const last = known?.points.at(-1);

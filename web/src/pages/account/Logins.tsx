@@ -3,6 +3,7 @@ import { useEffect, useState } from "react";
 import { graphql, type ResultOf } from "../../api/graphql";
 import { agentName } from "../../components/account/agent";
 import { LoginHistory } from "../../components/account/LoginHistory";
+import { type Node, nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { when } from "../../components/format";
 import { FailureNote } from "../../components/Note";
@@ -12,7 +13,11 @@ import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 
 const LoginsQuery = graphql(
-  `query Logins { loginSessions { id createdAt lastSeenAt expiresAt clientAddress userAgent current } }`,
+  `query Logins {
+    loginSessions(first: 100) {
+      edges { node { id createdAt lastSeenAt expiresAt clientAddress userAgent current } }
+    }
+  }`,
 );
 const RevokeLogin = graphql(
   `mutation RevokeLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`,
@@ -21,7 +26,7 @@ const RevokeLogin = graphql(
 /** How often the list is read again while somebody looks at it. */
 const pace = 10_000;
 
-type Login = ResultOf<typeof LoginsQuery>["loginSessions"][number];
+type Login = Node<ResultOf<typeof LoginsQuery>["loginSessions"]>;
 
 export function Logins() {
   const { data, failure, refetch } = useLiveQuery({ query: LoginsQuery, requestPolicy: "network-only" });
@@ -33,7 +38,7 @@ export function Logins() {
     const timer = setInterval(() => document.visibilityState === "visible" && refetch(), pace);
     return () => clearInterval(timer);
   }, []);
-  const logins = [...(data?.loginSessions ?? [])].sort(
+  const logins = nodesOf(data?.loginSessions).sort(
     (a, b) => Number(b.current) - Number(a.current) || b.lastSeenAt.localeCompare(a.lastSeenAt),
   );
   const others = logins.filter((l) => !l.current);

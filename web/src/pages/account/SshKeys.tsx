@@ -5,6 +5,7 @@ import { NewSshKey } from "../../components/account/NewSshKey";
 import { Secret } from "../../components/account/Secret";
 import { save } from "../../components/account/save";
 import { fileOf, keyKind } from "../../components/account/sshkey";
+import { nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { when } from "../../components/format";
 import { Copy, Empty, FailureNote } from "../../components/Note";
@@ -13,7 +14,9 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 
-const SshKeysQuery = graphql(`query SshKeys { sshKeys { id name publicKey fingerprint createdAt } }`);
+const SshKeysQuery = graphql(
+  `query SshKeys { sshKeys(first: 100, orderBy: [{ field: CREATED_AT }]) { edges { node { id name publicKey fingerprint createdAt } } } }`,
+);
 const DeleteSshKey = graphql(
   `mutation DeleteSshKey($input: DeleteSSHKeyInput!) { deleteSshKey(input: $input) { id } }`,
 );
@@ -24,7 +27,7 @@ export function SshKeys() {
   const [made, setMade] = useState<{ name: string; secret: string } | null>(null);
   const [deleting, setDeleting] = useState<{ id: string; name: string } | null>(null);
   const remove = useAction(DeleteSshKey);
-  const keys = data?.sshKeys ?? [];
+  const keys = nodesOf(data?.sshKeys);
   return (
     <>
       <div className="page-head">

@@ -2,6 +2,7 @@ import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { StarterFields, Starters } from "../../components/admin/Starters";
+import { nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { bytes, slotsLine } from "../../components/format";
 import { FailureNote } from "../../components/Note";
@@ -15,7 +16,7 @@ import { Registries } from "./Registries";
 const ImagesQuery = graphql(
   `
   query Images {
-    registries { id name host plainHttp lastScannedAt }
+    registries(first: 100, orderBy: [{ field: NAME }]) { edges { node { id name host plainHttp lastScannedAt } } }
     starterImages { ...StarterFields }
     images(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
       totalCount edges { node { id name reference architecture sizeBytes minimumSlots status registry { id name } } }
@@ -27,13 +28,13 @@ const ImagesQuery = graphql(
 const RegisterImage = graphql(
   `mutation RegisterImage($input: RegisterImageInput!) { registerImage(input: $input) { image { id name } } }`,
 );
-const ForgetImage = graphql(`mutation ForgetImage($input: ForgetImageInput!) { forgetImage(input: $input) { id } }`);
+const DeleteImage = graphql(`mutation DeleteImage($input: DeleteImageInput!) { deleteImage(input: $input) { id } }`);
 
 export function Images() {
   const superadmin = useViewer().user.role === "SUPERADMIN";
   const { data, failure, refetch } = useLiveQuery({ query: ImagesQuery });
   const register = useAction(RegisterImage);
-  const forget = useAction(ForgetImage);
+  const forget = useAction(DeleteImage);
   const [reference, setReference] = useState("");
   const [gone, setGone] = useState<{ id: string; name: string } | null>(null);
   const images = (data?.images.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
@@ -66,7 +67,7 @@ export function Images() {
         </form>
       </div>
       <FailureNote failure={failure ?? register.failure} />
-      <Registries registries={data?.registries} may={superadmin} onDone={refetch} />
+      <Registries registries={data ? nodesOf(data.registries) : undefined} may={superadmin} onDone={refetch} />
       {images.length > 0 ? (
         <div className="panel scroll-x">
           <table className="grid">

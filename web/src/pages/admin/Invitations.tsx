@@ -6,19 +6,21 @@ import { holdsTo, seesAll } from "../../components/admin/nav";
 import { invitationStatus } from "../../components/admin/people/invitation";
 import { NewInvitation } from "../../components/admin/people/NewInvitation";
 import { Waiting } from "../../components/admin/people/Waiting";
-import { Table } from "../../components/admin/Table";
+import { PagedTable } from "../../components/admin/Table";
+import { type Node, usePages } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { when } from "../../components/format";
-import { Empty, FailureNote } from "../../components/Note";
 import { Status } from "../../components/Status";
 import { useAction } from "../../hooks/useAction";
-import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
 const InvitationsQuery = graphql(`
-  query Invitations {
-    invitations { id email createdAt expiresAt usedAt revokedAt domain { id name } project { id name } }
+  query Invitations($first: Int, $after: Cursor, $where: InvitationWhereInput) {
+    invitations(first: $first, after: $after, where: $where, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+      totalCount pageInfo { hasNextPage endCursor }
+      edges { node { id email createdAt expiresAt usedAt revokedAt domain { id name } project { id name } } }
+    }
   }
 `);
 const Revoke = graphql(
@@ -29,20 +31,22 @@ const Revoke = graphql(
 `,
 );
 
-type Row = ResultOf<typeof InvitationsQuery>["invitations"][number];
+type Row = Node<ResultOf<typeof InvitationsQuery>["invitations"]>;
 
 /** Who was asked in, and who asks to come in. */
 export function Invitations() {
   const viewer = useViewer();
-  const { data, failure, refetch } = useLiveQuery({ query: InvitationsQuery });
   const { run, busy, failure: refused, clear } = useAction(Revoke);
   const [q, setQ] = useState("");
+  const pages = usePages({
+    query: InvitationsQuery,
+    variables: { where: q ? { emailContainsFold: q } : null },
+    pick: (data) => data.invitations,
+  });
   const [making, make] = useState(false);
   const [going, setGoing] = useState<Row | null>(null);
   const invites = administers(viewer) || holdsTo(viewer, "CREATE", "INVITATION");
   const revokes = administers(viewer) || holdsTo(viewer, "DELETE", "INVITATION");
-  const all = data?.invitations ?? [];
-  const rows = all.filter((i) => i.email.includes(q.toLowerCase()));
   return (
     <>
       <div className="page-head">
@@ -59,54 +63,47 @@ export function Invitations() {
           <h2>{t("Invited")}</h2>
           <FilterBox label={t("Filter by e-mail")} value={q} onChange={setQ} />
         </div>
-        <FailureNote failure={failure} />
-        {data && rows.length === 0 ? (
-          <div className="panel">
-            <Empty title={q ? t("No invitation matches") : t("No invitations")}>
-              {q ? null : t("An invitation lets one person sign up, if the domain allows sign-ups.")}
-            </Empty>
-          </div>
-        ) : null}
-        {rows.length > 0 ? (
-          <Table
-            label={t("Invitations")}
-            rows={rows}
-            columns={[
-              { head: t("E-mail"), cell: (i) => <b>{i.email}</b> },
-              { head: t("Status"), cell: (i) => <Status status={invitationStatus(i)} /> },
-              ...(seesAll(viewer) ? [{ head: t("Domain"), cell: (i: Row) => i.domain.name }] : []),
-              { head: t("Project"), wide: true, cell: (i) => i.project?.name ?? "" },
-              { head: t("Created"), wide: true, cell: (i) => <span className="dim nowrap">{when(i.createdAt)}</span> },
-              {
-                head: t("Until"),
-                cell: (i) => (
-                  <span className="dim nowrap">
-                    {i.usedAt ? t("used {{at}}", { at: when(i.usedAt) }) : when(i.expiresAt)}
-                  </span>
-                ),
-              },
-              {
-                head: "",
-                num: true,
-                cell: (i) =>
-                  revokes && invitationStatus(i) === "open" ? (
-                    <Button
-                      variant="subtle"
-                      color="red"
-                      size="compact-xs"
-                      aria-label={t("Revoke the invitation of {{email}}", { email: i.email })}
-                      onClick={() => {
-                        clear();
-                        setGoing(i);
-                      }}
-                    >
-                      {t("Revoke")}
-                    </Button>
-                  ) : null,
-              },
-            ]}
-          />
-        ) : null}
+        <PagedTable
+          label={t("Invitations")}
+          pages={pages}
+          empty={q ? t("No invitation matches") : t("No invitations")}
+          columns={[
+            { head: t("E-mail"), cell: (i) => <b>{i.email}</b> },
+            { head: t("Status"), cell: (i) => <Status status={invitationStatus(i)} /> },
+            ...(seesAll(viewer) ? [{ head: t("Domain"), cell: (i: Row) => i.domain.name }] : []),
+            { head: t("Project"), wide: true, cell: (i) => i.project?.name ?? "" },
+            { head: t("Created"), wide: true, cell: (i) => <span className="dim nowrap">{when(i.createdAt)}</span> },
+            {
+              head: t("Until"),
+              cell: (i) => (
+                <span className="dim nowrap">
+                  {i.usedAt ? t("used {{at}}", { at: when(i.usedAt) }) : when(i.expiresAt)}
+                </span>
+              ),
+            },
+            {
+              head: "",
+              num: true,
+              cell: (i) =>
+                revokes && invitationStatus(i) === "open" ? (
+                  <Button
+                    variant="subtle"
+                    color="red"
+                    size="compact-xs"
+                    aria-label={t("Revoke the invitation of {{email}}", { email: i.email })}
+                    onClick={() => {
+                      clear();
+                      setGoing(i);
+                    }}
+                  >
+                    {t("Revoke")}
+                  </Button>
+                ) : null,
+            },
+          ]}
+        >
+          {q ? null : t("An invitation lets one person sign up, if the domain allows sign-ups.")}
+        </PagedTable>
       </section>
       <Confirm
         opened={going !== null}
@@ -121,7 +118,7 @@ export function Invitations() {
       >
         <p>{t("Its link stops working.")}</p>
       </Confirm>
-      {making ? <NewInvitation onClose={() => make(false)} onDone={refetch} /> : null}
+      {making ? <NewInvitation onClose={() => make(false)} onDone={pages.reload} /> : null}
     </>
   );
 }

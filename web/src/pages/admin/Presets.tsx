@@ -6,7 +6,7 @@ import { PresetFields } from "../../components/admin/rules/preset";
 import { mayCreate } from "../../components/admin/rules/rights";
 import { type Column, Table } from "../../components/admin/Table";
 import "../../components/admin/rules/rules.css";
-import { nodesOf } from "../../components/admin/usePages";
+import { type Node, nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { bytes, slotsLine } from "../../components/format";
 import { PresetFit } from "../../components/launch/PresetFit";
@@ -19,7 +19,9 @@ import { t } from "../../i18n";
 const PresetsQuery = graphql(
   `
   query Presets($group: ID) {
-    resourcePresets(resourceGroup: $group) { ...PresetFields fit(resourceGroup: $group) { state reason } }
+    resourcePresets(resourceGroup: $group, first: 100, orderBy: [{ field: NAME }]) {
+      edges { node { ...PresetFields fit(resourceGroup: $group) { state reason } } }
+    }
     resourceGroups(first: 100, orderBy: [{ field: NAME, direction: ASC }]) { edges { node { id name } } }
   }
 `,
@@ -29,7 +31,7 @@ const DeletePreset = graphql(
   `mutation DeletePreset($input: DeleteResourcePresetInput!) { deleteResourcePreset(input: $input) { id } }`,
 );
 
-type Row = ResultOf<typeof PresetsQuery>["resourcePresets"][number];
+type Row = Node<ResultOf<typeof PresetsQuery>["resourcePresets"]>;
 
 export function Presets() {
   const viewer = useViewer();
@@ -38,7 +40,7 @@ export function Presets() {
   const remove = useAction(DeletePreset);
   const [edited, setEdited] = useState<Row | "new" | null>(null);
   const [going, setGoing] = useState<Row | null>(null);
-  const rows = data?.resourcePresets ?? [];
+  const rows = nodesOf(data?.resourcePresets);
   const groups = nodesOf(data?.resourceGroups);
   const columns: Column<Row>[] = [
     {

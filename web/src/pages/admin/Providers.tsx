@@ -5,6 +5,7 @@ import { holdsTo, isSuper } from "../../components/admin/nav";
 import { ProviderDialog } from "../../components/admin/people/ProviderDialog";
 import { type Provider, ProviderFields, UpdateProvider } from "../../components/admin/people/providerdraft";
 import { RowButton, Table } from "../../components/admin/Table";
+import { nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { Empty, FailureNote } from "../../components/Note";
 import { Status } from "../../components/Status";
@@ -14,7 +15,10 @@ import { toast } from "../../hooks/useToasts";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
-const ProvidersQuery = graphql(`query Providers { identityProviders { ...ProviderFields } }`, [ProviderFields]);
+const ProvidersQuery = graphql(
+  `query Providers { identityProviders(first: 100, orderBy: [{ field: NAME }]) { edges { node { ...ProviderFields } } } }`,
+  [ProviderFields],
+);
 const DeleteProvider = graphql(
   `
   mutation DeleteProvider($input: DeleteIdentityProviderInput!) {
@@ -32,7 +36,7 @@ export function Providers() {
   const remove = useAction(DeleteProvider);
   const [edited, edit] = useState<Provider | "new" | null>(null);
   const [going, setGoing] = useState<Provider | null>(null);
-  const list = data?.identityProviders ?? [];
+  const list = nodesOf(data?.identityProviders);
   return (
     <>
       <div className="page-head">

@@ -20,14 +20,14 @@ type Row = ResultOf<typeof RetentionQuery>["retention"][number];
 
 /** What people call a category, and for how long a new platform keeps it. */
 const known: Record<string, { label: string; usual: number }> = {
-  audit: { label: "Audit log", usual: 365 },
-  logins: { label: "Login history", usual: 365 },
-  sessions_history: { label: "History of ended sessions", usual: 365 },
-  tasks: { label: "Finished tasks", usual: 90 },
-  trash: { label: "Folders in the trash", usual: 30 },
-  sessions: { label: "Ended sessions, with their usage", usual: 0 },
-  session_logs: { label: "Logs of ended sessions", usual: 7 },
-  login_sessions: { label: "Ended logins", usual: 30 },
+  AUDIT: { label: "Audit log", usual: 365 },
+  LOGINS: { label: "Login history", usual: 365 },
+  SESSIONS_HISTORY: { label: "History of ended sessions", usual: 365 },
+  TASKS: { label: "Finished tasks", usual: 90 },
+  TRASH: { label: "Folders in the trash", usual: 30 },
+  SESSIONS: { label: "Ended sessions, with their usage", usual: 0 },
+  SESSION_LOGS: { label: "Logs of ended sessions", usual: 7 },
+  LOGIN_SESSIONS: { label: "Ended logins", usual: 30 },
 };
 
 const longest = 3650;

@@ -19,9 +19,6 @@ import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { stateWord } from "../../words";
 
-const MembersQuery = graphql(`
-  query MembersOf($project: ID!) { node(id: $project) { id ... on Project { name memberships { id user { id } } } } }
-`);
 const NamesQuery = graphql(`
   query FilterNames($ids: [ID!]!) { nodes(ids: $ids) { id ... on Domain { name } ... on Project { name } } }
 `);
@@ -34,13 +31,7 @@ export function Users() {
   const narrow = (more: People) => void navigate({ search: (old) => ({ ...old, ...more }), replace: true });
   const [creating, create] = useState(false);
 
-  const members = useLiveQuery({
-    query: MembersQuery,
-    variables: { project: filter.project ?? "" },
-    pause: !filter.project,
-  });
-  const project = filter.project && members.data?.node && "memberships" in members.data.node ? members.data.node : null;
-  const where = whereOf(filter, project?.memberships.map((m) => m.user.id) ?? null);
+  const where = whereOf(filter);
   // A project is of one domain already.
   const domain = filter.project ? undefined : filter.domain;
   const pages = usePages({

@@ -5,6 +5,7 @@ import { spoken } from "../../components/admin/rules/holder";
 import { VolumeMatrix } from "../../components/admin/rules/VolumeMatrix";
 import { VolumePanel } from "../../components/admin/rules/VolumePanel";
 import { type Column, RowButton, Table } from "../../components/admin/Table";
+import { nodesOf } from "../../components/admin/usePages";
 import "../../components/admin/rules/rules.css";
 import { type Volume, VolumeFields } from "../../components/admin/rules/volume";
 import { bytes } from "../../components/format";
@@ -12,9 +13,12 @@ import { Meter } from "../../components/Meter";
 import { Empty, FailureNote } from "../../components/Note";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
-import { stateWord } from "../../words";
+import { stateWord, word } from "../../words";
 
-const VolumesQuery = graphql(`query VolumeGrants { volumes { ...VolumeFields } }`, [VolumeFields]);
+const VolumesQuery = graphql(
+  `query VolumeGrants { volumes(first: 100, orderBy: [{ field: NAME }]) { edges { node { ...VolumeFields } } } }`,
+  [VolumeFields],
+);
 
 const tones: Record<string, string> = { HEALTHY: "tone-ok", DEGRADED: "tone-wait", UNAVAILABLE: "tone-bad" };
 
@@ -32,7 +36,7 @@ function pace({ performance: p }: Volume): string {
 export function Volumes() {
   const { data, failure, refetch } = useLiveQuery({ query: VolumesQuery });
   const [open, setOpen] = useState<string | null>(null);
-  const rows = data?.volumes ?? [];
+  const rows = nodesOf(data?.volumes);
   const shown = rows.find((v) => v.id === open);
   const columns: Column<Volume>[] = [
     { head: t("Volume"), cell: (v) => <RowButton onOpen={() => setOpen(v.id)}>{v.name}</RowButton> },
@@ -81,7 +85,11 @@ export function Volumes() {
           </span>
         ),
     },
-    { head: t("Limits"), wide: true, cell: (v) => <span className="dim">{t(v.enforcement)}</span> },
+    {
+      head: t("Limits"),
+      wide: true,
+      cell: (v) => <span className="dim">{word("LimitEnforcement", v.enforcement)}</span>,
+    },
     { head: t("Type"), wide: true, cell: (v) => <span className="dim">{v.backend}</span> },
   ];
   return (

@@ -24,7 +24,7 @@ const Undrain = graphql(
 );
 
 const Remove = graphql(
-  `mutation RemoveAgent($input: RemoveAgentInput!) { removeAgent(input: $input) { agent { ...AgentFields } } }`,
+  `mutation DeleteAgent($input: DeleteAgentInput!) { deleteAgent(input: $input) { agent { ...AgentFields } } }`,
   [AgentFields],
 );
 

@@ -17,16 +17,16 @@ const Delete = graphql(
 );
 const Bind = graphql(
   `
-  mutation BindIdleChecker($input: BindIdleCheckerInput!) {
-    bindIdleChecker(input: $input) { checker { ...CheckerFields } }
+  mutation AttachIdleChecker($input: AttachIdleCheckerInput!) {
+    attachIdleChecker(input: $input) { checker { ...CheckerFields } }
   }
 `,
   [CheckerFields],
 );
 const Unbind = graphql(
   `
-  mutation UnbindIdleChecker($input: UnbindIdleCheckerInput!) {
-    unbindIdleChecker(input: $input) { checker { ...CheckerFields } }
+  mutation DetachIdleChecker($input: DetachIdleCheckerInput!) {
+    detachIdleChecker(input: $input) { checker { ...CheckerFields } }
   }
 `,
   [CheckerFields],

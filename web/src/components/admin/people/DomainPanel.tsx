@@ -10,8 +10,9 @@ import { FailureNote } from "../../Note";
 import { Status } from "../../Status";
 import { isSuper } from "../nav";
 import { SidePanel } from "../Panel";
+import { nodesOf } from "../usePages";
 import { DomainRules } from "./DomainRules";
-import { DomainQuery, PurgeDomain } from "./domain";
+import { DeleteDomain, DomainQuery } from "./domain";
 import { UpdateDomain } from "./domaindraft";
 import { Life } from "./Life";
 import { Limits } from "./Limits";
@@ -24,7 +25,7 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: DomainQuery, variables: { id } });
   const update = useAction(UpdateDomain);
-  const purge = useAction(PurgeDomain);
+  const purge = useAction(DeleteDomain);
   const domain = data?.node && "signUp" in data.node ? data.node : null;
   if (!data || !domain) {
     return (
@@ -90,7 +91,12 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
           {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
         </Tabs.List>
         <Tabs.Panel value="rules" pt="md">
-          <DomainRules key={domain.id} domain={domain} registries={data.registries} editable={may(domain, "UPDATE")} />
+          <DomainRules
+            key={domain.id}
+            domain={domain}
+            registries={nodesOf(data.registries)}
+            editable={may(domain, "UPDATE")}
+          />
         </Tabs.Panel>
         <Tabs.Panel value="limits" pt="md">
           <Limits holder={holder} attached={domain.policies} mayAttach={isSuper(viewer)} onChanged={refetch} />

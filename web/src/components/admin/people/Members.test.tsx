@@ -11,14 +11,31 @@ const project = (permissions: OneProject["permissions"]) =>
     name: "vision",
     permissions,
     domain: { id: "d1", name: "default" },
-    memberships: [
-      { id: "m1", admin: false, user: { id: "bo", email: "bo@berth.example", fullName: "Bo", status: "ACTIVE" } },
-      { id: "m2", admin: true, user: { id: "ada", email: "ada@berth.example", fullName: "Ada", status: "ACTIVE" } },
-    ],
+    memberships: { __typename: "MembershipConnection", totalCount: 2 },
   }) as unknown as OneProject;
 
-it("lists administrators first, and offers no changes to members", async () => {
-  await stage(<Members project={project(["READ"])} />);
+const member = (id: string, admin: boolean) => ({
+  __typename: "MembershipEdge",
+  node: {
+    __typename: "Membership",
+    id: `m ${id}`,
+    admin,
+    user: { __typename: "User", id, email: `${id}@berth.example`, fullName: id, status: "ACTIVE" },
+  },
+});
+const node = {
+  __typename: "Project",
+  id: "p1",
+  memberships: {
+    __typename: "MembershipConnection",
+    totalCount: 2,
+    pageInfo: { __typename: "PageInfo", hasNextPage: false, endCursor: null },
+    edges: [member("ada", true), member("bo", false)],
+  },
+};
+
+it("lists members, and offers no changes to members", async () => {
+  await stage(<Members project={project(["READ"])} />, { answers: { node } });
   const emails = (await screen.findAllByText(/@berth.example/)).map((e) => e.textContent);
   expect(emails).toEqual(["ada@berth.example", "bo@berth.example"]);
   expect(screen.queryByRole("button")).toBeNull();
@@ -28,7 +45,7 @@ it("lists administrators first, and offers no changes to members", async () => {
 it("lets those who may choose members remove one, after a confirmation", async () => {
   const { api, user } = await stage(<Members project={project(["READ", "MANAGE_MEMBERS"])} />, {
     viewer: viewerAs("ADMIN"),
-    answers: { removeMembership: { project: { __typename: "Project", id: "p1" } } },
+    answers: { node, removeMembership: { project: { __typename: "Project", id: "p1" } } },
   });
   await user.click(await screen.findByRole("button", { name: "Remove bo@berth.example from vision" }));
   expect(await screen.findByText(/They lose access to the project and its folders/)).toBeDefined();

@@ -1,54 +1,50 @@
-import { Button, Checkbox, TextInput } from "@mantine/core";
+import { Button, Checkbox } from "@mantine/core";
 import { useState } from "react";
+import type { ResultOf } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
+import { FailureNote } from "../../Note";
 import { Status } from "../../Status";
+import { FilterBox } from "../Filter";
 import { Part } from "../Panel";
 import { UserPick } from "../Pickers";
-import { RemoveMembership, SetMembership } from "./members";
-import type { OneProject } from "./project";
+import { type Node, usePages } from "../usePages";
+import { AddMembership, membersWhere, RemoveMembership } from "./members";
+import { MembersQuery, type OneProject } from "./project";
 import { adminOf, may } from "./rights";
 
-const first = 100;
-type Member = OneProject["memberships"][number];
+type Member = Node<
+  Extract<NonNullable<ResultOf<typeof MembersQuery>["node"]>, { memberships: unknown }>["memberships"]
+>;
 
 /** Who is in a project, and who of them administers it. */
 export function Members({ project }: { project: OneProject }) {
   const viewer = useViewer();
-  const set = useAction(SetMembership, true);
+  const set = useAction(AddMembership, true);
   const remove = useAction(RemoveMembership);
   const [q, setQ] = useState("");
-  const [all, setAll] = useState(false);
   const [going, setGoing] = useState<Member | null>(null);
+  const pages = usePages({
+    query: MembersQuery,
+    variables: { id: project.id, where: membersWhere(q) },
+    pick: (data) => (data.node && "memberships" in data.node ? data.node.memberships : null),
+  });
   const chooses = may(project, "MANAGE_MEMBERS");
-  const sorted = [...project.memberships].sort(
-    (a, b) => Number(b.admin) - Number(a.admin) || a.user.email.localeCompare(b.user.email),
-  );
-  const found = sorted.filter((m) =>
-    `${m.user.email} ${m.user.fullName}`.toLowerCase().includes(q.trim().toLowerCase()),
-  );
-  const shown = all ? found : found.slice(0, first);
+  const count = project.memberships.totalCount;
+  async function change(user: string, admin?: boolean) {
+    if (await set.run({ input: { project: project.id, user, admin } })) pages.reload();
+  }
   return (
     <Part
-      title={t("Members ({{n}})", { n: sorted.length })}
-      aside={
-        sorted.length > 8 ? (
-          <TextInput
-            type="search"
-            aria-label={t("Filter members")}
-            placeholder={t("Filter members")}
-            w={170}
-            value={q}
-            onChange={(e) => setQ(e.currentTarget.value)}
-          />
-        ) : null
-      }
+      title={t("Members ({{n}})", { n: count })}
+      aside={count > 8 ? <FilterBox label={t("Filter members")} value={q} onChange={setQ} /> : null}
     >
+      <FailureNote failure={pages.failure} />
       {chooses ? (
         <UserPick
-          key={sorted.length}
+          key={count}
           label={t("Add a member")}
           placeholder={t("Search by e-mail or name")}
           value={null}
@@ -59,14 +55,14 @@ export function Members({ project }: { project: OneProject }) {
               ? undefined
               : t("You find users who share a project with you. To add another user of the domain, enter the user ID.")
           }
-          exclude={new Set(sorted.map((m) => m.user.id))}
-          onChange={(user) => user && void set.run({ input: { project: project.id, user } })}
+          exclude={new Set(pages.rows.map((m) => m.user.id))}
+          onChange={(user) => user && void change(user)}
         />
       ) : null}
-      {sorted.length === 0 ? <p className="dim">{t("No members yet.")}</p> : null}
-      {shown.length > 0 ? (
+      {count === 0 ? <p className="dim">{t("No members yet.")}</p> : null}
+      {pages.rows.length > 0 ? (
         <ul className="rows" aria-label={t("Members")}>
-          {shown.map((m) => (
+          {pages.rows.map((m) => (
             <li key={m.id}>
               <span style={{ minWidth: 0, flex: 1 }}>
                 <span className="clip">{m.user.email}</span> <span className="dim">{m.user.fullName}</span>{" "}
@@ -81,9 +77,7 @@ export function Members({ project }: { project: OneProject }) {
                       name: project.name,
                     })}
                     checked={m.admin}
-                    onChange={(e) =>
-                      void set.run({ input: { project: project.id, user: m.user.id, admin: e.currentTarget.checked } })
-                    }
+                    onChange={(e) => void change(m.user.id, e.currentTarget.checked)}
                   />
                   <Button
                     variant="subtle"
@@ -105,9 +99,9 @@ export function Members({ project }: { project: OneProject }) {
           ))}
         </ul>
       ) : null}
-      {found.length > shown.length ? (
-        <Button variant="default" onClick={() => setAll(true)}>
-          {t("Show all {{n}}", { n: found.length })}
+      {pages.more ? (
+        <Button variant="default" loading={pages.loading} onClick={pages.more}>
+          {t("Show more")}
         </Button>
       ) : null}
       <Confirm
@@ -118,7 +112,9 @@ export function Members({ project }: { project: OneProject }) {
         failure={remove.failure}
         onClose={() => setGoing(null)}
         onConfirm={async () => {
-          if (going && (await remove.run({ input: { project: project.id, user: going.user.id } }))) setGoing(null);
+          if (!going || !(await remove.run({ input: { project: project.id, user: going.user.id } }))) return;
+          setGoing(null);
+          pages.reload();
         }}
       >
         <p>

@@ -13,7 +13,7 @@ import { SidePanel } from "../Panel";
 import { Life } from "./Life";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
-import { type OneProject, ProjectQuery, PurgeProject, UpdateProject } from "./project";
+import { DeleteProject, type OneProject, ProjectQuery, UpdateProject } from "./project";
 import { projectTypes } from "./projecttype";
 import { adminOf, may } from "./rights";
 import { VolumeAccess } from "./VolumeAccess";
@@ -31,7 +31,7 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: ProjectQuery, variables: { id } });
   const update = useAction(UpdateProject);
-  const purge = useAction(PurgeProject);
+  const purge = useAction(DeleteProject);
   const project = data?.node && "memberships" in data.node ? data.node : null;
   if (!project) {
     return (

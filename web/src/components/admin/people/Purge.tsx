@@ -10,7 +10,7 @@ import { UserPick } from "../Pickers";
 import type { OneUser } from "./user";
 
 const Purging = graphql(
-  `mutation PurgeUser($input: PurgeUserInput!) { purgeUser(input: $input) { task { id status } } }`,
+  `mutation DeleteUser($input: DeleteUserInput!) { deleteUser(input: $input) { task { id status } } }`,
 );
 
 /** Removes a user for ever; who owns folders leaves them to somebody, or they go with him. */
@@ -46,7 +46,7 @@ export function Purge({ user, onClose, onGone }: { user: OneUser; onClose: () =>
             const done = await run({
               input: { id: user.id, foldersTo: how === "hand" ? to : null, deleteFolders: how === "delete" },
             });
-            if (done) setTask(done.purgeUser.task.id);
+            if (done) setTask(done.deleteUser.task.id);
           }}
         >
           {(wrong) => (

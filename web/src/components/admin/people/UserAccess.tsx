@@ -16,7 +16,9 @@ import { ResetPassword } from "./ResetPassword";
 import type { OneUser } from "./user";
 
 const LoginsQuery = graphql(`
-  query LoginsOf($user: ID!) { loginSessions(user: $user) { id createdAt lastSeenAt clientAddress userAgent current } }
+  query LoginsOf($user: ID!) {
+    loginSessions(user: $user, first: 100) { edges { node { id createdAt lastSeenAt clientAddress userAgent current } } }
+  }
 `);
 const EndLogin = graphql(
   `mutation EndLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`,
@@ -118,7 +120,7 @@ function Secrets({ user, editable, onChanged }: Props) {
 function Logins({ user, mayEnd }: { user: string; mayEnd: boolean }) {
   const { data, failure, refetch } = useLiveQuery({ query: LoginsQuery, variables: { user } });
   const end = useAction(EndLogin, true);
-  const logins = data?.loginSessions ?? [];
+  const logins = nodesOf(data?.loginSessions);
   return (
     <Part title={t("Current logins")}>
       <FailureNote failure={failure} />

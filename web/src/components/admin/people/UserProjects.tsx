@@ -4,14 +4,14 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Part } from "../Panel";
 import { ProjectPick } from "../Pickers";
-import { RemoveMembership, SetMembership } from "./members";
+import { AddMembership, RemoveMembership } from "./members";
 import { adminOf, may } from "./rights";
 import type { OneUser } from "./user";
 
 /** The projects a user is in; who may choose a project's members changes it. */
 export function UserProjects({ user, onChanged }: { user: OneUser; onChanged: () => void }) {
   const viewer = useViewer();
-  const set = useAction(SetMembership, true);
+  const set = useAction(AddMembership, true);
   const remove = useAction(RemoveMembership, true);
   const adds = adminOf(viewer, user.domain.id) || viewer.user.memberships.some((m) => m.admin);
   const changed = async (done: Promise<unknown>) => {

@@ -8,15 +8,19 @@ import { FailureNote } from "../../Note";
 import { FormDialog } from "../Form";
 import { Part } from "../Panel";
 import { type Atom, atoms, given, type Volume, VolumeFields } from "../rules/volume";
+import { nodesOf } from "../usePages";
 import { may } from "./rights";
 import { grantsTo } from "./volumes";
 
-const VolumesQuery = graphql(`query VolumesFor { volumes { ...VolumeFields } }`, [VolumeFields]);
+const VolumesQuery = graphql(
+  `query VolumesFor { volumes(first: 100, orderBy: [{ field: NAME }]) { edges { node { ...VolumeFields } } } }`,
+  [VolumeFields],
+);
 const SetGrant = graphql(
-  `mutation GrantVolume($input: SetVolumeGrantInput!) { setVolumeGrant(input: $input) { grant { id permissions } } }`,
+  `mutation GrantVolume($input: GrantVolumeInput!) { grantVolume(input: $input) { grant { id permissions } } }`,
 );
 const RemoveGrant = graphql(
-  `mutation UngrantVolume($input: RemoveVolumeGrantInput!) { removeVolumeGrant(input: $input) { volume { id } } }`,
+  `mutation UngrantVolume($input: RevokeVolumeInput!) { revokeVolume(input: $input) { volume { id } } }`,
 );
 
 const said = (list: readonly Atom[]) =>
@@ -40,7 +44,7 @@ export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
       <p className="dim">{t("Grants to everyone, the domain, the project and the user add up.")}</p>
       {data ? (
         <ul className="rows">
-          {data.volumes.map((v) => {
+          {nodesOf(data.volumes).map((v) => {
             const { own, everybody } = grantsTo(v.grants, holder);
             return (
               <li key={v.id}>

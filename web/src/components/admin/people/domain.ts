@@ -1,5 +1,6 @@
 import { graphql, type ResultOf } from "../../../api/graphql";
 import { AttachmentFields } from "../rules/attachment";
+import type { Node } from "../usePages";
 
 export const DomainQuery = graphql(
   `
@@ -13,17 +14,17 @@ export const DomainQuery = graphql(
         projects(first: 1) { totalCount }
       }
     }
-    registries { id name host }
+    registries(first: 100, orderBy: [{ field: NAME }]) { edges { node { id name host } } }
   }
 `,
   [AttachmentFields],
 );
-export const PurgeDomain = graphql(
-  `mutation PurgeDomain($input: PurgeDomainInput!) { purgeDomain(input: $input) { id } }`,
+export const DeleteDomain = graphql(
+  `mutation DeleteDomain($input: DeleteDomainInput!) { deleteDomain(input: $input) { id } }`,
 );
 
 type Data = ResultOf<typeof DomainQuery>;
 /** A domain as its panel shows it. */
 export type OneDomain = Extract<NonNullable<Data["node"]>, { signUp: unknown }>;
 /** The registries that a domain can allow. */
-export type Registries = Data["registries"];
+export type Registries = Node<Data["registries"]>[];

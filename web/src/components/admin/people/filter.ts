@@ -57,19 +57,12 @@ export const peopleOf = (search: Record<string, unknown>): People => ({
   view: search.view === "import" ? "import" : undefined,
 });
 
-/** Filters have no more entries than this; the members beyond it are not listed. */
-const mostMembers = 900;
-
-/**
- * The condition of a list. Those who were deleted show only when asked for.
- * Members are those of the project that is asked for; the project itself stands
- * in for nobody, because an empty list of ids would not narrow.
- */
-export function whereOf(f: People, members: string[] | null): Where {
+/** The condition of a list. Those who were deleted show only when asked for. */
+export function whereOf(f: People): Where {
   return {
     ...(f.q ? { or: [{ emailContainsFold: f.q }, { fullNameContainsFold: f.q }] } : {}),
     ...(f.role ? { role: f.role } : {}),
     ...(f.status ? { status: f.status } : { statusIn: ["ACTIVE", "INACTIVE", "BEFORE_VERIFICATION"] }),
-    ...(f.project ? { idIn: members && members.length > 0 ? members.slice(0, mostMembers) : [f.project] } : {}),
+    ...(f.project ? { memberOf: f.project } : {}),
   };
 }

@@ -1,12 +1,15 @@
 import { graphql } from "../../../api/graphql";
 
-export const SetMembership = graphql(`
-  mutation SetMember($input: SetMembershipInput!) {
-    setMembership(input: $input) { project { id memberships { id admin user { id email fullName status } } } }
+export const AddMembership = graphql(`
+  mutation SetMember($input: AddMembershipInput!) {
+    addMembership(input: $input) { project { id memberships { totalCount } } }
   }
 `);
 export const RemoveMembership = graphql(`
   mutation RemoveMember($input: RemoveMembershipInput!) {
-    removeMembership(input: $input) { project { id memberships { id admin user { id email fullName status } } } }
+    removeMembership(input: $input) { project { id memberships { totalCount } } }
   }
 `);
+
+/** Members whose e-mail address or name contains a text. */
+export const membersWhere = (q: string) => (q.trim() ? { userContainsFold: q.trim() } : null);

@@ -9,7 +9,7 @@ export const ProjectQuery = graphql(
         id name description active type createdAt occupied permissions
         domain { id name }
         policies { ...AttachmentFields }
-        memberships { id admin user { id email fullName status } }
+        memberships { totalCount }
       }
     }
   }
@@ -23,9 +23,24 @@ export const UpdateProject = graphql(
   }
 `,
 );
-export const PurgeProject = graphql(
-  `mutation PurgeProject($input: PurgeProjectInput!) { purgeProject(input: $input) { id } }`,
+export const DeleteProject = graphql(
+  `mutation DeleteProject($input: DeleteProjectInput!) { deleteProject(input: $input) { id } }`,
 );
+
+/** The members of a project, in the order in which they joined. */
+export const MembersQuery = graphql(`
+  query Members($id: ID!, $where: MembershipWhereInput, $first: Int, $after: Cursor) {
+    node(id: $id) {
+      id
+      ... on Project {
+        memberships(first: $first, after: $after, where: $where, orderBy: [{ field: CREATED_AT }]) {
+          totalCount pageInfo { hasNextPage endCursor }
+          edges { node { id admin user { id email fullName status } } }
+        }
+      }
+    }
+  }
+`);
 
 /** A project as its panel shows it. */
 export type OneProject = Extract<NonNullable<ResultOf<typeof ProjectQuery>["node"]>, { memberships: unknown }>;

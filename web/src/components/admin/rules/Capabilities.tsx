@@ -1,4 +1,5 @@
 import { t } from "../../../i18n";
+import { word } from "../../../words";
 import { Tick } from "../Tick";
 import { capabilityHint, capabilityWord, type Volume } from "./volume";
 
@@ -44,7 +45,7 @@ export function Capabilities({ volumes }: { volumes: Volume[] }) {
             <tr>
               <th scope="row">{t("Limit enforcement")}</th>
               {volumes.map((v) => (
-                <td key={v.id}>{t(v.enforcement)}</td>
+                <td key={v.id}>{word("LimitEnforcement", v.enforcement)}</td>
               ))}
             </tr>
           </tbody>

@@ -13,11 +13,11 @@ const ObjectsQuery = graphql(`
   query ObjectPick($role: Boolean!, $preset: Boolean!, $agent: Boolean!, $registry: Boolean!, $image: Boolean!, $volume: Boolean!, $session: Boolean!, $vfolder: Boolean!, $task: Boolean!,
     $sessions: SessionWhereInput, $vfolders: VfolderWhereInput) {
     roles(first: 100) @include(if: $role) { edges { node { id name } } }
-    resourcePresets @include(if: $preset) { id name }
+    resourcePresets(first: 100) @include(if: $preset) { edges { node { id name } } }
     agents(first: 100) @include(if: $agent) { edges { node { id name } } }
-    registries @include(if: $registry) { id name }
+    registries(first: 100) @include(if: $registry) { edges { node { id name } } }
     images(first: 100, where: { status: ALIVE }) @include(if: $image) { edges { node { id reference } } }
-    volumes @include(if: $volume) { id name }
+    volumes(first: 100) @include(if: $volume) { edges { node { id name } } }
     sessions(first: 50, where: $sessions) @include(if: $session) { edges { node { id name owner { id email } } } }
     vfolders(first: 50, where: $vfolders) @include(if: $vfolder) { edges { node { id name } } }
     tasks(first: 100, orderBy: [{ field: CREATED_AT, direction: DESC }]) @include(if: $task) {
@@ -75,10 +75,10 @@ function Listed({ kind, label, value, error, onChange }: Props) {
   });
   const options = [
     ...nodesOf(data?.roles),
-    ...(data?.resourcePresets ?? []),
+    ...nodesOf(data?.resourcePresets),
     ...nodesOf(data?.agents),
-    ...(data?.registries ?? []),
-    ...(data?.volumes ?? []),
+    ...nodesOf(data?.registries),
+    ...nodesOf(data?.volumes),
     ...nodesOf(data?.vfolders),
     ...nodesOf(data?.images).map((i) => ({ id: i.id, name: i.reference })),
     ...nodesOf(data?.sessions).map((s) => ({ id: s.id, name: s.owner ? `${s.name} (${s.owner.email})` : s.name })),

@@ -33,7 +33,7 @@ const SetWeight = graphql(
   `mutation SetShareWeight($input: SetShareWeightInput!) { setShareWeight(input: $input) { shareWeight { id weight } } }`,
 );
 const RemoveWeight = graphql(
-  `mutation RemoveShareWeight($input: RemoveShareWeightInput!) { removeShareWeight(input: $input) { id } }`,
+  `mutation DeleteShareWeight($input: DeleteShareWeightInput!) { deleteShareWeight(input: $input) { id } }`,
 );
 
 type Shares = Extract<NonNullable<ResultOf<typeof SharesQuery>["node"]>, { shareWeights: unknown }>;

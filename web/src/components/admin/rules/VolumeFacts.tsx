@@ -1,5 +1,5 @@
 import { t } from "../../../i18n";
-import { stateWord } from "../../../words";
+import { stateWord, word } from "../../../words";
 import { enforcementWord } from "../../folder/folder";
 import { bytes, trim, when } from "../../format";
 import { Part } from "../Panel";
@@ -45,7 +45,7 @@ export function VolumeFacts({ volume: v }: { volume: Volume }) {
           </dd>
           <dt>{t("Limits")}</dt>
           <dd>
-            {t(enforcementWord(v.enforcement))} <span className="dim">({t(v.enforcement)})</span>
+            {t(enforcementWord(v.enforcement))} <span className="dim">({word("LimitEnforcement", v.enforcement)})</span>
           </dd>
         </dl>
       </Part>

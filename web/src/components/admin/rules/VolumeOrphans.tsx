@@ -26,8 +26,8 @@ const OrphansQuery = graphql(`
     }
   }
 `);
-const RemoveOrphan = graphql(
-  `mutation RemoveOrphan($input: RemoveOrphanInput!) { removeOrphan(input: $input) { task { id status } } }`,
+const DeleteOrphan = graphql(
+  `mutation DeleteOrphan($input: DeleteOrphanInput!) { deleteOrphan(input: $input) { task { id status } } }`,
 );
 
 /** Lists orphans of a volume. The comparison starts only on request, because it reads the whole volume. */
@@ -130,7 +130,7 @@ function RemoveDialog({
   onGone: () => void;
 }) {
   useFocusBack();
-  const { run, busy, failure } = useAction(RemoveOrphan);
+  const { run, busy, failure } = useAction(DeleteOrphan);
   const [task, setTask] = useState<string | null>(null);
   return (
     <Modal
@@ -152,7 +152,7 @@ function RemoveDialog({
           onCancel={onClose}
           onSubmit={async () => {
             const done = await run({ input: { volume: volume.id, ...orphan.input! } });
-            if (done) setTask(done.removeOrphan.task.id);
+            if (done) setTask(done.deleteOrphan.task.id);
           }}
         >
           {() => (

@@ -15,12 +15,12 @@ import { VolumeScopes } from "./VolumeScopes";
 import { atoms, given, type Volume, VolumeFields, type VolumeGrant } from "./volume";
 
 const SetGrant = graphql(
-  `mutation SetVolumeGrant($input: SetVolumeGrantInput!) { setVolumeGrant(input: $input) { grant { id permissions } } }`,
+  `mutation GrantVolume($input: GrantVolumeInput!) { grantVolume(input: $input) { grant { id permissions } } }`,
 );
 const RemoveGrant = graphql(
   `
-  mutation RemoveVolumeGrant($input: RemoveVolumeGrantInput!) {
-    removeVolumeGrant(input: $input) { volume { ...VolumeFields } }
+  mutation RevokeVolume($input: RevokeVolumeInput!) {
+    revokeVolume(input: $input) { volume { ...VolumeFields } }
   }
 `,
   [VolumeFields],

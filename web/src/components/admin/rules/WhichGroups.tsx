@@ -6,12 +6,13 @@ import { t } from "../../../i18n";
 import { Empty, FailureNote } from "../../Note";
 import { ProjectPick, UserPick } from "../Pickers";
 import { RowButton, Table } from "../Table";
+import { nodesOf } from "../usePages";
 import { reasons } from "./group";
 
 const WhichGroupsQuery = graphql(`
   query WhichGroups($user: ID, $project: ID) {
-    resourceGroupAccess(user: $user, project: $project) {
-      totalCount access { resourceGroup { id name description sessionTypes } via }
+    resourceGroupAccess(user: $user, project: $project, first: 100) {
+      totalCount edges { node { resourceGroup { id name description sessionTypes } via } }
     }
   }
 `);
@@ -42,7 +43,7 @@ export function WhichGroups({
     pause: Boolean(of) && !id,
   });
   const asked = !of || Boolean(id);
-  const rows = (asked ? (data?.resourceGroupAccess.access ?? []) : []).flatMap((a) =>
+  const rows = (asked ? nodesOf(data?.resourceGroupAccess) : []).flatMap((a) =>
     a.resourceGroup ? [{ ...a.resourceGroup, via: a.via }] : [],
   );
   return (

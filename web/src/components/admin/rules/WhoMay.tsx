@@ -6,16 +6,17 @@ import { t } from "../../../i18n";
 import { FailureNote } from "../../Note";
 import { FilterBox } from "../Filter";
 import { Part } from "../Panel";
+import { nodesOf } from "../usePages";
 import { reasons } from "./group";
 
 const WhoMayQuery = graphql(`
-  query WhoMay($group: ID!, $users: Boolean!, $q: String) {
-    resourceGroupAccess(resourceGroup: $group, users: $users, nameContainsFold: $q) {
+  query WhoMay($group: ID!, $where: ResourceGroupAccessWhereInput!) {
+    resourceGroupAccess(resourceGroup: $group, first: 100, where: $where) {
       totalCount
-      access { user { id email fullName } project { id name domain { id name } } via }
+      edges { node { user { id email fullName } project { id name domain { id name } } via } }
     }
-    users: resourceGroupAccess(resourceGroup: $group, users: true, first: 1) { totalCount }
-    projects: resourceGroupAccess(resourceGroup: $group, users: false, first: 1) { totalCount }
+    users: resourceGroupAccess(resourceGroup: $group, where: { holder: USER }, first: 1) { totalCount }
+    projects: resourceGroupAccess(resourceGroup: $group, where: { holder: PROJECT }, first: 1) { totalCount }
   }
 `);
 
@@ -25,7 +26,7 @@ export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
   const [q, setQ] = useState("");
   const { data, failure, refetch } = useLiveQuery({
     query: WhoMayQuery,
-    variables: { group, users: by === "users", q: q || null },
+    variables: { group, where: { holder: by === "users" ? "USER" : "PROJECT", nameContainsFold: q || null } },
   });
   const read = useRef(stamp);
   useEffect(() => {
@@ -33,7 +34,7 @@ export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
     read.current = stamp;
     refetch();
   });
-  const found = (data?.resourceGroupAccess.access ?? []).flatMap((a) =>
+  const found = nodesOf(data?.resourceGroupAccess).flatMap((a) =>
     a.user
       ? [{ id: a.user.id, name: a.user.email, more: a.user.fullName, via: a.via }]
       : a.project

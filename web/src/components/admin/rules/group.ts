@@ -151,10 +151,10 @@ export function openTo(g: Pick<Group, "active" | "public"> & { grants: readonly 
 
 /** What makes a group usable, as the server names it. */
 export const reasons: Record<string, string> = {
-  superadmin: "as a superadmin",
-  public: "open to everyone",
-  domain: "granted to the domain",
-  project: "granted to the project",
-  user: "granted to the user",
-  keypair: "granted to a keypair",
+  SUPERADMIN: "as a superadmin",
+  PUBLIC: "open to everyone",
+  DOMAIN: "granted to the domain",
+  PROJECT: "granted to the project",
+  USER: "granted to the user",
+  KEYPAIR: "granted to a keypair",
 };

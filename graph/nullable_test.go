@@ -1,0 +1,45 @@
+package graph_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// TestNullHasAMeaning checks that the description of each nullable field, or that of its type, says
+// what null means, and that of each optional field of an input what happens without it.
+func TestNullHasAMeaning(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for name, def := range schema().Types {
+		if def.BuiltIn || name[0] == '_' || strings.HasSuffix(name, "Connection") || strings.HasSuffix(name, "Edge") || strings.HasSuffix(name, "WhereInput") {
+			continue
+		}
+		for _, f := range def.Fields {
+			if f.Type.NonNull || f.Name[0] == '_' || f.DefaultValue != nil {
+				continue
+			}
+			checked++
+			text := strings.ToLower(f.Description + " " + def.Description)
+			switch {
+			case def.Kind == ast.Object && !strings.Contains(text, "null"):
+				t.Errorf("%s.%s: its description does not say what null means", name, f.Name)
+			case def.Kind == ast.InputObject && !saysDefault(text):
+				t.Errorf("%s.%s: its description does not say what happens without it", name, f.Name)
+			}
+		}
+	}
+	if checked < 300 {
+		t.Errorf("only %d fields are nullable: is the schema read?", checked)
+	}
+}
+
+func saysDefault(text string) bool {
+	for _, word := range []string{"default", "null", "without", "required", "at most one", "exactly one", "only the given fields"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
