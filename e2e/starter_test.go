@@ -18,7 +18,7 @@ var starterApps = []struct {
 	{"python:3.11", "jupyter", "jupyter", "/tree", "512m", ""},
 	{"jupyter:4.6", "jupyterlab", "jupyterlab", "/lab?reset", "1g", ""},
 	{"jupyter:4.6", "tensorboard", "tensorboard", "/", "1g", logRuns},
-	{"jupyter:4.6", "mlflow", "mlflow", "/", "2g", logRuns},
+	{"jupyter:4.6", "mlflow", "mlflow", "/", "1g", logRuns},
 	{"code:4.100", "code-server", "code-server", "/?folder=/home/work", "1g", "rm -f typed.txt; echo first > note.txt"},
 	{"r:4.5", "shiny", "shiny", "/", "512m", shinyApp},
 	{"r:4.5", "jupyterlab", "jupyterlab", "/lab?reset", "1g", ""},

@@ -428,3 +428,40 @@ func TestAppsOnPorts(t *testing.T) {
 		t.Errorf("after the end of the session: %s", resp.Status)
 	}
 }
+
+// A public app has a port before anybody opens it, since strangers cannot ask the page for one. Their browser
+// forgets the app before once, and not again.
+func TestPublicAppOnAPort(t *testing.T) {
+	program := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, r.Header.Get("Cookie")) }))
+	t.Cleanup(program.Close)
+	port, err := strconv.Atoi(program.URL[strings.LastIndexByte(program.URL, ':')+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := newQuay(t, appstate.App{Name: "desk", Port: port, Command: []string{"serve"}})
+	sys := viewer.SystemContext(t.Context())
+	p := q.Client.ResourcePolicy.Create().SetName("public").SetMaxPublicAppTime(3600).SaveX(sys)
+	q.Client.PolicyAttachment.Create().SetPolicy(p).SetUser(q.A.Member).ExecX(sys)
+	_, err = q.g.Apps.ShareApp(viewer.With(t.Context(), q.viewer), app.ShareAppInput{Session: q.session.ID, App: "desk", Audience: access.AppPublic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const host = "ports.test:20000"
+	person := http.Header{"Accept": {"text/html"}}
+	resp, _ := q.get(host, "/", person)
+	c := resp.Cookies()
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Clear-Site-Data") == "" || len(c) != 1 || !c[0].HttpOnly {
+		t.Fatalf("a visitor: %s, %v", resp.Status, resp.Header)
+	}
+	person.Set("Cookie", c[0].Name+"="+c[0].Value)
+	if resp, got := q.get(host, "/", person); resp.StatusCode != http.StatusOK || resp.Header.Get("Clear-Site-Data") != "" || got != "" {
+		t.Errorf("the visitor again: %s, %v, the app gets %q", resp.Status, resp.Header, got)
+	}
+	if _, err := q.g.Apps.UnshareApp(viewer.With(t.Context(), q.viewer), app.AppActionInput{Session: q.session.ID, App: "desk"}); err != nil {
+		t.Fatal(err)
+	}
+	q.g.recheck(t.Context(), q.session.ID)
+	if resp, _ := q.get(host, "/", http.Header{"Cookie": person["Cookie"]}); resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("with the cookie of a visitor, after the app is no longer public: %s", resp.Status)
+	}
+}

@@ -154,6 +154,12 @@ func (s *Spread) Offer(t testing.TB, image string) {
 	if _, err := os.Stat(filepath.Join(layout, "index.json")); err != nil {
 		t.Skipf("the image %s is not built: make images IMAGES=%s", image, image)
 	}
+	s.OfferLayout(t, layout)
+}
+
+// OfferLayout imports an image from an OCI layout.
+func (s *Spread) OfferLayout(t testing.TB, layout string) {
+	t.Helper()
 	if _, err := s.registry.Import(t.Context(), layout); err != nil {
 		t.Fatal(err)
 	}

@@ -95,4 +95,17 @@ func TestAppsOnPorts(t *testing.T) {
 	if now, err := u.OpenApp(t.Context(), client.OpenAppInput{Session: session.ID, App: "docs"}); err != nil || now.Address != opened.Address {
 		t.Errorf("the app moved to %+v, %v", now, err)
 	}
+	t.Run("in a browser", func(t *testing.T) {
+		platform.Offer(t, "python")
+		platform.GatewayOnPorts(t, "port-gateway-3", "127.0.0.1", ports) // where browsers look for ports.localhost
+		u := platform.User(t)
+		t.Cleanup(func() { endAll(t, u) })
+		lab := u.Run(client.CreateSessionInput{Image: "python:3.11", Slots: cluster.Slots("cpu", "1", "mem", "512m")})
+		u.Until(lab.ID, "RUNNING")
+		opened, err := u.OpenApp(t.Context(), client.OpenAppInput{Session: lab.ID, App: "jupyter", Path: "/tree"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Walk("apps/jupyter", "BERTH_APP="+opened.URL, "BERTH_PICTURE=python-jupyter-ports")
+	})
 }

@@ -22,21 +22,15 @@ func TestTorchOverAgents(t *testing.T) {
 	group := group(t, operator, "torch", []string{"node-1", "node-2"})
 	u := platform.User(t)
 	t.Cleanup(func() { endAll(t, u) })
-	in := cluster.Batch(`cat >nolibuv.py <<'END'
-# Debian builds PyTorch without libuv, which several callers in it take for granted.
-import functools, sys, torch.distributed.elastic.rendezvous.static_tcp_rendezvous as static
-for module in (sys.modules["torch.distributed.rendezvous"], static):
-    module.TCPStore = functools.partial(module.TCPStore, use_libuv=False)
-END
-cat >job.py <<'END'
-import nolibuv, socket, torch, torch.distributed as dist
+	in := cluster.Batch(`cat >job.py <<'END'
+import socket, torch, torch.distributed as dist
 dist.init_process_group("gloo")
 total = torch.tensor([dist.get_rank() + 1.0])
 dist.all_reduce(total)
 print(f"rank {dist.get_rank()} of {dist.get_world_size()} on {socket.gethostname()}: sum {total.item():.0f}", flush=True)
 dist.destroy_process_group()
 END
-USE_LIBUV=0 exec python3 -c 'import nolibuv; from torch.distributed import run; run.main()' job.py`)
+exec torchrun job.py`)
 	in.Image, in.ResourceGroup, in.Kernels = "torch:2.6", group, new(2)
 	// Two accelerators for each kernel: two processes there. Four do not fit on one agent.
 	in.Slots = cluster.Slots("cpu", "0.5", "mem", "1g", "mock.shares", "2")

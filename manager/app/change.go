@@ -165,6 +165,9 @@ func (s *Service) ShareApp(ctx context.Context, in ShareAppInput) (*AppPayload, 
 		if in.ExpiresAt, err = s.publicEnd(ctx, p.Session, in.ExpiresAt); err != nil {
 			return nil, err
 		}
+		if err := s.settle(ctx, p); err != nil {
+			return nil, err
+		}
 	}
 	id, err := s.kernelOf(ctx, p)
 	if err != nil {

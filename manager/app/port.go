@@ -34,6 +34,16 @@ func (s *Service) address(ctx context.Context, p *Place) (string, error) {
 	return "", problem.Unavailable("no gateway is running, so apps cannot be opened").RetryAfter(5 * time.Second)
 }
 
+// settle gives an app its port in port mode. Strangers cannot ask the page for it.
+func (s *Service) settle(ctx context.Context, p *Place) error {
+	r := s.ports()
+	if r == nil {
+		return nil
+	}
+	_, err := s.assign(ctx, r, p)
+	return err
+}
+
 // portOf returns the port of an app; 0 if it has none.
 func (s *Service) portOf(ctx context.Context, t Target) (int, error) {
 	if s.ports() == nil {
