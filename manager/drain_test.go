@@ -186,7 +186,7 @@ func TestDrainTerminates(t *testing.T) {
 func TestUserEndsWhatIsRescheduled(t *testing.T) {
 	c := newCluster(t, 1)
 	super := c.m.As(t, c.Superadmin)
-	id := c.create(t, input(nil, "stubborn"))
+	id := c.create(t, input(nil, "ignore-term"))
 	c.reaches(t, id, lifecycle.Running)
 	super.Must(t, drainAgent, managertest.Vars{"in": managertest.Vars{"id": c.agentID(t, c.nodes[0]), "after": 0, "action": "RESCHEDULE"}}, nil)
 	c.reaches(t, id, lifecycle.Terminating)

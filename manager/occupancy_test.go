@@ -113,7 +113,7 @@ func TestOccupancyAudit(t *testing.T) {
 		c.noDrift(t)
 	})
 	t.Run("orphan", func(t *testing.T) {
-		id := c.create(t, input(nil, "stubborn"))
+		id := c.create(t, input(nil, "ignore-term"))
 		c.reaches(t, id, lifecycle.Running)
 		n := c.on(t, id)
 		before := c.containers(t, n)

@@ -63,7 +63,7 @@ func TestTerminateAtAnyMoment(t *testing.T) {
 		slow := env("FAKE_CREATE_DELAY", fmt.Sprintf("%dms", i%5*20))
 		command := []string{"sleep", "600"}
 		if i%4 == 3 {
-			command = []string{"stubborn"}
+			command = []string{"ignore-term"}
 		}
 		id := c.create(t, input(slow, command...))
 		// From before it is placed to well after it runs.
@@ -88,7 +88,7 @@ func TestTerminateAtAnyMoment(t *testing.T) {
 
 func TestTerminateIsRepeatable(t *testing.T) {
 	c := newCluster(t, 1)
-	id := c.create(t, input(nil, "stubborn"))
+	id := c.create(t, input(nil, "ignore-term"))
 	c.reaches(t, id, lifecycle.Running)
 	for range 3 {
 		if errs := c.end(t, id, false); len(errs) > 0 {
