@@ -24,7 +24,7 @@ var scopeChecks = []Check{
 	{"scope-idempotent", "creating again changes nothing, the limit included; deleting again is a success", scopeIdempotent},
 	{"scope-concurrent", "32 concurrent creations create one scope", scopeConcurrent},
 	{"scope-many", "16 scopes that are created and deleted concurrently are all created and all deleted", scopeMany},
-	{"scope-anew", "a new scope with the name of a deleted one is empty and has no limit", scopeAnew},
+	{"scope-recreated", "a new scope with the name of a deleted one is empty and has no limit", scopeRecreated},
 	{"scope-unknown", "reading or limiting an unknown scope is NOT_FOUND", scopeUnknown},
 	{"scope-names", "a name that is not a scope's is INVALID_ARGUMENT and creates nothing", scopeNames},
 	{"scope-not-empty", "deleting a scope in which anything remains is FAILED_PRECONDITION and removes nothing", scopeNotEmpty},
@@ -181,7 +181,7 @@ func scopeMany(ctx context.Context, b *bench) error {
 	return each("deleted", func(id string) error { return b.gone(ctx, c, id) })
 }
 
-func scopeAnew(ctx context.Context, b *bench) error {
+func scopeRecreated(ctx context.Context, b *bench) error {
 	c, r, err := b.open(ctx)
 	if err != nil {
 		return err
