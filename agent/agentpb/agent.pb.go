@@ -1,6 +1,6 @@
 // The contract between a manager and an agent.
 //
-// Who calls whom: the agent opens one mutual-TLS connection to every live
+// Connections: the agent opens one mutual-TLS connection to every live
 // manager, multiplexes it with yamux and serves this service on it; the
 // manager is the gRPC client. Any replica may read; only the manager that
 // leads changes anything, and it proves so with its epoch.
@@ -26,8 +26,8 @@
 //      until ForgetKernel; nothing is lost while no manager listens. Only above
 //      its own limits for all ended kernels it removes the oldest by itself.
 //
-// RESOURCE_EXHAUSTED from PullImage and CreateKernel: the machine has no space for it,
-// which is nothing that the session could help.
+// RESOURCE_EXHAUSTED from PullImage and CreateKernel: the machine has no space, which
+// is not the fault of the session.
 //
 // Errors use gRPC codes; the message names the field or thing at fault.
 
@@ -54,7 +54,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// UNIQUE: at most one kernel holds it on a device.
+// UNIQUE: at most one kernel can use it on a device.
 type SlotType_Kind int32
 
 const (
@@ -668,13 +668,13 @@ func (x *Heartbeat) GetConditions() []*Condition {
 	return nil
 }
 
-// Something of the machine that the agent checks again and again. While one of them
-// holds, no new kernel should be placed there.
+// A property of the machine that the agent checks at intervals. While the status of
+// one is true, no new kernel should be placed there.
 type Condition struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`      // disk_pressure, inode_pressure, memory_pressure, runtime_unavailable
-	Status        bool                   `protobuf:"varint,2,opt,name=status,proto3" json:"status,omitempty"` // true: it holds
-	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`  // one clause for people, also while it does not hold
+	Status        bool                   `protobuf:"varint,2,opt,name=status,proto3" json:"status,omitempty"` // true: no new kernels
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`  // one clause for people, also while the status is false
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -736,7 +736,7 @@ type Report struct {
 	Incarnation   string                 `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // new for every process of the agent
 	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	Architecture  string                 `protobuf:"bytes,4,opt,name=architecture,proto3" json:"architecture,omitempty"`                        // GOARCH spelling: amd64, arm64
-	ResourceGroup string                 `protobuf:"bytes,5,opt,name=resource_group,json=resourceGroup,proto3" json:"resource_group,omitempty"` // wish for first registration; afterwards the manager decides
+	ResourceGroup string                 `protobuf:"bytes,5,opt,name=resource_group,json=resourceGroup,proto3" json:"resource_group,omitempty"` // requested at the first registration; afterwards the manager decides
 	SlotTypes     []*SlotType            `protobuf:"bytes,6,rep,name=slot_types,json=slotTypes,proto3" json:"slot_types,omitempty"`
 	Devices       []*Device              `protobuf:"bytes,7,rep,name=devices,proto3" json:"devices,omitempty"` // intrinsic cpu and mem are devices too
 	Kernels       []*KernelState         `protobuf:"bytes,8,rep,name=kernels,proto3" json:"kernels,omitempty"` // every kernel with a record on this node
@@ -745,7 +745,7 @@ type Report struct {
 	Images        []string               `protobuf:"bytes,11,rep,name=images,proto3" json:"images,omitempty"`     // canonical references present
 	Volumes       []string               `protobuf:"bytes,12,rep,name=volumes,proto3" json:"volumes,omitempty"`   // names of volumes mounted here
 	Address       string                 `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"`   // the node's own outward address, informational
-	Counters      []*CounterSet          `protobuf:"bytes,15,rep,name=counters,proto3" json:"counters,omitempty"` // hardware that devices are cut from
+	Counters      []*CounterSet          `protobuf:"bytes,15,rep,name=counters,proto3" json:"counters,omitempty"` // shared hardware of partitions
 	Links         []*Link                `protobuf:"bytes,16,rep,name=links,proto3" json:"links,omitempty"`
 	Overlay       *Overlay               `protobuf:"bytes,17,opt,name=overlay,proto3" json:"overlay,omitempty"`
 	Conditions    []*Condition           `protobuf:"bytes,18,rep,name=conditions,proto3" json:"conditions,omitempty"`
@@ -905,9 +905,9 @@ func (x *Report) GetConditions() []*Condition {
 // How kernels on other agents reach those of this one.
 type Overlay struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Endpoint      string                 `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"` // address and UDP port; "" = they do not
-	Mtu           uint32                 `protobuf:"varint,2,opt,name=mtu,proto3" json:"mtu,omitempty"`          // what a packet of a kernel may have
-	Off           string                 `protobuf:"bytes,3,opt,name=off,proto3" json:"off,omitempty"`           // why they do not
+	Endpoint      string                 `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"` // address and UDP port; "" = they cannot
+	Mtu           uint32                 `protobuf:"varint,2,opt,name=mtu,proto3" json:"mtu,omitempty"`          // largest packet of a kernel
+	Off           string                 `protobuf:"bytes,3,opt,name=off,proto3" json:"off,omitempty"`           // why they cannot
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1971,7 +1971,7 @@ type Mount struct {
 	Subpath       string                 `protobuf:"bytes,3,opt,name=subpath,proto3" json:"subpath,omitempty"` // below the folder, "" = all
 	Target        string                 `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`   // absolute path in the container
 	ReadOnly      bool                   `protobuf:"varint,5,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
-	Own           bool                   `protobuf:"varint,6,opt,name=own,proto3" json:"own,omitempty"` // the user's own folder: when root has it, it is given to uid and gid
+	Own           bool                   `protobuf:"varint,6,opt,name=own,proto3" json:"own,omitempty"` // the user's own folder: if root owns it, uid and gid become its owner
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2066,13 +2066,13 @@ type CreateKernelRequest struct {
 	ShmBytes        int64    `protobuf:"varint,15,opt,name=shm_bytes,json=shmBytes,proto3" json:"shm_bytes,omitempty"` // size of /dev/shm; 0 = 64 MiB
 	ProjectId       string   `protobuf:"bytes,17,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`
 	UserId          string   `protobuf:"bytes,18,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// Who everything in the container runs as; without has_user, the image's user.
+	// The user of all processes in the container; without has_user, the image's user.
 	HasUser         bool           `protobuf:"varint,19,opt,name=has_user,json=hasUser,proto3" json:"has_user,omitempty"`
 	Uid             uint32         `protobuf:"varint,20,opt,name=uid,proto3" json:"uid,omitempty"`
 	Gid             uint32         `protobuf:"varint,21,opt,name=gid,proto3" json:"gid,omitempty"`
 	Gids            []uint32       `protobuf:"varint,22,rep,packed,name=gids,proto3" json:"gids,omitempty"`                                      // supplementary groups
 	Network         *KernelNetwork `protobuf:"bytes,23,opt,name=network,proto3" json:"network,omitempty"`                                        // of a session with kernels on several agents; absent: the agent has one of its own for it
-	AllowedNetworks []string       `protobuf:"bytes,24,rep,name=allowed_networks,json=allowedNetworks,proto3" json:"allowed_networks,omitempty"` // private networks that the session reaches beside those that the agent allows, as internal/netlist reads them
+	AllowedNetworks []string       `protobuf:"bytes,24,rep,name=allowed_networks,json=allowedNetworks,proto3" json:"allowed_networks,omitempty"` // private networks that the session can reach in addition to those that the agent allows, as internal/netlist reads them
 	DiskBytes       int64          `protobuf:"varint,25,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`                  // what the container may write on the machine's disk, folders not counted; 0 = the agent's default
 	Cluster         *KernelCluster `protobuf:"bytes,26,opt,name=cluster,proto3" json:"cluster,omitempty"`                                        // absent in a session of one kernel
 	unknownFields   protoimpl.UnknownFields
@@ -2327,7 +2327,7 @@ func (x *KernelCluster) GetMembers() []*KernelMember {
 type KernelMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hostname      string                 `protobuf:"bytes,1,opt,name=hostname,proto3" json:"hostname,omitempty"`
-	Slots         uint32                 `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"` // processes that programs start there unless told otherwise
+	Slots         uint32                 `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"` // processes that programs start there by default
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2690,12 +2690,12 @@ type KernelState struct {
 	// start that fails the same way every time), agent-unfit (the start failed for a
 	// condition of the machine), not-found, lost
 	Reason        string        `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people; with CREATING: what takes long
+	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people; with CREATING: the step that takes long
 	StartedUnixMs int64         `protobuf:"varint,8,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`
 	ExitedUnixMs  int64         `protobuf:"varint,9,opt,name=exited_unix_ms,json=exitedUnixMs,proto3" json:"exited_unix_ms,omitempty"` // when the process ended; before EXITED: the agent is cleaning up after it
 	ContainerId   string        `protobuf:"bytes,10,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`
 	Steps         []*Step       `protobuf:"bytes,11,rep,name=steps,proto3" json:"steps,omitempty"`             // what the agent did to start it, in order
-	Allocations   []*Allocation `protobuf:"bytes,12,rep,name=allocations,proto3" json:"allocations,omitempty"` // what it holds of devices until it has EXITED
+	Allocations   []*Allocation `protobuf:"bytes,12,rep,name=allocations,proto3" json:"allocations,omitempty"` // its allocations until it has EXITED
 	// As in the request, for a manager whose database does not know the session.
 	SessionName   string `protobuf:"bytes,13,opt,name=session_name,json=sessionName,proto3" json:"session_name,omitempty"`
 	ProjectId     string `protobuf:"bytes,14,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`

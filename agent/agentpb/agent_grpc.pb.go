@@ -1,6 +1,6 @@
 // The contract between a manager and an agent.
 //
-// Who calls whom: the agent opens one mutual-TLS connection to every live
+// Connections: the agent opens one mutual-TLS connection to every live
 // manager, multiplexes it with yamux and serves this service on it; the
 // manager is the gRPC client. Any replica may read; only the manager that
 // leads changes anything, and it proves so with its epoch.
@@ -26,8 +26,8 @@
 //      until ForgetKernel; nothing is lost while no manager listens. Only above
 //      its own limits for all ended kernels it removes the oldest by itself.
 //
-// RESOURCE_EXHAUSTED from PullImage and CreateKernel: the machine has no space for it,
-// which is nothing that the session could help.
+// RESOURCE_EXHAUSTED from PullImage and CreateKernel: the machine has no space, which
+// is not the fault of the session.
 //
 // Errors use gRPC codes; the message names the field or thing at fault.
 
@@ -79,20 +79,20 @@ type AgentClient interface {
 	// NOT_FOUND: it has none.
 	GetKernel(ctx context.Context, in *GetKernelRequest, opts ...grpc.CallOption) (*KernelState, error)
 	TerminateKernel(ctx context.Context, in *TerminateKernelRequest, opts ...grpc.CallOption) (*KernelState, error)
-	// UpdateMounts makes folders that a kernel has mounted writable or read-only,
-	// or takes them away, while it runs. What is asked for is on disk before it is
-	// done, so that a repeated start does the same. Idempotent; a kernel that has
-	// exited has none. NOT_FOUND: no such launch here; UNAVAILABLE: it is being
-	// made, ask again.
+	// UpdateMounts makes mounted folders of a kernel writable or read-only, or
+	// removes them, while it runs. The request is stored on disk before it is
+	// carried out, so that a repeated start does the same. Idempotent; it does
+	// nothing for a kernel that has exited. NOT_FOUND: this launch is not on the
+	// node; UNAVAILABLE: its container is being created, retry.
 	UpdateMounts(ctx context.Context, in *UpdateMountsRequest, opts ...grpc.CallOption) (*UpdateMountsResponse, error)
 	ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error)
 	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
 	// devices. It changes nothing that a leader decides, so any manager may call it.
 	// NOT_FOUND: no such plugin on this node.
 	RestartPlugin(ctx context.Context, in *RestartPluginRequest, opts ...grpc.CallOption) (*RestartPluginResponse, error)
-	// Logs streams the kept log of a kernel's main process; with follow it goes
-	// on until the process has ended. FAILED_PRECONDITION: the log of the ended
-	// kernel was removed.
+	// Logs streams the stored log of a kernel's main process; with follow, it
+	// continues until the process has ended. FAILED_PRECONDITION: the log of the
+	// ended kernel was removed.
 	Logs(ctx context.Context, in *LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error)
 	// Exec runs a command in a running kernel. The first input carries start;
 	// the last output carries exit.
@@ -268,20 +268,20 @@ type AgentServer interface {
 	// NOT_FOUND: it has none.
 	GetKernel(context.Context, *GetKernelRequest) (*KernelState, error)
 	TerminateKernel(context.Context, *TerminateKernelRequest) (*KernelState, error)
-	// UpdateMounts makes folders that a kernel has mounted writable or read-only,
-	// or takes them away, while it runs. What is asked for is on disk before it is
-	// done, so that a repeated start does the same. Idempotent; a kernel that has
-	// exited has none. NOT_FOUND: no such launch here; UNAVAILABLE: it is being
-	// made, ask again.
+	// UpdateMounts makes mounted folders of a kernel writable or read-only, or
+	// removes them, while it runs. The request is stored on disk before it is
+	// carried out, so that a repeated start does the same. Idempotent; it does
+	// nothing for a kernel that has exited. NOT_FOUND: this launch is not on the
+	// node; UNAVAILABLE: its container is being created, retry.
 	UpdateMounts(context.Context, *UpdateMountsRequest) (*UpdateMountsResponse, error)
 	ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error)
 	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
 	// devices. It changes nothing that a leader decides, so any manager may call it.
 	// NOT_FOUND: no such plugin on this node.
 	RestartPlugin(context.Context, *RestartPluginRequest) (*RestartPluginResponse, error)
-	// Logs streams the kept log of a kernel's main process; with follow it goes
-	// on until the process has ended. FAILED_PRECONDITION: the log of the ended
-	// kernel was removed.
+	// Logs streams the stored log of a kernel's main process; with follow, it
+	// continues until the process has ended. FAILED_PRECONDITION: the log of the
+	// ended kernel was removed.
 	Logs(*LogsRequest, grpc.ServerStreamingServer[LogChunk]) error
 	// Exec runs a command in a running kernel. The first input carries start;
 	// the last output carries exit.

@@ -195,7 +195,7 @@ type ObjectItem struct {
 	Directory      bool                   `protobuf:"varint,2,opt,name=directory,proto3" json:"directory,omitempty"` // make a directory; there is nothing to bring
 	Get            *SignedRequest         `protobuf:"bytes,3,opt,name=get,proto3" json:"get,omitempty"`
 	Size           int64                  `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
-	Etag           string                 `protobuf:"bytes,5,opt,name=etag,proto3" json:"etag,omitempty"` // without quotes; "" = the storage tells none
+	Etag           string                 `protobuf:"bytes,5,opt,name=etag,proto3" json:"etag,omitempty"` // without quotes; "" = the storage reports none
 	ModifiedUnixMs int64                  `protobuf:"varint,6,opt,name=modified_unix_ms,json=modifiedUnixMs,proto3" json:"modified_unix_ms,omitempty"`
 	Existing       ObjectItem_Existing    `protobuf:"varint,7,opt,name=existing,proto3,enum=berth.storage.v1.ObjectItem_Existing" json:"existing,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -420,7 +420,7 @@ func (x *FileItem) GetLength() int64 {
 // ObjectProgress: the last message of a stream that succeeded is finished.
 type ObjectProgress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Bytes         int64                  `protobuf:"varint,1,opt,name=bytes,proto3" json:"bytes,omitempty"`    // that have moved; fewer again when an item begins anew
+	Bytes         int64                  `protobuf:"varint,1,opt,name=bytes,proto3" json:"bytes,omitempty"`    // that have moved; fewer when an item starts again
 	Results       []*ObjectResult        `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"` // settled since the message before
 	Finished      bool                   `protobuf:"varint,3,opt,name=finished,proto3" json:"finished,omitempty"`
 	unknownFields protoimpl.UnknownFields

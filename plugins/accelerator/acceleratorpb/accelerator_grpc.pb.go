@@ -2,23 +2,23 @@
 //
 // A plugin is one program that knows one family of hardware: which devices a
 // node has, how a container gets at them, how busy and how healthy they are.
-// The agent keeps everything else: who holds what, records on disk, deadlines
+// The agent does everything else: allocations, records on disk, deadlines
 // and retries. A plugin has no authority. Killing it at any moment loses
-// nothing, and a plugin that has just started can serve every call once it
-// has been configured and told what is alive.
+// nothing, and a plugin that has just started can serve every call after it
+// was configured and has received the live allocations.
 //
 // Versions
 //   The package is the version: berth.accelerator.v1 is go-plugin's application
 //   protocol 1. The host offers every number it speaks in the environment
-//   variable PLUGIN_PROTOCOL_VERSIONS, "1,2". The plugin takes the highest that
-//   it speaks too, says so in the second field of its handshake line, and serves
-//   that package. With none in common it says its own highest, and the host
-//   refuses it, naming both sides' numbers.
-//   Within a version messages only grow: fields, enumerators and methods are
-//   added, nothing changes its number or its meaning. Each side ignores what it
-//   does not know. What the other side has to understand comes with a
-//   Capability, or with a new version. Field numbers 100 to 199 are never given
-//   out here: who carries a field of his own takes one of those.
+//   variable PLUGIN_PROTOCOL_VERSIONS, "1,2". The plugin chooses the highest one
+//   that it also speaks, prints it in the second field of its handshake line, and
+//   serves that package. Without a common number it prints its own highest, and the
+//   host refuses it with an error that names the numbers of both sides.
+//   Within a version, messages only grow: fields, enumerators and methods are
+//   added, and none changes its number or its meaning. Each side ignores unknown
+//   fields. Additions that the other side must understand come with a
+//   Capability, or with a new version. Field numbers 100 to 199 are never used
+//   here: they are for a vendor's own fields.
 //
 // Transport: the agent starts the program and speaks this service over the
 // unix socket that hashicorp/go-plugin negotiates (cookie
@@ -27,61 +27,61 @@
 // serves this file.
 //
 // Life of a plugin
-//   1. Describe: who are you, which slots do you offer. No hardware is
-//      touched. This is the first call after every start.
-//   2. Configure: settings, file-system roots, masked devices. It may come
-//      again at any time; the last one counts. A plugin with the capability
-//      RECONFIGURE looks at the hardware anew before it answers; one without is
-//      started anew instead. Of the calls below all but Describe answer
-//      FAILED_PRECONDITION before the first Configure.
-//   3. Restore: every allocation that is alive on the node, all at once.
-//      Whatever side effect the plugin finds beyond them is a leak of an
-//      earlier life and is undone.
-//   4. WatchDevices, WatchHealth and the metric streams stay open for as long
-//      as both sides live. The first message of WatchDevices comes at once.
+//   1. Describe: the plugin's identity and slots. It must not touch the
+//      hardware. This is the first call after every start.
+//   2. Configure: settings, file-system roots, masked devices. It can be
+//      repeated at any time; the last call applies. A plugin with the capability
+//      RECONFIGURE scans the hardware again before it answers; a plugin without it
+//      is restarted instead. Before the first Configure, all calls except Describe
+//      answer FAILED_PRECONDITION.
+//   3. Restore: all live allocations of the node, in one call. The plugin undoes
+//      all other side effects that it finds, because an earlier process has
+//      leaked them.
+//   4. WatchDevices, WatchHealth and the metric streams stay open for the life
+//      of both sides. WatchDevices sends its first message at once.
 //   5. SIGTERM, or the agent's death, ends the program within 5 seconds.
 //
 // Life of an allocation
 //   1. The manager chooses concrete devices and amounts from the snapshot.
 //   2. Prepare turns them into container edits. Repeatable: the same
-//      allocation id with the same devices gives the same answer, with others
-//      ALREADY_EXISTS.
-//   3. The container runs. WatchWorkloadMetrics tells what it uses.
+//      allocation id with the same devices gives the same answer, and with other
+//      devices ALREADY_EXISTS.
+//   3. The container runs. WatchWorkloadMetrics reports its usage.
 //   4. Unprepare undoes Prepare's side effects. Repeatable: an unknown id is
 //      answered OK.
 //
 // Life of a device
-//   A device is in the snapshot while it is there. One that must not be used
+//   A device is in the snapshot while it exists. A device that must not be used
 //   (too old, broken, masked by the vendor) stays visible with allocatable
-//   unset and the reasons. One that disappears leaves the next snapshot and
-//   a LOST health event says so; both within 5 seconds.
+//   unset and the reasons. A device that disappears is missing from the next
+//   snapshot and is reported by a LOST health event, both within 5 seconds.
 //
-//   What cannot be read costs one device, with the reason, never the others. A
-//   vendor's program that hangs, fails or prints nonsense costs the devices that
-//   only it could tell about, until it recovers; calls keep their deadlines. When
-//   that leaves no device to carry the reason, DeviceSnapshot.look carries it.
-//   Prepare names devices by id, not by revision: an id never comes to mean
-//   another device, and one that has gone meanwhile is NOT_FOUND.
+//   A file that cannot be read affects one device, which gets the reason, and no
+//   other. A vendor's program that hangs, fails or prints invalid output affects
+//   the devices that only it reports, until it recovers; calls keep their
+//   deadlines. If no device is left to have the reason, DeviceSnapshot.look has it.
+//   Prepare names devices by id, not by revision: an id never refers to another
+//   device later, and a removed device is NOT_FOUND.
 //
 // Without hardware or driver a plugin is healthy and its snapshot is empty.
 //
 // Amounts are decimal strings without sign or exponent: "2", "0.5",
 // "85899345920". COUNT, BYTES and UNIQUE are whole, SHARES have at
-// most three decimals. The slot's name tells the scale: SHARES end in
+// most three decimals. The slot's name determines the scale: SHARES end in
 // ".shares", BYTES in ".mem", the others in neither.
 //
 // One amount under several names
-//   A device that can be given in parts by shares and by bytes has a slot for each,
-//   and both say `unified`: they are names of one amount, of which each capacity
-//   stands for all. Parts taken under any of the names add up to one device: half by
+//   A device that can be allocated in parts by shares and by bytes has a slot for
+//   each, and both are `unified`: they are names of one amount, and the capacity of
+//   each is the whole device. Parts under all names add up to one device: half by
 //   shares leaves half of the bytes. Unified slots do not exclude each other and are
-//   not UNIQUE; that a device is whole or in parts, exclusive_with says. A kernel
-//   asks under one name and another on the same device under another, so Prepare
-//   keeps each to its part of its own slot's capacity, and parts that add up to one
-//   device never get more memory than it has.
+//   not UNIQUE; exclusive_with separates whole devices from parts. Two kernels can
+//   request parts of one device under different names, so Prepare limits each to its
+//   part of its own slot's capacity, and parts that add up to one device never get
+//   more memory than it has.
 //
 // Errors: INVALID_ARGUMENT a malformed request or configuration, NOT_FOUND a
-// device that is not there, FAILED_PRECONDITION a device that is there but not
+// device that does not exist, FAILED_PRECONDITION a device that is not
 // allocatable, or a call before Configure, ALREADY_EXISTS an allocation id with
 // other devices, RESOURCE_EXHAUSTED no room for a side effect, UNAVAILABLE try
 // again, UNIMPLEMENTED a capability that was not declared. The message names

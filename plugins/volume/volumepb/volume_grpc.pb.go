@@ -3,28 +3,28 @@
 // (package plugins/volume does the handshake) and proves it with
 // berth-volume-conformance.
 //
-// What is whose. The proxy moves all bytes itself, over the mounted file
-// system, and checks every path. The plugin knows what only the vendor's
-// product knows: how to make a scope (the unit that a limit applies to, one
-// for each user or project), what it may hold and holds, how large and how
-// well the volume is, and how to copy or remove a tree faster than file by
-// file. It keeps no authority and no state of its own: kill -9 at any moment
-// loses nothing, because the product keeps limits and the proxy asks again.
+// Division of work. The proxy moves all bytes itself, over the mounted file
+// system, and checks every path. The plugin does what only the vendor's
+// product can do: create a scope (the unit that a limit applies to, one
+// for each user or project), set its limit and read its usage, report the size
+// and the health of the volume, and copy or remove a tree faster than file by
+// file. It has no authority and no state of its own: kill -9 at any moment
+// loses nothing, because the product stores the limits and the proxy repeats calls.
 //
 // Life of a process:
 //   1. The proxy starts the program, checks its SHA-256 when one is pinned,
 //      agrees on a protocol version and a mutual-TLS unix socket.
 //   2. Describe, once. No volume exists yet; it must not touch the product.
 //   3. OpenVolume for every configured volume of this backend. Repeating it with
-//      equal arguments changes nothing; with others it replaces them. The
-//      answer's capabilities hold until the next OpenVolume: a capability that the
-//      product lacks today (no licence, no quota support in the kernel) is
+//      equal arguments changes nothing; other arguments replace them. The
+//      answer's capabilities are valid until the next OpenVolume: a capability that
+//      the product lacks today (no licence, no quota support in the kernel) is
 //      not listed, and the calls that need it answer UNIMPLEMENTED.
-//   4. Any call, concurrently. The proxy limits calls in flight for a volume,
-//      sets a deadline on each and repeats only what is marked retryable.
-//   5. CloseVolume, then the process ends with its parent. If it dies instead, it
-//      is started again with growing pauses and goes through 2 and 3; until
-//      then scope calls fail as UNAVAILABLE while uploads and downloads go on.
+//   4. Any call, concurrently. The proxy limits the concurrent calls for a volume,
+//      sets a deadline on each and repeats only calls that are marked retryable.
+//   5. CloseVolume, then the process ends with its parent. If it dies earlier, it
+//      is restarted with growing pauses, and 2 and 3 follow again; until then,
+//      scope calls fail as UNAVAILABLE, while uploads and downloads continue.
 //
 // Paths are relative to the mount point and never begin with "/" or contain
 // "..". A plugin never follows a symbolic link below the mount point: users
@@ -88,12 +88,12 @@ type VolumeClient interface {
 	// Capacity needs CAPACITY, Performance needs METRICS.
 	Capacity(ctx context.Context, in *VolumeRef, opts ...grpc.CallOption) (*CapacityReport, error)
 	Performance(ctx context.Context, in *VolumeRef, opts ...grpc.CallOption) (*PerformanceSample, error)
-	// CreateScope makes the scope or finds it; concurrent calls make one. With
-	// a scope that exists it changes nothing, the limit included.
+	// CreateScope creates the scope or returns the existing one; concurrent calls
+	// create one. It does not change an existing scope or its limit.
 	CreateScope(ctx context.Context, in *ScopeRequest, opts ...grpc.CallOption) (*Scope, error)
 	GetScope(ctx context.Context, in *ScopeRef, opts ...grpc.CallOption) (*Scope, error)
 	// SetScopeLimit replaces both limits. It needs QUOTA_BYTES or QUOTA_INODES;
-	// a limit that cannot be kept is INVALID_ARGUMENT, never dropped in silence.
+	// a limit that cannot be enforced is INVALID_ARGUMENT, and never ignored.
 	SetScopeLimit(ctx context.Context, in *ScopeRequest, opts ...grpc.CallOption) (*Scope, error)
 	// DeleteScope removes an empty scope. FAILED_PRECONDITION while a file or
 	// folder remains; an absent scope is a success.
@@ -307,12 +307,12 @@ type VolumeServer interface {
 	// Capacity needs CAPACITY, Performance needs METRICS.
 	Capacity(context.Context, *VolumeRef) (*CapacityReport, error)
 	Performance(context.Context, *VolumeRef) (*PerformanceSample, error)
-	// CreateScope makes the scope or finds it; concurrent calls make one. With
-	// a scope that exists it changes nothing, the limit included.
+	// CreateScope creates the scope or returns the existing one; concurrent calls
+	// create one. It does not change an existing scope or its limit.
 	CreateScope(context.Context, *ScopeRequest) (*Scope, error)
 	GetScope(context.Context, *ScopeRef) (*Scope, error)
 	// SetScopeLimit replaces both limits. It needs QUOTA_BYTES or QUOTA_INODES;
-	// a limit that cannot be kept is INVALID_ARGUMENT, never dropped in silence.
+	// a limit that cannot be enforced is INVALID_ARGUMENT, and never ignored.
 	SetScopeLimit(context.Context, *ScopeRequest) (*Scope, error)
 	// DeleteScope removes an empty scope. FAILED_PRECONDITION while a file or
 	// folder remains; an absent scope is a success.
