@@ -101,7 +101,7 @@ test: setup build images test-web race test-go ## every test: web units, Go, bro
 
 .PHONY: test-go
 test-go: bin/tools/versitygw $(NODE_SSH)/node_modules/.package-lock.json
-	$(GO) test $(SIDE) ./e2e/sim ./manager $$($(GO) list ./... | grep -vE '/e2e($$|/)' | grep -vxF "$$($(GO) list -e $(RACE))") # the longest first
+	$(GO) test $(SIDE) ./e2e/sim ./manager/vfolder/integration ./manager/session/integration ./manager $$($(GO) list ./... | grep -vE '/e2e($$|/)' | grep -vxF "$$($(GO) list -e $(RACE))") # the longest first
 	$(GO) test $(E2E) $$($(GO) list ./e2e/... | grep -v /sim$$)
 
 .PHONY: test-web

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 // node is one agent with its own containerd, and a client that calls it as a manager would.
 type node struct {
 	agentpb.AgentClient
+	agent *agent.Agent // that runs in this process
 	env   containerdtest.Env
 	dir   string
 	image string
@@ -81,6 +82,7 @@ func (n *node) run(t testing.TB) (stop func()) {
 	}
 	go func() { _ = a.GRPCServer().Serve(l) }()
 	closeClient := n.connect(t, socket)
+	n.agent = a
 	stopped := false
 	stop = func() {
 		if stopped {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,14 +12,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/agent/runtime/containerd/containerdtest"
+	"github.com/berthhq/berth/internal/portstream"
 )
 
 // TestKernels runs all tests that do not restart the agent on one shared agent.
@@ -223,34 +227,32 @@ func (n *node) terminal(t *testing.T) {
 }
 
 // dial connects to a port of a kernel and returns the echoed text.
-func (n *node) dial(t *testing.T, id string, port uint32) (string, error) {
+func (n *node) dial(t *testing.T, id string, port int) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	stream, err := n.Dial(ctx)
+	c, err := portstream.Dial(ctx, n, uuid.MustParse(id), port)
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	if err := stream.Send(&agentpb.DialData{Target: &agentpb.DialTarget{KernelId: id, Port: port}, Data: []byte("pi")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Send(&agentpb.DialData{Data: []byte("ng")}); err != nil && err != io.EOF {
-		t.Fatal(err)
-	}
-	if err := stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
-	var got string
-	for {
-		m, err := stream.Recv()
-		if err == io.EOF {
-			return got, nil
+	defer c.Close()
+	for _, part := range []string{"pi", "ng"} {
+		if _, err := io.WriteString(c, part); err != nil {
+			t.Fatal(err)
 		}
-		if err != nil {
-			return got, err
-		}
-		got += string(m.Data)
 	}
+	if err := c.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(c)
+	return string(got), err
+}
+
+// Open implements portstream.Opener.
+func (n *node) Open(ctx context.Context) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	go n.agent.ServePort(context.WithoutCancel(ctx), theirs)
+	return ours, nil
 }
 
 func (n *node) apps(t *testing.T) {
@@ -261,10 +263,10 @@ func (n *node) apps(t *testing.T) {
 	if got, err := n.dial(t, r.KernelId, 8080); got != "ping" || err != nil {
 		t.Errorf("answer %q, %v", got, err)
 	}
-	if _, err := n.dial(t, r.KernelId, 8081); status.Code(err) != codes.Unavailable {
+	if _, err := n.dial(t, r.KernelId, 8081); !portstream.Refused(err) {
 		t.Errorf("closed port: %v", err)
 	}
-	if _, err := n.dial(t, "none", 8080); status.Code(err) != codes.NotFound {
+	if _, err := n.dial(t, uuid.NewString(), 8080); !errdefs.IsNotFound(err) {
 		t.Errorf("unknown kernel: %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func newMeter(to prometheus.Registerer) *meter {
 			Buckets: []float64{.1, .5, 2, 10, 30, 120, 600, 1800},
 		}),
 		streams: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "berth_agent_streams", Help: "Streams that managers have open: Watch, Logs, Exec, Dial and PullImage.",
+			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Logs, Exec, PullImage, and Port for a connection to a port.",
 		}, []string{"call"}),
 	}
 	for _, result := range []string{"ok", "failed"} {
@@ -47,6 +47,7 @@ func newMeter(to prometheus.Registerer) *meter {
 	for _, s := range agentpb.Agent_ServiceDesc.Streams {
 		m.streams.WithLabelValues(s.StreamName).Set(0)
 	}
+	m.streams.WithLabelValues(portStream).Set(0)
 	return m
 }
 

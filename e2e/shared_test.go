@@ -50,7 +50,7 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	shell.Must("folder", "put", "thesis", "data.txt")
-	id := invite(t, owner, friend, folder.ID, "read_only")
+	id := invite(t, owner, friend, folder.ID, "READ_ONLY")
 	if _, err := friend.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "mine"}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/id"
@@ -212,8 +215,7 @@ func TestAppsThatDoNotListen(t *testing.T) {
 	}
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close() // no program listens there
-	rpc := reachNode(t)
-	up := &upstream{kernel: uuid.New(), rpc: rpc, port: port}
+	up := &upstream{Container: &app.Container{Kernel: uuid.New(), RPC: reachRunner(t), Ports: node{t.Context()}}, port: port}
 	g := testGateway()
 	if g.Apps, err = app.New(app.Config{}); err != nil {
 		t.Fatal(err)
@@ -229,8 +231,31 @@ func TestAppsThatDoNotListen(t *testing.T) {
 	}
 }
 
-// Exec answers as the runner does for two apps: "slow" runs, and "dead" has ended.
-func (node) Exec(s agentpb.Agent_ExecServer) error {
+// runner answers for two apps: "slow" runs, and "dead" has ended.
+type runner struct {
+	agentpb.UnimplementedAgentServer
+}
+
+func reachRunner(t *testing.T) agentpb.AgentClient {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	agentpb.RegisterAgentServer(srv, runner{})
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(srv.Stop)
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return agentpb.NewAgentClient(conn)
+}
+
+// Exec implements agentpb.AgentServer.
+func (runner) Exec(s agentpb.Agent_ExecServer) error {
 	first, err := s.Recv()
 	if err != nil {
 		return err

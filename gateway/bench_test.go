@@ -20,19 +20,18 @@ import (
 
 	"github.com/coder/websocket"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/cluster"
 )
 
 // Benchmarks run the gateway in a process of its own, which is this program with these variables.
 const (
-	benchAgent = "BERTH_BENCH_AGENT" // address
-	benchPort  = "BERTH_BENCH_PORT"  // of the app
+	benchCA   = "BERTH_BENCH_CA"   // directory of the cluster's authority
+	benchPort = "BERTH_BENCH_PORT" // of the app
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(benchAgent) != "" {
+	if os.Getenv(benchCA) != "" {
 		if err := serveBench(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -42,17 +41,32 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveBench serves one app until stdin ends, and prints its address and host.
+// serveBench prints the address for agents, and when an agent has come the address and the host of one
+// app, which it serves until stdin ends.
 func serveBench() error {
-	conn, err := grpc.NewClient(os.Getenv(benchAgent), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	ca, err := cluster.LoadOrCreateCA(os.Getenv(benchCA))
 	if err != nil {
 		return err
 	}
+	nodes, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	peers := make(chan *cluster.Peer, 1)
+	hub := cluster.NewHub(cluster.HubConfig{
+		CA: ca, Join: func(context.Context, string, string, string) error { return nil }, Managers: func() []string { return nil },
+		OnPeer: func(ctx context.Context, p *cluster.Peer) {
+			peers <- p
+			<-ctx.Done()
+		},
+	})
+	go func() { _ = hub.Serve(context.Background(), nodes) }()
+	fmt.Println(nodes.Addr(), ca.Fingerprint())
 	port, err := strconv.Atoi(os.Getenv(benchPort))
 	if err != nil {
 		return err
 	}
-	w := assemble(context.Background(), agentpb.NewAgentClient(conn), port)
+	w := assemble(context.Background(), <-peers, port)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -107,7 +121,7 @@ func proxies(b *testing.B) []proxied {
 	behind := strings.TrimPrefix(app.URL, "http://")
 	_, port, _ := net.SplitHostPort(behind)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), benchAgent+"="+serveNode(b), benchPort+"="+port)
+	cmd.Env = append(os.Environ(), benchCA+"="+b.TempDir(), benchPort+"="+port)
 	cmd.Stderr = os.Stderr
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
@@ -115,11 +129,18 @@ func proxies(b *testing.B) []proxied {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { in.Close(); _ = cmd.Wait() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	f := strings.Fields(line)
-	if err != nil || len(f) != 2 {
-		b.Fatal(line, err)
+	lines := bufio.NewReader(out)
+	said := func() []string {
+		line, err := lines.ReadString('\n')
+		f := strings.Fields(line)
+		if err != nil || len(f) != 2 {
+			b.Fatal(line, err)
+		}
+		return f
 	}
+	f := said()
+	agent(b, f[0], f[1])
+	f = said()
 	list := []proxied{{"gateway", f[0], f[1], cmd.Process.Pid}}
 	if path := first(os.Getenv("BERTH_NGINX"), "/usr/sbin/nginx"); path != "" {
 		list = append(list, nginx(b, path, behind))
@@ -130,6 +151,20 @@ func proxies(b *testing.B) []proxied {
 		list = append(list, background(b, "CHP", at, path, "--ip", "127.0.0.1", "--port", p, "--api-port", strings.Split(free(b), ":")[1], "--default-target", app.URL, "--log-level", "error"))
 	}
 	return list
+}
+
+// agent starts an agent in this process whose kernels are this machine.
+func agent(b *testing.B, manager, fingerprint string) {
+	b.Helper()
+	n, err := cluster.NewNode(cluster.NodeConfig{
+		Role: cluster.RoleAgent, Name: "bench", Dir: b.TempDir(), Managers: []string{manager}, JoinToken: "any", CAFingerprint: fingerprint, Streams: serveLoopback,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b.Cleanup(cancel)
+	go func() { _ = n.Serve(ctx, grpc.NewServer()) }()
 }
 
 // first returns the first of some programs that exists.

@@ -29,6 +29,7 @@ import (
 	"github.com/berthhq/berth/internal/discovery"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/opsserver"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager"
@@ -183,6 +184,15 @@ func (r reach) RPC(agent string) (agentpb.AgentClient, error) {
 		return nil, problem.Unavailable("machine %s is not connected to this gateway", agent)
 	}
 	return agentpb.NewAgentClient(p.Conn), nil
+}
+
+// Streams implements app.Agents.
+func (r reach) Streams(agent string) (portstream.Opener, error) {
+	p, ok := r.g.hub.Peer(cluster.RoleAgent, agent)
+	if !ok {
+		return nil, problem.Unavailable("machine %s is not connected to this gateway", agent)
+	}
+	return p, nil
 }
 
 // announcement is what the gateway publishes about itself.

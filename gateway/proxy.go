@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/signature"
 	"github.com/berthhq/berth/manager/auth"
-	"github.com/berthhq/berth/manager/portconn"
 )
 
 type (
@@ -46,10 +46,16 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, at location, e
 }
 
 // transports speak HTTP/1.1 to apps, and HTTP/2 for gRPC.
-type transports struct{ plain, grpc *http.Transport }
+type transports struct {
+	plain, grpc *http.Transport
+	upgrade     upgrades
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Upgrade") != "" {
+		return t.upgrade.RoundTrip(r)
+	}
 	if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 		return t.grpc.RoundTrip(r)
 	}
@@ -73,7 +79,7 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	two.SetUnencryptedHTTP2(true)
 	grpc := &http.Transport{DialContext: g.dial, DisableCompression: true, IdleConnTimeout: idleConnTime, Protocols: two}
 	return &httputil.ReverseProxy{
-		Rewrite: g.rewrite, Transport: transports{plain, grpc}, FlushInterval: flushTime, BufferPool: buffers{},
+		Rewrite: g.rewrite, Transport: transports{plain, grpc, upgrades{g.dial}}, FlushInterval: flushTime, BufferPool: buffers{},
 		ModifyResponse: filter, ErrorHandler: g.broken, ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -213,7 +219,7 @@ func (g *Gateway) broken(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has gone, or must go
 	}
 	p.e.setUpstream(nil)
-	if portconn.Refused(err) && (r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0) {
+	if portstream.Refused(err) && (r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0) {
 		g.pass(w, r, p.at, p.e) // it has ended: start it again
 		return
 	}
@@ -267,6 +273,8 @@ func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return c, both, err
 	}
+	// It stays as long as the connection, and is for the header of the answer only.
+	both.Writer = bufio.NewWriterSize(c, smallBuffer)
 	return upgraded{c}, both, nil
 }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,92 +18,34 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/containerd/errdefs"
-	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/app"
 )
 
 // node is an agent whose kernels are this process: a port of a kernel is a port of the loopback
 // interface.
-type node struct {
-	agentpb.UnimplementedAgentServer
+type node struct{ ctx context.Context }
+
+// Open implements portstream.Opener.
+func (n node) Open(context.Context) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	go serveLoopback(n.ctx, theirs)
+	return ours, nil
 }
 
-// Dial implements agentpb.AgentServer.
-func (node) Dial(s grpc.BidiStreamingServer[agentpb.DialData, agentpb.DialData]) error {
-	first, err := s.Recv()
-	if err != nil {
-		return err
-	}
-	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", first.GetTarget().GetPort()))
-	if err != nil {
-		return errgrpc.ToGRPC(fmt.Errorf("%w: %w", err, errdefs.ErrUnavailable))
-	}
-	defer c.Close()
-	if err := s.Send(&agentpb.DialData{}); err != nil {
-		return err
-	}
-	go func() {
-		defer c.Close()
-		for {
-			m, err := s.Recv()
-			if errors.Is(err, io.EOF) {
-				_ = c.(*net.TCPConn).CloseWrite()
-				<-s.Context().Done()
-			}
-			if err != nil {
-				return
-			}
-			if _, err := c.Write(m.Data); err != nil {
-				return
-			}
-		}
-	}()
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := c.Read(buf)
-		if n > 0 && s.Send(&agentpb.DialData{Data: buf[:n]}) != nil {
-			return nil
-		}
+// serveLoopback serves a stream to a port of this machine.
+func serveLoopback(ctx context.Context, stream net.Conn) {
+	portstream.Serve(ctx, stream, func(ctx context.Context, _ string, port uint16) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return nil
+			return nil, fmt.Errorf("%w: %w", err, errdefs.ErrUnavailable)
 		}
-	}
-}
-
-func reachNode(t testing.TB) agentpb.AgentClient {
-	t.Helper()
-	return clientOf(t, serveNode(t))
-}
-
-// serveNode starts an agent and returns its address.
-func serveNode(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := grpc.NewServer()
-	agentpb.RegisterAgentServer(srv, node{})
-	go func() { _ = srv.Serve(l) }()
-	t.Cleanup(srv.Stop)
-	return l.Addr().String()
-}
-
-func clientOf(t testing.TB, address string) agentpb.AgentClient {
-	t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	return agentpb.NewAgentClient(conn)
+		return c, nil
+	})
 }
 
 // world is a gateway whose only visitor has entered one app.
@@ -136,7 +77,7 @@ func newWorld(t *testing.T, program http.Handler) *world {
 
 func newWorldAt(t *testing.T, port int) *world {
 	t.Helper()
-	w := assemble(t.Context(), reachNode(t), port)
+	w := assemble(t.Context(), node{t.Context()}, port)
 	srv := httptest.NewUnstartedServer(w.handler())
 	srv.Config.Protocols = cleartext()
 	srv.Start()
@@ -147,13 +88,13 @@ func newWorldAt(t *testing.T, port int) *world {
 }
 
 // assemble returns a gateway without a server.
-func assemble(ctx context.Context, rpc agentpb.AgentClient, port int) *world {
+func assemble(ctx context.Context, ports portstream.Opener, port int) *world {
 	w := &world{}
 	target := app.Target{Session: id.New(id.Session), App: "desk"}
 	w.host = target.Label() + ".apps.test"
 	inside, end := context.WithCancel(ctx)
 	w.e = &entry{viewer: &viewer.Viewer{User: uuid.New()}, target: target, ctx: inside, end: end, from: inside}
-	w.e.up = &upstream{kernel: uuid.New(), rpc: rpc, session: target.Session, port: port}
+	w.e.up = &upstream{Container: &app.Container{Kernel: uuid.New(), Ports: ports}, session: target.Session, port: port}
 	g := &Gateway{log: slog.New(slog.DiscardHandler), meter: newMeter(nil), base: ctx}
 	g.modes = []mode{{domain: ".apps.test"}, {host: "paths.test"}}
 	g.visit = func(context.Context, uuid.UUID, string) (moved, leave func()) {

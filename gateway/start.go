@@ -11,11 +11,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/app"
-	"github.com/berthhq/berth/manager/portconn"
 )
 
 const (
@@ -33,8 +32,7 @@ const (
 
 // upstream is the port of a kernel that an app listens on.
 type upstream struct {
-	kernel  uuid.UUID
-	rpc     agentpb.AgentClient
+	*app.Container
 	session uuid.UUID
 	app     string
 	port    int
@@ -49,7 +47,7 @@ func (u *upstream) host() string {
 	if u.public {
 		kind = "public."
 	}
-	return kind + u.app + "." + u.kernel.String() + ":" + strconv.Itoa(u.port)
+	return kind + u.app + "." + u.Kernel.String() + ":" + strconv.Itoa(u.port)
 }
 
 // failure is why an app cannot be used, for people.
@@ -152,7 +150,7 @@ func (g *Gateway) bring(ctx context.Context, e *entry, at location, x *start) (*
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	x.setStage("Looking for the app")
-	kernel, rpc, err := g.Apps.Reach(ctx, place.Target.Session, place.Kernel)
+	c, err := g.Apps.Reach(ctx, place.Target.Session, place.Kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -160,19 +158,19 @@ func (g *Gateway) bring(ctx context.Context, e *entry, at location, x *start) (*
 	if err != nil {
 		return nil, err
 	}
-	up := &upstream{kernel: kernel, rpc: rpc, session: place.Target.Session, app: place.App, port: d.Port, prefix: d.KnowsPrefix()}
+	up := &upstream{Container: c, session: place.Target.Session, app: place.App, port: d.Port, prefix: d.KnowsPrefix()}
 	err = g.try(ctx, up)
 	if err == nil {
 		return up, nil
 	}
-	if !portconn.Refused(err) {
+	if !portstream.Refused(err) {
 		return nil, err
 	}
 	if !d.Startable() {
 		return nil, &failure{Title: title(d), Reason: fmt.Sprintf("No program listens on port %d of the container. Start it in the session.", d.Port)}
 	}
 	x.setStage("Starting " + title(d))
-	if _, err := g.Apps.Start(ctx, rpc, kernel, d, at.prefix); err != nil {
+	if _, err := g.Apps.Start(ctx, c.RPC, c.Kernel, d, at.prefix); err != nil {
 		return nil, err
 	}
 	return up, g.listening(ctx, up, d)
@@ -193,12 +191,12 @@ func (g *Gateway) listening(ctx context.Context, up *upstream, d app.Definition)
 		if err == nil {
 			return nil
 		}
-		if !portconn.Refused(err) && ctx.Err() == nil {
+		if !portstream.Refused(err) && ctx.Err() == nil {
 			return err
 		}
 		if time.Since(asked) > stateEvery {
 			asked = time.Now()
-			st, err := g.Apps.State(ctx, up.rpc, up.kernel, d.Name)
+			st, err := g.Apps.State(ctx, up.RPC, up.Kernel, d.Name)
 			if err == nil && !st.Running {
 				return g.failed(up, d, fmt.Sprintf("%s does not listen on port %d: %s.", d.Command[0], d.Port, st.Reason))
 			}
@@ -215,16 +213,16 @@ func (g *Gateway) listening(ctx context.Context, up *upstream, d app.Definition)
 func (g *Gateway) failed(up *upstream, d app.Definition, reason string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), listTime)
 	defer cancel()
-	log, err := g.Apps.Tail(ctx, up.rpc, up.kernel, d.Name, tailBytes)
+	log, err := g.Apps.Tail(ctx, up.RPC, up.Kernel, d.Name, tailBytes)
 	if err != nil {
-		g.log.Warn("read the log of an app", "kernel", up.kernel, "app", d.Name, "error", err)
+		g.log.Warn("read the log of an app", "kernel", up.Kernel, "app", d.Name, "error", err)
 	}
 	return &failure{Title: title(d), Reason: reason, Log: log}
 }
 
 // try connects to the port once.
 func (g *Gateway) try(ctx context.Context, up *upstream) error {
-	c, err := portconn.Dial(ctx, up.rpc, up.kernel, up.port)
+	c, err := portstream.Dial(ctx, up.Ports, up.Kernel, up.port)
 	if err != nil {
 		return err
 	}
@@ -315,7 +313,7 @@ func (g *Gateway) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	g.mu.Lock()
 	base := g.base
 	g.mu.Unlock()
-	c, err := portconn.Dial(base, up.rpc, up.kernel, up.port)
+	c, err := portstream.Dial(base, up.Ports, up.Kernel, up.port)
 	if err != nil {
 		return nil, err
 	}

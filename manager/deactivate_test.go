@@ -17,6 +17,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/user"
+	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -94,7 +95,7 @@ func streamed(t *testing.T, c *managertest.Client) <-chan error {
 
 // slowUpload begins an upload that sends only a part of the file, and waits until that part has
 // arrived.
-func (d *depot) slowUpload(t *testing.T, as *managertest.Client, folder uuid.UUID) (ended <-chan error, again func() int) {
+func slowUpload(t *testing.T, d *clustertest.Proxy, as *managertest.Client, folder uuid.UUID) (ended <-chan error, again func() int) {
 	t.Helper()
 	var up struct {
 		CreateUpload struct {
@@ -150,37 +151,37 @@ func (d *depot) slowUpload(t *testing.T, as *managertest.Client, folder uuid.UUI
 // A deactivated user is out at once: their token and their cookie are refused, and open connections
 // are cut off, including an upload to a storage proxy.
 func TestDeactivatedIsCutOff(t *testing.T) {
-	c := newCluster(t, 0)
-	d := newDepot(t, c)
-	root := c.m.As(t, c.Superadmin)
+	c := clustertest.New(t, 0)
+	d := clustertest.NewProxy(t, c)
+	root := c.Manager.As(t, c.Superadmin)
 	set := func(who *ent.User, status string) {
 		root.Must(t, `mutation($u: ID!, $s: UserStatus!) { updateUser(input: {id: $u, status: $s}) { user { id } } }`,
 			managertest.Vars{"u": who.ID, "s": status}, nil)
 	}
 	var made struct{ CreateAccessToken struct{ Secret string } }
-	c.as.Must(t, `mutation { createAccessToken(input: {name: "live"}) { secret } }`, nil, &made)
-	token := c.m.Anonymous()
+	c.Member.Must(t, `mutation { createAccessToken(input: {name: "live"}) { secret } }`, nil, &made)
+	token := c.Manager.Anonymous()
 	token.Header.Set("Authorization", "Bearer "+made.CreateAccessToken.Secret)
 	folderOf := func(as *managertest.Client) uuid.UUID {
-		id, errs := folder(t, as, managertest.Vars{"name": "data"})
+		id, errs := clustertest.CreateFolder(t, as, managertest.Vars{"name": "data"})
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
 		return id
 	}
-	lead := c.m.As(t, c.A.Lead)
-	mine, theirs := folderOf(c.as), folderOf(lead)
-	upload, again := d.slowUpload(t, c.as, mine)
-	other, otherAgain := d.slowUpload(t, lead, theirs)
+	lead := c.Manager.As(t, c.A.Lead)
+	mine, theirs := folderOf(c.Member), folderOf(lead)
+	upload, again := slowUpload(t, d, c.Member, mine)
+	other, otherAgain := slowUpload(t, d, lead, theirs)
 	open := map[string]<-chan error{
-		"the socket of the cookie": subscribed(t, c.as), "the socket of the token": subscribed(t, token),
-		"the stream of the cookie": streamed(t, c.as), "the upload": upload,
+		"the socket of the cookie": subscribed(t, c.Member), "the socket of the token": subscribed(t, token),
+		"the stream of the cookie": streamed(t, c.Member), "the upload": upload,
 	}
 	stays := subscribed(t, lead)
 
 	began := time.Now()
 	set(c.A.Member, "INACTIVE")
-	for name, as := range map[string]*managertest.Client{"token": token, "cookie": c.as} {
+	for name, as := range map[string]*managertest.Client{"token": token, "cookie": c.Member} {
 		if status, body := as.Post(t, "/graphql", "application/json", []byte(`{"query":"{ viewer { due } }"}`)); status != http.StatusUnauthorized &&
 			!strings.Contains(string(body), "UNAUTHENTICATED") {
 			t.Errorf("the %s: %d %s", name, status, body)
@@ -211,11 +212,11 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	purged := c.Client.User.Create().SetEmail("purged@example.org").SetUsername("purged").SetPasswordHash(c.A.Member.PasswordHash).
 		SetDomainID(c.A.ID).SaveX(c.System(t))
 	c.Client.Membership.Create().SetUser(purged).SetProject(c.A.Project).ExecX(c.System(t))
-	project, errs := folder(t, root, managertest.Vars{"name": "common", "project": c.A.Project.ID})
+	project, errs := clustertest.CreateFolder(t, root, managertest.Vars{"name": "common", "project": c.A.Project.ID})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	_, purgedAgain := d.slowUpload(t, c.m.As(t, purged), project)
+	_, purgedAgain := slowUpload(t, d, c.Manager.As(t, purged), project)
 	set(purged, "INACTIVE")
 	managertest.Eventually(t, "his ticket is refused", func() bool { return purgedAgain() == http.StatusForbidden })
 	root.Must(t, `mutation($u: ID!) { purgeUser(input: {id: $u}) { __typename } }`, managertest.Vars{"u": purged.ID}, nil)
@@ -234,7 +235,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	until(t, "the socket of a former project admin", began, stays)
 
 	// A domain that is closed shuts out all its people.
-	elsewhere := c.m.As(t, c.B.Member)
+	elsewhere := c.Manager.As(t, c.B.Member)
 	root.Must(t, `mutation($d: ID!) { updateDomain(input: {id: $d, active: false}) { domain { id } } }`, managertest.Vars{"d": c.B.ID}, nil)
 	if errs := ask(t, elsewhere, `{ viewer { due } }`); errs != "UNAUTHENTICATED" {
 		t.Errorf("of a closed domain: %q", errs)

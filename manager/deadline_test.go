@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -61,10 +62,10 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 // TestAStreamOutlivesTheDeadlineOfItsBody checks that a stream of events can continue for longer
 // than a body can take to arrive, and that the connection of a request serves the next one.
 func TestAStreamOutlivesTheDeadlineOfItsBody(t *testing.T) {
-	c := newCluster(t, 0)
+	c := clustertest.New(t, 0)
 	body := `{"query": "subscription { sessionChanged { id } }"}`
-	conn := dialHTTP(t, c.m.URL, fmt.Sprintf("POST /graphql HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nX-Berth-CSRF: 1\r\nCookie: %s\r\nContent-Length: %d\r\n\r\n%s",
-		strings.TrimPrefix(c.m.URL, "http://"), c.as.Header.Get("Cookie"), len(body), body))
+	conn := dialHTTP(t, c.Manager.URL, fmt.Sprintf("POST /graphql HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nX-Berth-CSRF: 1\r\nCookie: %s\r\nContent-Length: %d\r\n\r\n%s",
+		strings.TrimPrefix(c.Manager.URL, "http://"), c.Member.Header.Get("Cookie"), len(body), body))
 	in := bufio.NewReader(conn)
 	begun := time.Now()
 	pings := 0

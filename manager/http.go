@@ -55,7 +55,7 @@ func (m *Manager) Handler() http.Handler {
 	m.auth.Register(api)
 	m.providers.Register(api)
 	m.signups.Register(api)
-	at := &attach.Handler{Client: m.client, Sessions: m.core.Sessions, Idle: m.idle, Revoked: m.auth, Audit: m.audit, Open: m.attached, Logger: m.log}
+	at := &attach.Handler{Client: m.client, Sessions: m.core.Sessions, Streams: m.core.Agents.Streams, Idle: m.idle, Revoked: m.auth, Audit: m.audit, Open: m.attached, Logger: m.log}
 	at.Register(api)
 	files := &sessionfile.Handler{Find: at.Find, Revoked: m.auth, Idle: m.idle, Audit: m.audit, Metrics: m.files, Logger: m.log}
 	files.Register(api)

@@ -19,29 +19,31 @@ import (
 	"github.com/berthhq/berth/agent"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/opsserver"
+	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/managertest"
 	"github.com/berthhq/berth/storage"
 )
 
 // allRoles is a cluster of a manager, an agent with a device and a storage proxy in use,
 // with the registries of the three.
-func allRoles(t *testing.T) (*cluster, map[string]prometheus.Gatherer) {
+func allRoles(t *testing.T) (*clustertest.Cluster, map[string]prometheus.Gatherer) {
 	t.Helper()
-	c := newClusterOf(t, 0, func(w *managertest.World) *managertest.Manager {
+	c := clustertest.NewWith(t, 0, func(w *managertest.World) *managertest.Manager {
 		w.Configure = func(cfg *manager.Config) { cfg.Registry = opsserver.NewRegistry("v1", "manager") }
 		return w.Start(t)
 	})
-	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
+	c.Grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
 	of := opsserver.NewRegistry("v1", "storage")
-	d := newProxyWith(t, c, "far", of, storage.VolumeConfig{Name: "main", MountPath: t.TempDir()})
-	resp, err := http.Get(d.url + "/download") // an error of transfers
+	d := clustertest.NewProxyWith(t, c, "far", of, storage.VolumeConfig{Name: "main", MountPath: t.TempDir()})
+	resp, err := http.Get(d.Address + "/download") // an error of transfers
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	c.create(t, input(nil, "sleep", "600"))
-	return c, map[string]prometheus.Gatherer{"manager": c.m.Metrics(), "agent": c.nodes[0].metrics, "storage": of}
+	c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))
+	return c, map[string]prometheus.Gatherer{"manager": c.Manager.Metrics(), "agent": c.Nodes[0].Metrics, "storage": of}
 }
 
 // gather returns the metrics by name, without those of Go and of the process.
@@ -149,7 +151,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 	}
 	inSource(t, docs)
-	c.m.Stop()
+	c.Manager.Stop()
 }
 
 // inSource searches the source for metrics that this test has not triggered.
@@ -184,10 +186,10 @@ func inSource(t *testing.T, docs map[string]described) {
 // TestPeopleMakeNoSeries sends many requests of many users: the names that they choose are in no
 // label, and the number of series stays the same.
 func TestPeopleMakeNoSeries(t *testing.T) {
-	c := newCluster(t, 1)
+	c := clustertest.New(t, 1)
 	series := func() []string {
 		var names []string
-		for _, from := range []prometheus.Gatherer{c.m.Metrics(), c.nodes[0].metrics} {
+		for _, from := range []prometheus.Gatherer{c.Manager.Metrics(), c.Nodes[0].Metrics} {
 			for name, f := range gather(t, from) {
 				for _, m := range f.Metric {
 					names = append(names, fmt.Sprint(name, m.GetLabel()))
@@ -197,19 +199,19 @@ func TestPeopleMakeNoSeries(t *testing.T) {
 		return names
 	}
 	act := func(i int) {
-		as := c.m.Anonymous()
-		as.Header = c.as.Header.Clone()
-		id, errs := tryCreate(t, as, input(managertest.Vars{"name": fmt.Sprint("s", i)}, "sleep", "600"))
+		as := c.Manager.Anonymous()
+		as.Header = c.Member.Header.Clone()
+		id, errs := clustertest.TryCreate(t, as, clustertest.SessionInput(managertest.Vars{"name": fmt.Sprint("s", i)}, "sleep", "600"))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
 		as.Ask(t, fmt.Sprintf("query Q%d { sessions(first: 1) { totalCount } }", i), nil, nil)
 		as.Ask(t, fmt.Sprintf("{ nothing%d }", i), nil, nil)
 		as.Ask(t, fmt.Sprintf("syntax%d }", i), nil, nil)
-		request(t, fmt.Sprintf("METHOD%d", i), c.m.URL+fmt.Sprintf("/path%d", i), "")
-		request(t, http.MethodPost, c.m.URL+"/auth/login", fmt.Sprintf(`{"email": "p%d@example.org", "password": "wrong"}`, i))
-		request(t, http.MethodGet, c.m.URL+fmt.Sprintf("/sessions/%s/log", id), "")
-		c.end(t, id, true)
+		request(t, fmt.Sprintf("METHOD%d", i), c.Manager.URL+fmt.Sprintf("/path%d", i), "")
+		request(t, http.MethodPost, c.Manager.URL+"/auth/login", fmt.Sprintf(`{"email": "p%d@example.org", "password": "wrong"}`, i))
+		request(t, http.MethodGet, c.Manager.URL+fmt.Sprintf("/sessions/%s/log", id), "")
+		c.Terminate(t, id, true)
 	}
 	const known = 60 // rounds until every kind of answer was sent, including "too many attempts"
 	for i := range known {
@@ -218,8 +220,8 @@ func TestPeopleMakeNoSeries(t *testing.T) {
 	settle := func(n int) {
 		t.Helper()
 		managertest.Eventually(t, "the sessions have ended", func() bool {
-			return strings.Contains(c.m.Scrape(t), fmt.Sprintf("berth_sessions_created_total %d\n", n)) && c.Client.Session.Query().CountX(c.System(t)) == n &&
-				strings.Contains(c.m.Scrape(t), `berth_sessions{status="terminating"} 0`)
+			return strings.Contains(c.Manager.Scrape(t), fmt.Sprintf("berth_sessions_created_total %d\n", n)) && c.Client.Session.Query().CountX(c.System(t)) == n &&
+				strings.Contains(c.Manager.Scrape(t), `berth_sessions{status="terminating"} 0`)
 		})
 	}
 	settle(known)
@@ -251,8 +253,8 @@ func request(t *testing.T, method, url, body string) {
 
 // TestStatesWithNobodyInThem has a series for each state from the start.
 func TestStatesWithNobodyInThem(t *testing.T) {
-	c := newCluster(t, 0)
-	text := c.m.Scrape(t)
+	c := clustertest.New(t, 0)
+	text := c.Manager.Scrape(t)
 	for _, status := range lifecycle.All {
 		if want := fmt.Sprintf("berth_sessions{status=%q} 0\n", status); !status.Final() && !strings.Contains(text, want) {
 			t.Errorf("the metrics lack %s", want)
@@ -264,19 +266,19 @@ func TestStatesWithNobodyInThem(t *testing.T) {
 		}
 	}
 	managertest.Eventually(t, "it leads", func() bool {
-		text := c.m.Scrape(t)
+		text := c.Manager.Scrape(t)
 		return strings.Contains(text, "berth_leader 1\n") && strings.Contains(text, "berth_elections_won_total 1\n") &&
 			!strings.Contains(text, "berth_leader_since_timestamp_seconds 0\n") && strings.Contains(text, `berth_dependency_up{dependency="etcd",role="manager"} 1`)
 	})
-	id := c.create(t, input(nil, "sleep", "600"))
+	id := c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))
 	managertest.Eventually(t, "the queue is counted", func() bool {
-		text := c.m.Scrape(t)
+		text := c.Manager.Scrape(t)
 		return strings.Contains(text, `berth_pending_sessions{resource_group="default"} 1`) &&
 			!strings.Contains(text, `berth_pending_oldest_age_seconds{resource_group="default"} 0`+"\n") &&
 			strings.Contains(text, `berth_scheduler_refusals_total{reason="room"} 1`)
 	})
-	c.end(t, id, false)
+	c.Terminate(t, id, false)
 	managertest.Eventually(t, "the end is counted", func() bool {
-		return strings.Contains(c.m.Scrape(t), `berth_sessions_ended_total{reason="user_requested",status="cancelled"} 1`)
+		return strings.Contains(c.Manager.Scrape(t), `berth_sessions_ended_total{reason="user_requested",status="cancelled"} 1`)
 	})
 }

@@ -18,6 +18,7 @@ import (
 	nodes "github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -93,25 +94,25 @@ func TestNobodyGivesHimselfMore(t *testing.T) {
 // Only the owner can reach the terminal, ports and log of a session: for others it does not exist,
 // and an ended session cannot be entered.
 func TestDoorsOfSessions(t *testing.T) {
-	c := newCluster(t, 1)
+	c := clustertest.New(t, 1)
 	ctx := c.System(t)
-	id := c.create(t, input(nil, "sleep", "600"))
-	c.reaches(t, id, lifecycle.Running)
-	lead := c.m.As(t, c.A.Lead)
-	anothers, errs := tryCreate(t, lead, input(nil, "sleep", "600"))
+	id := c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))
+	c.WaitFor(t, id, lifecycle.Running)
+	lead := c.Manager.As(t, c.A.Lead)
+	anothers, errs := clustertest.TryCreate(t, lead, clustertest.SessionInput(nil, "sleep", "600"))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	c.reaches(t, anothers, lifecycle.Running)
+	c.WaitFor(t, anothers, lifecycle.Running)
 	foreign := c.Client.Session.GetX(ctx, anothers).QueryKernels().OnlyIDX(ctx)
-	member := c.as
+	member := c.Member
 	var read, bound struct{ CreateAccessToken struct{ Secret string } }
 	other := c.Client.Project.Create().SetName("other").SetDomainID(c.A.ID).SaveX(ctx)
 	c.Client.Membership.Create().SetUser(c.A.Member).SetProject(other).ExecX(ctx)
 	member.Must(t, `mutation { createAccessToken(input: {name: "reads", scopes: [READ]}) { secret } }`, nil, &read)
 	member.Must(t, `mutation($p: ID!) { createAccessToken(input: {name: "elsewhere", project: $p}) { secret } }`, managertest.Vars{"p": other.ID}, &bound)
 	bearer := func(secret string) *managertest.Client {
-		b := c.m.Anonymous()
+		b := c.Manager.Anonymous()
 		b.Header.Set("Authorization", "Bearer "+secret)
 		return b
 	}
@@ -132,52 +133,52 @@ func TestDoorsOfSessions(t *testing.T) {
 	all := func(status ...int) map[string][]int {
 		return map[string][]int{"/terminal": status, "/ports/80": status, "/log": status}
 	}
-	try("a stranger", c.m.As(t, c.B.Member), id, "", all(http.StatusNotFound))
-	try("the admin of another domain", c.m.As(t, c.B.Admin), id, "", all(http.StatusNotFound))
-	try("a colleague in no project", c.m.As(t, c.A.Loner), id, "", all(http.StatusNotFound))
-	try("nobody", c.m.Anonymous(), id, "", all(http.StatusUnauthorized))
+	try("a stranger", c.Manager.As(t, c.B.Member), id, "", all(http.StatusNotFound))
+	try("the admin of another domain", c.Manager.As(t, c.B.Admin), id, "", all(http.StatusNotFound))
+	try("a colleague in no project", c.Manager.As(t, c.A.Loner), id, "", all(http.StatusNotFound))
+	try("nobody", c.Manager.Anonymous(), id, "", all(http.StatusUnauthorized))
 	try("a token for another project", bearer(bound.CreateAccessToken.Secret), id, "", all(http.StatusNotFound))
 	try("the owner through the kernel of another", member, id, "?kernel="+foreign.String(), all(http.StatusNotFound))
 	enter := func(log int) map[string][]int {
 		return map[string][]int{"/terminal": {http.StatusForbidden}, "/ports/80": {http.StatusForbidden}, "/log": {log}}
 	}
-	try("a monitor", c.m.As(t, c.Monitor), id, "", enter(http.StatusOK))
+	try("a monitor", c.Manager.As(t, c.Monitor), id, "", enter(http.StatusOK))
 	try("a token that only reads", bearer(read.CreateAccessToken.Secret), id, "", enter(http.StatusOK))
 	// The owner is accepted; without a WebSocket, the request ends there.
 	try("the owner", member, id, "", map[string][]int{"/terminal": {http.StatusUpgradeRequired}, "/ports/80": {http.StatusUpgradeRequired}, "/log": {http.StatusOK}})
-	c.end(t, id, true)
-	c.over(t, id)
+	c.Terminate(t, id, true)
+	c.WaitForEnd(t, id)
 	try("the owner, after its end", member, id, "", map[string][]int{"/terminal": {http.StatusConflict}, "/ports/80": {http.StatusConflict}, "/log": {http.StatusOK, http.StatusNotFound}})
-	try("a stranger, after its end", c.m.As(t, c.B.Member), id, "", all(http.StatusNotFound))
+	try("a stranger, after its end", c.Manager.As(t, c.B.Member), id, "", all(http.StatusNotFound))
 }
 
 // The credentials of people and containers do not work for machines: no access token and no ticket
 // can join as an agent, and a join token cannot be used twice.
 func TestPeopleDoNotJoinAsAgents(t *testing.T) {
-	c := newCluster(t, 0)
-	d := newDepot(t, c)
+	c := clustertest.New(t, 0)
+	d := clustertest.NewProxy(t, c)
 	var made struct{ CreateAccessToken struct{ Secret string } }
-	c.m.As(t, c.Superadmin).Must(t, `mutation { createAccessToken(input: {name: "of root"}) { secret } }`, nil, &made)
-	folderID, errs := folder(t, c.as, managertest.Vars{"name": "data"})
+	c.Manager.As(t, c.Superadmin).Must(t, `mutation { createAccessToken(input: {name: "of root"}) { secret } }`, nil, &made)
+	folderID, errs := clustertest.CreateFolder(t, c.Member, managertest.Vars{"name": "data"})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	var up struct {
 		CreateUpload struct{ Uploads []struct{ Ticket string } }
 	}
-	c.as.Must(t, `mutation($id: ID!) { createUpload(input: {vfolder: $id, files: [{path: "f", size: 1}]}) { uploads { ticket } } }`, managertest.Vars{"id": folderID}, &up)
-	storage, err := c.m.NewJoinToken(t.Context(), "storage")
+	c.Member.Must(t, `mutation($id: ID!) { createUpload(input: {vfolder: $id, files: [{path: "f", size: 1}]}) { uploads { ticket } } }`, managertest.Vars{"id": folderID}, &up)
+	storage, err := c.Manager.NewJoinToken(t.Context(), "storage")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cookie := c.as.Header.Get("Cookie")
+	cookie := c.Member.Header.Get("Cookie")
 	_, secret, _ := strings.Cut(cookie, "=")
 	for name, token := range map[string]string{
 		"a superadmin's token": made.CreateAccessToken.Secret, "a cookie": secret, "a ticket": up.CreateUpload.Uploads[0].Ticket,
-		"a token for storage": storage, "the token that storage used": d.cfg.JoinToken, "an id": c.Superadmin.ID.String(),
+		"a token for storage": storage, "the token that storage used": d.Config.JoinToken, "an id": c.Superadmin.ID.String(),
 	} {
 		n, err := nodes.NewNode(nodes.NodeConfig{Role: nodes.RoleAgent, Name: "forged", Dir: t.TempDir(),
-			Managers: []string{c.m.ClusterAddress()}, JoinToken: token, CAFingerprint: c.m.Fingerprint()})
+			Managers: []string{c.Manager.ClusterAddress()}, JoinToken: token, CAFingerprint: c.Manager.Fingerprint()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +193,7 @@ func TestPeopleDoNotJoinAsAgents(t *testing.T) {
 	}
 	// And the people's side knows no way to the machines' side.
 	for _, path := range []string{"/berth.agent.v1.Agent/CreateKernel", "/berth.cluster.v1.Cluster/Join", "/berth.storage.v1.Storage/DeleteFolder"} {
-		resp, body := send(t, nil, c.m.As(t, c.Superadmin), "POST", path, "x", "Content-Type", "application/grpc")
+		resp, body := send(t, nil, c.Manager.As(t, c.Superadmin), "POST", path, "x", "Content-Type", "application/grpc")
 		if resp.StatusCode < 400 && resp.Header.Get("Grpc-Status") != "" || strings.HasPrefix(resp.Header.Get("Content-Type"), "application/grpc") {
 			t.Errorf("%s: %d %.100s", path, resp.StatusCode, body)
 		}

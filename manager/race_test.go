@@ -14,11 +14,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/domain"
-	"github.com/berthhq/berth/ent/membership"
-	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/user"
-	"github.com/berthhq/berth/internal/lifecycle"
-	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/managertest"
 )
@@ -78,115 +74,6 @@ func TestOneSuperadminStays(t *testing.T) {
 	if n := alive(); n != 1 {
 		t.Errorf("%d superadmins are left, want 1", n)
 	}
-}
-
-// A request that began while its user was in the project cannot create a session after they have
-// left: it is created before, or not at all.
-func TestSessionInAProjectOneHasLeft(t *testing.T) {
-	c := newCluster(t, 0)
-	ctx := c.System(t)
-	leave, err := c.Client.Tx(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = leave.Rollback() }()
-	leave.Membership.Delete().Where(membership.UserID(c.A.Member.ID), membership.ProjectID(c.A.Project.ID)).ExecX(ctx)
-	done := make(chan managertest.Errors, 1)
-	go func() { // the requests come before the leaving is committed
-		_, errs := tryCreate(t, c.as, input(managertest.Vars{"project": c.A.Project.ID}, "sleep", "600"))
-		done <- errs
-	}()
-	waits := func() bool {
-		rows, err := c.Client.QueryContext(ctx, "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer rows.Close()
-		return rows.Next()
-	}
-	var errs managertest.Errors
-	answered := false
-	managertest.Eventually(t, "the request waits for the one that leaves", func() bool {
-		select {
-		case errs = <-done:
-			answered = true
-			return true
-		default:
-			return waits()
-		}
-	})
-	if err := leave.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if !answered {
-		errs = <-done
-	}
-	if errs.Code() != "NOT_FOUND" {
-		t.Errorf("%q, want NOT_FOUND: %s", errs.Code(), errs)
-	}
-	if _, errs := tryCreate(t, c.as, input(managertest.Vars{"project": c.A.Project.ID}, "sleep", "600")); errs.Code() != "NOT_FOUND" {
-		t.Errorf("after he left: %s", errs)
-	}
-	if n := c.Client.Session.Query().Where(session.OwnerID(c.A.Member.ID)).CountX(ctx); n > 0 {
-		t.Errorf("%d sessions are there", n)
-	}
-}
-
-// Many concurrent requests create and end fractions that exceed the limit only together: at no time
-// is more allocated than the policy allows.
-func TestFractionsUnderALimit(t *testing.T) {
-	c := newCluster(t, 1)
-	ctx := c.System(t)
-	const most = 400 // thousandths
-	pol := c.Client.ResourcePolicy.Create().SetName("two fifths").SetTotalSlots(resource.Slots{"cpu": most}).SaveX(ctx)
-	c.Client.PolicyAttachment.Create().SetPolicy(pol).SetUser(c.A.Member).ExecX(ctx)
-	held := func() (sum int64) {
-		for _, a := range c.Client.Allocation.Query().AllX(ctx) {
-			if a.FreedAt == nil && a.Slot == "cpu" {
-				sum += a.Amount
-			}
-		}
-		return sum
-	}
-	stop := make(chan struct{})
-	var watcher, all sync.WaitGroup
-	watcher.Go(func() {
-		for {
-			if n := held(); n > most {
-				t.Errorf("%d thousandths are held, at most %d", n, most)
-				return
-			}
-			select {
-			case <-stop:
-				return
-			case <-time.After(2 * time.Millisecond):
-			}
-		}
-	})
-	for i := range 8 {
-		all.Go(func() {
-			for j := range 4 {
-				amount := []string{"0.1", "0.133", "0.034", "0.4", "0.067", "0.25"}[(i*5+j)%6]
-				id, errs := tryCreate(t, c.as, input(managertest.Vars{"slots": managertest.Vars{"cpu": amount, "mem": "16m"}}, "sleep", "600"))
-				if len(errs) > 0 {
-					t.Error(errs)
-					return
-				}
-				if j < 3 {
-					managertest.Eventually(t, "it is decided on", func() bool {
-						s := c.session(t, id)
-						return s.Status != lifecycle.Pending || s.Pending != nil
-					})
-					c.end(t, id, true)
-				}
-			}
-		})
-	}
-	all.Wait()
-	managertest.Eventually(t, "what fits of the rest is held", func() bool { return held() >= most/2 })
-	close(stop)
-	watcher.Wait()
-	c.check(t, false)
 }
 
 func signUp(t *testing.T, m *managertest.Manager, form managertest.Vars) (*http.Response, string) {

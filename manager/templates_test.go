@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/managertest"
 )
 
@@ -27,17 +28,17 @@ func tryTemplate(t *testing.T, as *managertest.Client, in vars) (templatePayload
 }
 
 func TestTemplates(t *testing.T) {
-	c := newCluster(t, 1)
-	request := input(vars{"environment": vars{"SECRET": "very-secret"}, "tags": []string{"x"}}, "exit", "0")
-	made, errs := tryTemplate(t, c.as, vars{"name": "train", "request": request})
+	c := clustertest.New(t, 1)
+	request := clustertest.SessionInput(vars{"environment": vars{"SECRET": "very-secret"}, "tags": []string{"x"}}, "exit", "0")
+	made, errs := tryTemplate(t, c.Member, vars{"name": "train", "request": request})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if _, errs := tryTemplate(t, c.as, vars{"name": "train", "request": request}); errs.Code() != "ALREADY_EXISTS" {
+	if _, errs := tryTemplate(t, c.Member, vars{"name": "train", "request": request}); errs.Code() != "ALREADY_EXISTS" {
 		t.Errorf("a second one of the name: %s", errs)
 	}
-	for _, bad := range []vars{{"image": "prog:latest"}, input(vars{"idempotencyKey": "k"}), input(vars{"tags": []string{"-"}}), input(vars{"environment": vars{"BERTH_X": "1"}}), input(vars{"priority": 101})} {
-		if _, errs := tryTemplate(t, c.as, vars{"name": "bad", "request": bad}); errs.Code() != "INVALID_ARGUMENT" {
+	for _, bad := range []vars{{"image": "prog:latest"}, clustertest.SessionInput(vars{"idempotencyKey": "k"}), clustertest.SessionInput(vars{"tags": []string{"-"}}), clustertest.SessionInput(vars{"environment": vars{"BERTH_X": "1"}}), clustertest.SessionInput(vars{"priority": 101})} {
+		if _, errs := tryTemplate(t, c.Member, vars{"name": "bad", "request": bad}); errs.Code() != "INVALID_ARGUMENT" {
 			t.Errorf("%v: %s", bad, errs)
 		}
 	}
@@ -45,20 +46,20 @@ func TestTemplates(t *testing.T) {
 	if bytes.Contains(row.Request, []byte("very-secret")) {
 		t.Errorf("the row has the secret in the clear: %s", row.Request)
 	}
-	s := c.session(t, c.create(t, vars{"template": made.Template.ID, "slots": vars{"mem": "32m"}, "name": "mine"}))
+	s := c.Session(t, c.Create(t, vars{"template": made.Template.ID, "slots": vars{"mem": "32m"}, "name": "mine"}))
 	if s.Name != "mine" || s.Slots["mem"] != 32<<20 || s.Environment["SECRET"] != "" || len(s.Tags) != 1 {
 		t.Errorf("started as %+v", s)
 	}
 	const update = `mutation($in: UpdateSessionTemplateInput!) { updateSessionTemplate(input: $in) { template { updatedAt } } }`
-	c.as.Must(t, update, vars{"in": vars{"id": made.Template.ID, "description": "d", "updatedAt": made.Template.UpdatedAt}}, nil)
-	if errs := c.as.Ask(t, update, vars{"in": vars{"id": made.Template.ID, "description": "e", "updatedAt": made.Template.UpdatedAt}}, nil); errs.Code() != "FAILED_PRECONDITION" {
+	c.Member.Must(t, update, vars{"in": vars{"id": made.Template.ID, "description": "d", "updatedAt": made.Template.UpdatedAt}}, nil)
+	if errs := c.Member.Ask(t, update, vars{"in": vars{"id": made.Template.ID, "description": "e", "updatedAt": made.Template.UpdatedAt}}, nil); errs.Code() != "FAILED_PRECONDITION" {
 		t.Errorf("changed with an old version: %s", errs)
 	}
-	if errs := c.as.Ask(t, update, vars{"in": vars{"id": made.Template.ID, "project": c.A.Project.ID}}, nil); errs.Code() != "PERMISSION_DENIED" {
+	if errs := c.Member.Ask(t, update, vars{"in": vars{"id": made.Template.ID, "project": c.A.Project.ID}}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("shared by a plain member: %s", errs)
 	}
-	c.as.Must(t, `mutation($id: ID!) { deleteSessionTemplate(input: {id: $id}) { id } }`, vars{"id": made.Template.ID}, nil)
-	if _, errs := tryCreate(t, c.as, vars{"template": made.Template.ID}); errs.Code() != "NOT_FOUND" {
+	c.Member.Must(t, `mutation($id: ID!) { deleteSessionTemplate(input: {id: $id}) { id } }`, vars{"id": made.Template.ID}, nil)
+	if _, errs := clustertest.TryCreate(t, c.Member, vars{"template": made.Template.ID}); errs.Code() != "NOT_FOUND" {
 		t.Errorf("started with a template that is gone: %s", errs)
 	}
 }
@@ -66,18 +67,18 @@ func TestTemplates(t *testing.T) {
 // Members of its project use a template, admins of the project change it, and nobody else reads
 // its secrets.
 func TestTemplatesOfAProject(t *testing.T) {
-	c := newCluster(t, 1)
-	lead := c.m.As(t, c.A.Lead)
-	made, errs := tryTemplate(t, lead, vars{"name": "shared", "project": c.A.Project.ID, "request": input(vars{"environment": vars{"SECRET": "s"}}, "exit", "0")})
+	c := clustertest.New(t, 1)
+	lead := c.Manager.As(t, c.A.Lead)
+	made, errs := tryTemplate(t, lead, vars{"name": "shared", "project": c.A.Project.ID, "request": clustertest.SessionInput(vars{"environment": vars{"SECRET": "s"}}, "exit", "0")})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if _, errs := tryTemplate(t, c.as, vars{"name": "other", "project": c.A.Project.ID, "request": input(nil, "exit", "0")}); errs.Code() != "PERMISSION_DENIED" {
+	if _, errs := tryTemplate(t, c.Member, vars{"name": "other", "project": c.A.Project.ID, "request": clustertest.SessionInput(nil, "exit", "0")}); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("created by a plain member: %s", errs)
 	}
-	c.create(t, vars{"template": made.Template.ID, "project": c.A.Project.ID})
+	c.Create(t, vars{"template": made.Template.ID, "project": c.A.Project.ID})
 	const change = `mutation($id: ID!) { updateSessionTemplate(input: {id: $id, description: "d"}) { template { id } } }`
-	if errs := c.as.Ask(t, change, vars{"id": made.Template.ID}, nil); errs.Code() != "PERMISSION_DENIED" {
+	if errs := c.Member.Ask(t, change, vars{"id": made.Template.ID}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("changed by a plain member: %s", errs)
 	}
 	secret := func(as *managertest.Client) (string, bool) {
@@ -92,20 +93,20 @@ func TestTemplatesOfAProject(t *testing.T) {
 		}
 		return got.Node.Request.Environment["SECRET"], true
 	}
-	if got, seen := secret(c.as); got != "s" || !seen {
+	if got, seen := secret(c.Member); got != "s" || !seen {
 		t.Errorf("a member reads %q", got)
 	}
-	if got, seen := secret(c.m.As(t, c.Superadmin)); got != "" || !seen {
+	if got, seen := secret(c.Manager.As(t, c.Superadmin)); got != "" || !seen {
 		t.Errorf("a superadmin reads %q", got)
 	}
-	if _, errs := tryCreate(t, c.m.As(t, c.Superadmin), vars{"template": made.Template.ID, "project": c.A.Project.ID}); errs.Code() != "PERMISSION_DENIED" {
+	if _, errs := clustertest.TryCreate(t, c.Manager.As(t, c.Superadmin), vars{"template": made.Template.ID, "project": c.A.Project.ID}); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("used by a superadmin who is no member: %s", errs)
 	}
-	stranger := c.m.As(t, c.B.Member)
+	stranger := c.Manager.As(t, c.B.Member)
 	if _, seen := secret(stranger); seen {
 		t.Error("a stranger sees it")
 	}
-	if _, errs := tryCreate(t, stranger, vars{"template": made.Template.ID}); errs.Code() != "NOT_FOUND" {
+	if _, errs := clustertest.TryCreate(t, stranger, vars{"template": made.Template.ID}); errs.Code() != "NOT_FOUND" {
 		t.Errorf("used by a stranger: %s", errs)
 	}
 }

@@ -1,7 +1,6 @@
 package manager_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -9,7 +8,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -20,45 +18,10 @@ import (
 	"github.com/berthhq/berth/internal/service/redis"
 	"github.com/berthhq/berth/internal/testenv"
 	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/managertest"
 	"github.com/berthhq/berth/storage"
 )
-
-// journal is a log that tests read. Its lines have ids of requests.
-type journal struct {
-	*slog.Logger
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func newJournal() *journal {
-	j := &journal{}
-	j.Logger = slog.New(requestid.LogHandler{Handler: slog.NewTextHandler(j, nil)})
-	return j
-}
-
-// Write implements io.Writer.
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-// lines returns those that have all of the parts.
-func (j *journal) lines(parts ...string) (found []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-lines:
-	for line := range strings.Lines(j.text.String()) {
-		for _, p := range parts {
-			if !strings.Contains(line, p) {
-				continue lines
-			}
-		}
-		found = append(found, line)
-	}
-	return found
-}
 
 // TestAStoreGoesAwayAndComesBack has one line of a manager say each of it.
 func TestAStoreGoesAwayAndComesBack(t *testing.T) {
@@ -75,7 +38,7 @@ func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 		}
 		return l
 	}
-	log := newJournal()
+	log := clustertest.NewJournal()
 	m, err := manager.New(t.Context(), manager.Config{
 		PostgresDSN: testenv.Postgres(t), RedisURL: srv.URL(), Etcd: manager.Etcd{Endpoints: []string{testenv.Etcd(t)}},
 		HTTP: listen(), Cluster: listen(), Secrets: t.TempDir(), AdminEmail: "admin@example.org", Logger: log.Logger, Registry: prometheus.NewRegistry(),
@@ -105,9 +68,9 @@ func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 	if err := syscall.Kill(srv.PID(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	managertest.Eventually(t, "Redis is back", func() bool { return len(log.lines(`msg="dependency is back"`, "dependency=redis")) > 0 })
-	away := log.lines("level=WARN", `msg="dependency is away"`, "dependency=redis")
-	back := log.lines("level=INFO", `msg="dependency is back"`, "dependency=redis", "away_seconds=")
+	managertest.Eventually(t, "Redis is back", func() bool { return len(log.Lines(`msg="dependency is back"`, "dependency=redis")) > 0 })
+	away := log.Lines("level=WARN", `msg="dependency is away"`, "dependency=redis")
+	back := log.Lines("level=INFO", `msg="dependency is back"`, "dependency=redis", "away_seconds=")
 	if len(away) != 1 || len(back) != 1 {
 		t.Errorf("%d lines say that Redis is away, %d that it is back, want 1 and 1:\n%s%s", len(away), len(back), away, back)
 	}
@@ -115,9 +78,9 @@ func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 
 // TestVersionsOfAllRoles asks which version of which program runs where.
 func TestVersionsOfAllRoles(t *testing.T) {
-	c := newCluster(t, 0)
-	c.grow(t, 1, agent.PluginConfig{Path: mockPlugin(t), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
-	d := newProxy(t, c, "far", storage.VolumeConfig{Name: "main", MountPath: t.TempDir()})
+	c := clustertest.New(t, 0)
+	c.Grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
+	d := clustertest.NewProxyOf(t, c, "far", storage.VolumeConfig{Name: "main", MountPath: t.TempDir()})
 	var got struct {
 		Cluster struct {
 			Managers []struct {
@@ -136,81 +99,81 @@ func TestVersionsOfAllRoles(t *testing.T) {
 		}
 	}
 	const versions = `{ cluster { managers { address version leads } storageProxies { name version } } agents { edges { node { version plugins { name version } } } } }`
-	super := c.m.As(t, c.Superadmin)
+	super := c.Manager.As(t, c.Superadmin)
 	managertest.Eventually(t, "the manager has announced itself", func() bool {
 		super.Must(t, versions, nil, &got)
 		return len(got.Cluster.Managers) == 1 && got.Cluster.Managers[0].Version != "" && got.Cluster.Managers[0].Leads
 	})
-	if m := got.Cluster.Managers[0]; m.Address != c.m.ClusterAddress() || m.Version != "test" {
+	if m := got.Cluster.Managers[0]; m.Address != c.Manager.ClusterAddress() || m.Version != "test" {
 		t.Errorf("the manager is %+v", m)
 	}
-	if p := got.Cluster.StorageProxies; len(p) != 1 || p[0].Name != "far" || p[0].Version != d.cfg.Version {
+	if p := got.Cluster.StorageProxies; len(p) != 1 || p[0].Name != "far" || p[0].Version != d.Config.Version {
 		t.Errorf("the proxies are %+v", p)
 	}
 	if a := got.Agents.Edges; len(a) != 1 || a[0].Node.Version != "test-agent" || len(a[0].Node.Plugins) != 1 || a[0].Node.Plugins[0].Version == "" {
 		t.Errorf("the agents are %+v", a)
 	}
-	if code := c.as.Ask(t, versions, nil, nil).Code(); code != "PERMISSION_DENIED" {
+	if code := c.Member.Ask(t, versions, nil, nil).Code(); code != "PERMISSION_DENIED" {
 		t.Errorf("a member is told the versions: %s", code)
 	}
 }
 
 // TestAnAgentSaysWhetherItIsReady asks an agent whose manager leaves.
 func TestAnAgentSaysWhetherItIsReady(t *testing.T) {
-	c := newCluster(t, 1)
+	c := clustertest.New(t, 1)
 	ask := func() (int, string) {
 		answer := httptest.NewRecorder()
-		c.nodes[0].ready.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		c.Nodes[0].Ready.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		return answer.Code, answer.Body.String()
 	}
 	if code, text := ask(); code != http.StatusOK || text != "kernels ok\nruntime ok\nmachine ok\nmanagers ok\n" {
 		t.Errorf("an agent that works: %d %q", code, text)
 	}
-	c.m.Stop()
+	c.Manager.Stop()
 	managertest.Eventually(t, "the agent misses its manager", func() bool {
 		code, text := ask()
 		return code == http.StatusServiceUnavailable && strings.HasSuffix(text, "managers unavailable\n")
 	})
-	c.nodes[0].stop()
+	c.Nodes[0].Stop()
 }
 
 // TestRequestsAreFollowedThroughRoles has the id of a request in the lines of every role
 // that does something for it: the manager that took it, the leader, and the agent.
 func TestRequestsAreFollowedThroughRoles(t *testing.T) {
-	log, agents := newJournal(), newJournal()
-	c := newClusterOf(t, 0, func(w *managertest.World) *managertest.Manager {
+	log, agents := clustertest.NewJournal(), clustertest.NewJournal()
+	c := clustertest.NewWith(t, 0, func(w *managertest.World) *managertest.Manager {
 		w.Configure = func(cfg *manager.Config) { cfg.Logger = log.Logger }
 		return w.Start(t)
 	})
-	c.log = agents.Logger
-	c.grow(t, 1)
-	c.as.Header.Set(requestid.Header, "create-it")
-	id := c.create(t, input(nil, "sleep", "600"))
-	c.as.Header.Del(requestid.Header)
+	c.Log = agents.Logger
+	c.Grow(t, 1)
+	c.Member.Header.Set(requestid.Header, "create-it")
+	id := c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))
+	c.Member.Header.Del(requestid.Header)
 	session := "session=" + id.String()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the manager:\n%s\nthe agent:\n%s", log.lines(), agents.lines())
+			t.Logf("the manager:\n%s\nthe agent:\n%s", log.Lines(), agents.Lines())
 		}
 	})
 	managertest.Eventually(t, "the agent starts it on behalf of the request", func() bool {
-		return len(agents.lines("call=CreateKernel", "kernel=", "request=create-it")) > 0
+		return len(agents.Lines("call=CreateKernel", "kernel=", "request=create-it")) > 0
 	})
-	c.as.Header.Set(requestid.Header, "end-it")
-	if errs := c.end(t, id, true); len(errs) > 0 {
+	c.Member.Header.Set(requestid.Header, "end-it")
+	if errs := c.Terminate(t, id, true); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	managertest.Eventually(t, "its end is in the log", func() bool { return len(log.lines(`msg="session ended"`, session)) > 0 })
+	managertest.Eventually(t, "its end is in the log", func() bool { return len(log.Lines(`msg="session ended"`, session)) > 0 })
 	for what, found := range map[string]int{
-		"creation":  len(log.lines("level=INFO", `msg="session created"`, session, "request=create-it")),
-		"placement": len(log.lines("level=INFO", `msg="session placed"`, session, "agents=[a]", "request=create-it")),
-		"end":       len(log.lines("level=INFO", `msg="session ended"`, session, "reason=user_requested", "request=end-it")),
+		"creation":  len(log.Lines("level=INFO", `msg="session created"`, session, "request=create-it")),
+		"placement": len(log.Lines("level=INFO", `msg="session placed"`, session, "agents=[a]", "request=create-it")),
+		"end":       len(log.Lines("level=INFO", `msg="session ended"`, session, "reason=user_requested", "request=end-it")),
 	} {
 		if found != 1 {
 			t.Errorf("%d lines of the manager tell of the %s, want 1", found, what)
 		}
 	}
-	if len(agents.lines("call=TerminateKernel", "request=end-it")) == 0 {
+	if len(agents.Lines("call=TerminateKernel", "request=end-it")) == 0 {
 		t.Error("no line of the agent tells of the end with the id of its request")
 	}
 }

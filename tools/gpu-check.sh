@@ -4,6 +4,7 @@
 # the memory, that memory is attributed to processes, and what that costs. It
 # says what it verified, what it could not, and on what card. Settings of the
 # GPU stay as they are. Fails when something is not as it should be.
+# On a machine without Go, GPU_CHECK_BUILT names what tools/gpu-check/build.sh built.
 set -euo pipefail
 
 list() { # what nvidia-smi knows: FIELDS
@@ -52,11 +53,12 @@ echo "gpu-check: on $card ($(list uuid | wc -l) GPUs)"
 limit=$((4 << 30))
 ((memory > 6144)) || limit=$((memory / 2 << 20))
 
-echo '          building'
-go build -o "$work/bin/nvidia" ./plugins/accelerator/nvidia 2>"$work/build.log" || { cat "$work/build.log"; exit 1; }
-go build -o "$work/bin/" ./cmd/berth-accelerator-conformance ./tools/gpu-check
-plugins/accelerator/nvidia/limit/lib/build.sh "$work/libberthlimit.so"
-cc -O2 -o "$work/driver" tools/gpu-check/programs/driver.c -ldl
+if [[ ${GPU_CHECK_BUILT:-} ]]; then
+  cp -r "$GPU_CHECK_BUILT/." "$work/"
+else
+  echo '          building'
+  tools/gpu-check/build.sh "$work" 2>"$work/build.log" || { cat "$work/build.log"; exit 1; }
+fi
 export CUDA_VISIBLE_DEVICES=$uuid
 
 # What the plugin says.
@@ -151,7 +153,7 @@ else
   skip "a program of CUDA's runtime: nvcc is not installed"
 fi
 if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-  run torch python3 tools/gpu-check/programs/torch.py "$limit"
+  run torch python3 tools/gpu-check/programs/pytorch.py "$limit"
 else
   skip 'PyTorch: it is not installed, or does not see the GPU'
 fi
@@ -167,7 +169,19 @@ for size in 4096 2097152; do
     bad "overhead of an allocation of $size bytes"
   fi
 done
-skip 'MPS and MIG: they need settings of the GPU to be changed'
+
+# MPS: a server beside other programs, which changes no setting of the GPU.
+if command -v nvidia-cuda-mps-control >/dev/null && (($(id -u) == 0)); then
+  processors=$("$work/driver" processors 0)
+  status=0
+  "$work/bin/gpu-check" "$work/bin/nvidia" mps "$uuid" 0.25 \
+    "$work/driver" share $((memory / 4 << 20)) $((processors / 4)) >"$work/mps.out" 2>&1 || status=$?
+  report MPS "$status" "$work/mps.out"
+  check 'the MPS server ends with its last share' test -z "$(pgrep -r D,R,S -f nvidia-cuda-mps || true)"
+else
+  skip 'MPS: nvidia-cuda-mps-control is not installed, or the user is not root'
+fi
+skip 'MIG: it needs a setting of the GPU to be changed'
 
 echo "gpu-check: $verified verified, $failed failed, $skipped skipped, on $card"
 ((failed == 0))

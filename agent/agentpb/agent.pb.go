@@ -429,7 +429,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42, 0}
 }
 
 type WatchRequest struct {
@@ -3607,110 +3607,6 @@ func (*ExecOutput_Exit) isExecOutput_Output() {}
 
 func (*ExecOutput_Started) isExecOutput_Output() {}
 
-type DialData struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Target        *DialTarget            `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"` // first message only
-	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DialData) Reset() {
-	*x = DialData{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DialData) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DialData) ProtoMessage() {}
-
-func (x *DialData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DialData.ProtoReflect.Descriptor instead.
-func (*DialData) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
-}
-
-func (x *DialData) GetTarget() *DialTarget {
-	if x != nil {
-		return x.Target
-	}
-	return nil
-}
-
-func (x *DialData) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-type DialTarget struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	KernelId      string                 `protobuf:"bytes,1,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
-	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DialTarget) Reset() {
-	*x = DialTarget{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DialTarget) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DialTarget) ProtoMessage() {}
-
-func (x *DialTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DialTarget.ProtoReflect.Descriptor instead.
-func (*DialTarget) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
-}
-
-func (x *DialTarget) GetKernelId() string {
-	if x != nil {
-		return x.KernelId
-	}
-	return ""
-}
-
-func (x *DialTarget) GetPort() uint32 {
-	if x != nil {
-		return x.Port
-	}
-	return 0
-}
-
 type StatsReport struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	UnixMs        int64                  `protobuf:"varint,1,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
@@ -3722,7 +3618,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3734,7 +3630,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3747,7 +3643,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -3781,7 +3677,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3793,7 +3689,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3806,7 +3702,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -3839,7 +3735,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3851,7 +3747,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3864,7 +3760,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Metric) GetName() string {
@@ -4239,14 +4135,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x06stderr\x18\x02 \x01(\fH\x00R\x06stderr\x12\x14\n" +
 	"\x04exit\x18\x03 \x01(\x05H\x00R\x04exit\x12\x1a\n" +
 	"\astarted\x18\x04 \x01(\bH\x00R\astartedB\b\n" +
-	"\x06output\"R\n" +
-	"\bDialData\x122\n" +
-	"\x06target\x18\x01 \x01(\v2\x1a.berth.agent.v1.DialTargetR\x06target\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"=\n" +
-	"\n" +
-	"DialTarget\x12\x1b\n" +
-	"\tkernel_id\x18\x01 \x01(\tR\bkernelId\x12\x12\n" +
-	"\x04port\x18\x02 \x01(\rR\x04port\"\x89\x01\n" +
+	"\x06output\"\x89\x01\n" +
 	"\vStatsReport\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x03R\x06unixMs\x125\n" +
 	"\akernels\x18\x02 \x03(\v2\x1b.berth.agent.v1.KernelStatsR\akernels\x12*\n" +
@@ -4266,7 +4155,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
 	"ATTRIBUTED\x10\x01\x12\r\n" +
 	"\tESTIMATED\x10\x02\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\x032\xe4\x06\n" +
+	"\vUNAVAILABLE\x10\x032\xa4\x06\n" +
 	"\x05Agent\x12>\n" +
 	"\x05Watch\x12\x1c.berth.agent.v1.WatchRequest\x1a\x15.berth.agent.v1.Event0\x01\x12M\n" +
 	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12P\n" +
@@ -4277,8 +4166,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\fForgetKernel\x12#.berth.agent.v1.ForgetKernelRequest\x1a$.berth.agent.v1.ForgetKernelResponse\x12\\\n" +
 	"\rRestartPlugin\x12$.berth.agent.v1.RestartPluginRequest\x1a%.berth.agent.v1.RestartPluginResponse\x12?\n" +
 	"\x04Logs\x12\x1b.berth.agent.v1.LogsRequest\x1a\x18.berth.agent.v1.LogChunk0\x01\x12A\n" +
-	"\x04Exec\x12\x19.berth.agent.v1.ExecInput\x1a\x1a.berth.agent.v1.ExecOutput(\x010\x01\x12>\n" +
-	"\x04Dial\x12\x18.berth.agent.v1.DialData\x1a\x18.berth.agent.v1.DialData(\x010\x01B(Z&github.com/berthhq/berth/agent/agentpbb\x06proto3"
+	"\x04Exec\x12\x19.berth.agent.v1.ExecInput\x1a\x1a.berth.agent.v1.ExecOutput(\x010\x01B(Z&github.com/berthhq/berth/agent/agentpbb\x06proto3"
 
 var (
 	file_agent_agentpb_agent_proto_rawDescOnce sync.Once
@@ -4293,7 +4181,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(SlotType_Kind)(0),             // 0: berth.agent.v1.SlotType.Kind
 	(Device_Health)(0),             // 1: berth.agent.v1.Device.Health
@@ -4342,22 +4230,20 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*ExecStart)(nil),              // 44: berth.agent.v1.ExecStart
 	(*WindowSize)(nil),             // 45: berth.agent.v1.WindowSize
 	(*ExecOutput)(nil),             // 46: berth.agent.v1.ExecOutput
-	(*DialData)(nil),               // 47: berth.agent.v1.DialData
-	(*DialTarget)(nil),             // 48: berth.agent.v1.DialTarget
-	(*StatsReport)(nil),            // 49: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 50: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 51: berth.agent.v1.Metric
-	nil,                            // 52: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 53: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 54: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 55: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 56: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 57: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*StatsReport)(nil),            // 47: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 48: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 49: berth.agent.v1.Metric
+	nil,                            // 50: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 51: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 52: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 53: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 54: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 55: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	11, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
 	35, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	49, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	47, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
 	24, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	9,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
 	10, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
@@ -4371,19 +4257,19 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	12, // 13: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
 	10, // 14: berth.agent.v1.Report.conditions:type_name -> berth.agent.v1.Condition
 	0,  // 15: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	52, // 16: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	53, // 17: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	50, // 16: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	51, // 17: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	1,  // 18: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
 	16, // 19: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	54, // 20: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	55, // 21: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	52, // 20: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	53, // 21: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	2,  // 22: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	3,  // 23: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
 	19, // 24: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
 	4,  // 25: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
 	25, // 26: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
 	26, // 27: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	56, // 28: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	54, // 28: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
 	30, // 29: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
 	28, // 30: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
 	29, // 31: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
@@ -4394,40 +4280,37 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	25, // 36: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
 	44, // 37: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
 	45, // 38: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	57, // 39: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	55, // 39: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
 	45, // 40: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	48, // 41: berth.agent.v1.DialData.target:type_name -> berth.agent.v1.DialTarget
-	50, // 42: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	51, // 43: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	51, // 44: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	6,  // 45: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	7,  // 46: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	23, // 47: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	27, // 48: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	37, // 49: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
-	38, // 50: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	32, // 51: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	39, // 52: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	20, // 53: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
-	41, // 54: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	43, // 55: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	47, // 56: berth.agent.v1.Agent.Dial:input_type -> berth.agent.v1.DialData
-	8,  // 57: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	24, // 58: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	35, // 59: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	35, // 60: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
-	35, // 61: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	34, // 62: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	40, // 63: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	21, // 64: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
-	42, // 65: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	46, // 66: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	47, // 67: berth.agent.v1.Agent.Dial:output_type -> berth.agent.v1.DialData
-	57, // [57:68] is the sub-list for method output_type
-	46, // [46:57] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	48, // 41: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	49, // 42: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	49, // 43: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	6,  // 44: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	7,  // 45: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	23, // 46: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	27, // 47: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	37, // 48: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
+	38, // 49: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	32, // 50: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	39, // 51: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	20, // 52: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	41, // 53: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	43, // 54: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	8,  // 55: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	24, // 56: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	35, // 57: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	35, // 58: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
+	35, // 59: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	34, // 60: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	40, // 61: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	21, // 62: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	42, // 63: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	46, // 64: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	55, // [55:65] is the sub-list for method output_type
+	45, // [45:55] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -4462,7 +4345,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   51,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -62,7 +62,6 @@ const (
 	Agent_RestartPlugin_FullMethodName   = "/berth.agent.v1.Agent/RestartPlugin"
 	Agent_Logs_FullMethodName            = "/berth.agent.v1.Agent/Logs"
 	Agent_Exec_FullMethodName            = "/berth.agent.v1.Agent/Exec"
-	Agent_Dial_FullMethodName            = "/berth.agent.v1.Agent/Dial"
 )
 
 // AgentClient is the client API for Agent service.
@@ -97,10 +96,6 @@ type AgentClient interface {
 	// Exec runs a command in a running kernel. The first input carries start;
 	// the last output carries exit.
 	Exec(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecInput, ExecOutput], error)
-	// Dial connects to a loopback port inside a kernel's network namespace. The
-	// first message carries target; data flows both ways until either side
-	// closes.
-	Dial(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[DialData, DialData], error)
 }
 
 type agentClient struct {
@@ -241,19 +236,6 @@ func (c *agentClient) Exec(ctx context.Context, opts ...grpc.CallOption) (grpc.B
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_ExecClient = grpc.BidiStreamingClient[ExecInput, ExecOutput]
 
-func (c *agentClient) Dial(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[DialData, DialData], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[4], Agent_Dial_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[DialData, DialData]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Agent_DialClient = grpc.BidiStreamingClient[DialData, DialData]
-
 // AgentServer is the server API for Agent service.
 // All implementations must embed UnimplementedAgentServer
 // for forward compatibility.
@@ -286,10 +268,6 @@ type AgentServer interface {
 	// Exec runs a command in a running kernel. The first input carries start;
 	// the last output carries exit.
 	Exec(grpc.BidiStreamingServer[ExecInput, ExecOutput]) error
-	// Dial connects to a loopback port inside a kernel's network namespace. The
-	// first message carries target; data flows both ways until either side
-	// closes.
-	Dial(grpc.BidiStreamingServer[DialData, DialData]) error
 	mustEmbedUnimplementedAgentServer()
 }
 
@@ -329,9 +307,6 @@ func (UnimplementedAgentServer) Logs(*LogsRequest, grpc.ServerStreamingServer[Lo
 }
 func (UnimplementedAgentServer) Exec(grpc.BidiStreamingServer[ExecInput, ExecOutput]) error {
 	return status.Error(codes.Unimplemented, "method Exec not implemented")
-}
-func (UnimplementedAgentServer) Dial(grpc.BidiStreamingServer[DialData, DialData]) error {
-	return status.Error(codes.Unimplemented, "method Dial not implemented")
 }
 func (UnimplementedAgentServer) mustEmbedUnimplementedAgentServer() {}
 func (UnimplementedAgentServer) testEmbeddedByValue()               {}
@@ -502,13 +477,6 @@ func _Agent_Exec_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_ExecServer = grpc.BidiStreamingServer[ExecInput, ExecOutput]
 
-func _Agent_Dial_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(AgentServer).Dial(&grpc.GenericServerStream[DialData, DialData]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Agent_DialServer = grpc.BidiStreamingServer[DialData, DialData]
-
 // Agent_ServiceDesc is the grpc.ServiceDesc for Agent service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -560,12 +528,6 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Exec",
 			Handler:       _Agent_Exec_Handler,
-			ServerStreams: true,
-			ClientStreams: true,
-		},
-		{
-			StreamName:    "Dial",
-			Handler:       _Agent_Dial_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},

@@ -95,7 +95,7 @@ func (n *Node) serveTunnel(ctx context.Context, addr string, srv *grpc.Server) e
 	if err != nil {
 		return err
 	}
-	mux, err := yamux.Server(conn, muxConfig(n.log))
+	mux, err := yamux.Server(&joined{Conn: conn}, muxConfig(n.log))
 	if err != nil {
 		_ = conn.Close()
 		return err
@@ -109,7 +109,9 @@ func (n *Node) serveTunnel(ctx context.Context, addr string, srv *grpc.Server) e
 	}
 	defer leave()
 	n.log.Info("tunnel open", "manager", addr)
-	if err = srv.Serve(mux); err == nil {
+	calls := n.split(ctx, mux)
+	defer calls.Close()
+	if err = srv.Serve(calls); err == nil {
 		err = grpc.ErrServerStopped
 	}
 	return err

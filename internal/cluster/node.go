@@ -10,7 +10,8 @@
 //     one-time token; the node knows the authority by its fingerprint.
 //   - berth-tunnel: needs a certificate of this authority. The connection
 //     becomes a yamux session on which the manager opens streams and is the
-//     gRPC client. Streams that the node opens reach the Services that the
+//     gRPC client, or opens streams of bytes with Peer.Open, which reach the
+//     node's Streams. Streams that the node opens reach the Services that the
 //     manager has for the node's role.
 package cluster
 
@@ -50,7 +51,10 @@ type NodeConfig struct {
 	// JoinToken and CAFingerprint are required until the node has a certificate.
 	JoinToken     string
 	CAFingerprint string
-	Logger        *slog.Logger
+	// Streams serves the streams that a manager opens beside its calls, and closes them. Its ctx
+	// ends with the tunnel. Nil refuses them.
+	Streams func(ctx context.Context, stream net.Conn)
+	Logger  *slog.Logger
 }
 
 // Node keeps a tunnel to every known manager.

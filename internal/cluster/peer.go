@@ -29,6 +29,22 @@ type Peer struct {
 	finished chan struct{} // closed when OnPeer has returned
 }
 
+// Open opens a stream that reaches the node's Streams. It is not gRPC's.
+func (p *Peer) Open(ctx context.Context) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	stream, err := p.mux.Open()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := stream.Write([]byte{rawStream}); err != nil {
+		_ = stream.Close()
+		return nil, err
+	}
+	return stream, nil
+}
+
 // Close ends the tunnel. The node will reconnect.
 func (p *Peer) Close() { _ = p.mux.Close() }
 
@@ -88,7 +104,7 @@ func (h *Hub) newPeer(ctx context.Context, conn *tls.Conn) (*Peer, error) {
 			return nil, fmt.Errorf("%s %s: %w", role, name, err)
 		}
 	}
-	mux, err := yamux.Client(conn, muxConfig(h.log))
+	mux, err := yamux.Client(&joined{Conn: conn}, muxConfig(h.log))
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/enrolment"
@@ -294,4 +295,15 @@ func (s *Service) RPC(name string) (agentpb.AgentClient, error) {
 		return nil, fmt.Errorf("agent %s is not connected: %w", name, errdefs.ErrUnavailable)
 	}
 	return c.rpc, nil
+}
+
+// Streams returns what opens streams to the kernels of a connected agent, with the errors of RPC.
+func (s *Service) Streams(name string) (portstream.Opener, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conns[name]
+	if c == nil {
+		return nil, fmt.Errorf("agent %s is not connected: %w", name, errdefs.ErrUnavailable)
+	}
+	return c.peer, nil
 }

@@ -124,11 +124,11 @@ func (s *Service) Define(ctx context.Context, p *Place) (Definition, error) {
 	if d, ok := named(s.definitions(p.Session, labels, nil), p.App); ok {
 		return d, nil
 	}
-	id, rpc, err := s.Reach(ctx, p.Target.Session, p.Kernel)
+	c, err := s.Reach(ctx, p.Target.Session, p.Kernel)
 	if err != nil {
 		return Definition{}, err
 	}
-	survey, err := s.survey(ctx, rpc, id)
+	survey, err := s.survey(ctx, c.RPC, c.Kernel)
 	if err != nil {
 		return Definition{}, err
 	}

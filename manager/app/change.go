@@ -77,8 +77,11 @@ func (s *Service) reach(ctx context.Context, sess uuid.UUID, app string, of *uui
 	if !p.Running() {
 		return nil, uuid.Nil, nil, problem.Precondition("session %s is %s, not running", p.Session.Name, p.Session.Status)
 	}
-	k, rpc, err := s.Reach(ctx, sess, p.Kernel)
-	return p, k, rpc, err
+	c, err := s.Reach(ctx, sess, p.Kernel)
+	if err != nil {
+		return nil, uuid.Nil, nil, err
+	}
+	return p, c.Kernel, c.RPC, nil
 }
 
 // RestartApp ends an app if it runs, and starts it.

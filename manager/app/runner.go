@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
-	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/internal/appstate"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
@@ -25,26 +25,33 @@ import (
 // maxAnswer bounds the output of a command of the runner.
 const maxAnswer = 4 << 20
 
+// Container is a kernel on a connected agent.
+type Container struct {
+	Kernel uuid.UUID
+	RPC    agentpb.AgentClient
+	Ports  portstream.Opener
+}
+
 // Reach returns a kernel of a session and its agent. The caller has checked the rights.
-func (s *Service) Reach(ctx context.Context, session uuid.UUID, index int) (uuid.UUID, agentpb.AgentClient, error) {
+func (s *Service) Reach(ctx context.Context, session uuid.UUID, index int) (*Container, error) {
 	ctx = viewer.SystemContext(ctx)
 	k, err := s.Client.Kernel.Query().Where(kernel.SessionID(session), kernel.Index(index)).WithAgent().Only(ctx)
 	if err != nil {
-		return uuid.Nil, nil, permit.Missing(err, "container", "kernel")
+		return nil, permit.Missing(err, "container", "kernel")
 	}
-	rpc, err := s.rpc(k)
-	return k.ID, rpc, err
-}
-
-func (s *Service) rpc(k *ent.Kernel) (agentpb.AgentClient, error) {
 	if k.Edges.Agent == nil {
 		return nil, problem.Precondition("the container is %s and not on a machine yet", k.Status)
 	}
-	rpc, err := s.Agents.RPC(k.Edges.Agent.Name)
+	name := k.Edges.Agent.Name
+	rpc, err := s.Agents.RPC(name)
 	if err != nil {
-		return nil, problem.Unavailable("machine %s is not connected", k.Edges.Agent.Name).RetryAfter(time.Second).Because(err)
+		return nil, problem.Unavailable("machine %s is not connected", name).RetryAfter(time.Second).Because(err)
 	}
-	return rpc, nil
+	ports, err := s.Agents.Streams(name)
+	if err != nil {
+		return nil, problem.Unavailable("machine %s is not connected", name).RetryAfter(time.Second).Because(err)
+	}
+	return &Container{k.ID, rpc, ports}, nil
 }
 
 // ask runs a command of the runner in a kernel and decodes its answer.

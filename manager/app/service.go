@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/policy"
 )
@@ -20,6 +21,7 @@ import (
 // Agents reaches the worker machines.
 type Agents interface {
 	RPC(agent string) (agentpb.AgentClient, error)
+	Streams(agent string) (portstream.Opener, error)
 }
 
 // Config has the dependencies of a Service.

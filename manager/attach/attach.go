@@ -23,12 +23,12 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/permit"
-	"github.com/berthhq/berth/manager/portconn"
 	msession "github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -42,6 +42,7 @@ type Revocations interface {
 type Handler struct {
 	Client   *ent.Client
 	Sessions *msession.Service
+	Streams  func(agent string) (portstream.Opener, error)
 	Idle     *idle.Service // records connections and traffic
 	Revoked  Revocations
 	Audit    *audit.Service
@@ -255,7 +256,7 @@ func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.enter(w, r, false, func(ctx context.Context, e entered) {
-		to, err := portconn.Dial(ctx, e.rpc, e.kernel.ID, int(port))
+		to, err := h.dial(ctx, e.kernel, int(port))
 		if err != nil {
 			_ = e.conn.Close(websocket.StatusInternalError, reason(err))
 			return
@@ -265,8 +266,20 @@ func (h *Handler) port(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+func (h *Handler) dial(ctx context.Context, k *ent.Kernel, port int) (*portstream.Conn, error) {
+	name, err := h.Sessions.AgentOf(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := h.Streams(name)
+	if err != nil {
+		return nil, err
+	}
+	return portstream.Dial(ctx, agent, k.ID, port)
+}
+
 // join copies data in both directions until either side ends.
-func join(ctx context.Context, e entered, to *portconn.Conn) {
+func join(ctx context.Context, e entered, to *portstream.Conn) {
 	go func() {
 		defer e.cancel()
 		for {

@@ -110,20 +110,29 @@ func (s *Service) kernel(ctx context.Context, id uuid.UUID) (*ent.Kernel, error)
 }
 
 func (s *Service) rpc(ctx context.Context, k *ent.Kernel) (agentpb.AgentClient, error) {
+	name, err := s.AgentOf(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	rpc, err := s.Agents.RPC(name)
+	if err != nil {
+		return nil, problem.Unavailable("agent %s is not connected", name)
+	}
+	return rpc, nil
+}
+
+// AgentOf returns the name of the agent that a kernel in the viewer's sight is on.
+func (s *Service) AgentOf(ctx context.Context, k *ent.Kernel) (string, error) {
 	if k.AgentID == nil {
-		return nil, problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
+		return "", problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
 	}
 	// A user who can see the session can read its log, even if they could not start another
 	// session.
 	a, err := s.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
 	if err != nil {
-		return nil, permit.Missing(err, "agent of the kernel", "kernel")
+		return "", permit.Missing(err, "agent of the kernel", "kernel")
 	}
-	rpc, err := s.Agents.RPC(a.Name)
-	if err != nil {
-		return nil, problem.Unavailable("agent %s is not connected", a.Name)
-	}
-	return rpc, nil
+	return a.Name, nil
 }
 
 // Next returns the next piece as text with its byte offsets. The error is

@@ -3,6 +3,7 @@
 //
 //	gpu-check PLUGIN devices          a line for each GPU: uuid, bytes, compute capability, usable, model
 //	gpu-check PLUGIN memory GPU PID   bytes of the GPU that the process holds
+//	gpu-check PLUGIN mps GPU SHARE COMMAND [ARGUMENT...]   runs the command in a share of the GPU under MPS
 package main
 
 import (
@@ -25,7 +26,7 @@ func main() {
 }
 
 func run(args []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "gpu-check")
 	if err != nil {
@@ -33,7 +34,7 @@ func run(args []string) error {
 	}
 	defer os.RemoveAll(dir)
 	if len(args) < 2 {
-		return errors.New("usage: gpu-check PLUGIN devices, or gpu-check PLUGIN memory GPU PID")
+		return errUsage
 	}
 	o := accelerator.Options{Path: args[0], SocketDir: dir}
 	if libs := os.Getenv("LD_LIBRARY_PATH"); libs != "" { // where some drivers are
@@ -44,7 +45,11 @@ func run(args []string) error {
 		return err
 	}
 	defer c.Close()
-	if _, err := c.Configure(ctx, &pb.ConfigureRequest{Roots: &pb.Roots{State: dir}}); err != nil {
+	cfg := &pb.ConfigureRequest{Roots: &pb.Roots{State: dir}}
+	if args[1] == "mps" {
+		cfg.ConfigJson = []byte(`{"enforcement": "mps"}`)
+	}
+	if _, err := c.Configure(ctx, cfg); err != nil {
 		return err
 	}
 	switch {
@@ -52,9 +57,13 @@ func run(args []string) error {
 		return devices(ctx, c)
 	case args[1] == "memory" && len(args) == 4:
 		return memory(ctx, c, args[2], args[3])
+	case args[1] == "mps" && len(args) > 4:
+		return share(ctx, c, dir, args[2], args[3], args[4:])
 	}
-	return errors.New("want PLUGIN devices, or PLUGIN memory GPU PID")
+	return errUsage
 }
+
+var errUsage = errors.New("usage: gpu-check PLUGIN devices | PLUGIN memory GPU PID | PLUGIN mps GPU SHARE COMMAND")
 
 func devices(ctx context.Context, c *accelerator.Client) error {
 	w, err := c.WatchDevices(ctx, &pb.WatchDevicesRequest{})

@@ -170,7 +170,7 @@ const root = {
   },
   trashVfolder: ({ input }) => {
     const f = find(w.folders, input.id);
-    f.status = "trash";
+    f.status = "TRASH";
     w.bus.emit("folder", f);
     return { vfolder: f };
   },
@@ -182,7 +182,7 @@ const root = {
   },
   deleteVfolder: ({ input }) => {
     const f = find(w.folders, input.id);
-    f.status = "deleted";
+    f.status = "DELETED";
     w.bus.emit("folder", f);
     return {
       vfolder: f,

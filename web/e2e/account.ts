@@ -200,7 +200,7 @@ async function approval() {
     "query($where: UserWhereInput) { users(first: 1, where: $where) { edges { node { id status } } } }",
     { where: { email: waiting.email } },
   );
-  assert.equal(users.edges[0].node.status, "before_verification");
+  assert.equal(users.edges[0].node.status, "BEFORE_VERIFICATION");
   await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
     input: { id: users.edges[0].node.id, status: "ACTIVE" },
   });

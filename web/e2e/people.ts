@@ -284,7 +284,7 @@ async function refused() {
 async function sweep() {
   const found = (
     await api.ask(
-      "query($name: String!) { domains(where: { name: $name }) { edges { node { id users(first: 50, where: { status: active }) { edges { node { id } } } projects(first: 50) { edges { node { id name } } } } } } }",
+      "query($name: String!) { domains(where: { name: $name }) { edges { node { id users(first: 50, where: { status: ACTIVE }) { edges { node { id } } } projects(first: 50) { edges { node { id name } } } } } } }",
       { name: domain },
     )
   ).domains.edges[0]?.node;

@@ -3,6 +3,8 @@
  *
  *   driver check LIMIT   nothing beyond LIMIT bytes can be had, and all of it can
  *   driver hold BYTES    takes memory, says so, and holds it until its input ends
+ *   driver share BYTES N under MPS: no more than BYTES can be had, and N multiprocessors are seen
+ *   driver processors 0  prints the number of multiprocessors
  *   driver pair N BYTES  prints the nanoseconds of an allocation and its free
  *
  * Each check is a line that begins with ok or FAILED. */
@@ -92,6 +94,25 @@ static void pair(long n, size_t bytes) {
   printf("%.0f\n", ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / (double)n);
 }
 
+static int processors(void) {
+  int (*attribute)(int *, int, int) = (int (*)(int *, int, int))find("cuDeviceGetAttribute");
+  enum { MULTIPROCESSOR_COUNT = 16 };
+  int n = 0, code = attribute(&n, MULTIPROCESSOR_COUNT, 0);
+  if (code) die("cuDeviceGetAttribute", code);
+  return n;
+}
+
+/* Under MPS the driver reports the multiprocessors of the share, rounded to whole clusters of them. */
+static void share(size_t limit, int want) {
+  int seen = processors();
+  ptr p = 0, q = 0;
+  expect(seen >= want - 4 && seen <= want + 4, "the multiprocessors are those of the share", "MPS");
+  expect(alloc(&p, limit / 4 * 3) == 0 && !fill(p, 1, limit / 4 * 3) && !sync_context(), "three quarters of its memory can be had and written", "MPS");
+  expect(alloc(&q, limit / 2) == OUT_OF_MEMORY, "half of its memory more is refused", "MPS");
+  expect(!drop(p) && !alloc(&p, limit / 2) && !drop(p), "what is freed can be had again", "MPS");
+  if (failed) printf("of %zu bytes and %d multiprocessors; %d are seen\n", limit, want, seen);
+}
+
 int main(int argc, char **argv) {
   if (argc < 3) die("arguments", 0);
   begin();
@@ -106,6 +127,10 @@ int main(int argc, char **argv) {
     printf("%s\n", code == 0 ? "held" : code == OUT_OF_MEMORY ? "refused" : "error");
     fflush(stdout);
     while (getchar() != EOF) continue;
+  } else if (!strcmp(argv[1], "processors")) {
+    printf("%d\n", processors());
+  } else if (!strcmp(argv[1], "share") && argc == 4) {
+    share(strtoull(argv[2], NULL, 10), atoi(argv[3]));
   } else if (!strcmp(argv[1], "pair") && argc == 4) {
     pair(atol(argv[2]), strtoull(argv[3], NULL, 10));
   } else {

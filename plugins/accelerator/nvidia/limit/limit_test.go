@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -254,21 +255,29 @@ func TestDriverRefuses(t *testing.T) {
 }
 
 func TestContextsTakeTheirMemoryAlong(t *testing.T) {
+	// The linked form, the one under the bare name, and those for programs of CUDA 7 and 12. CUDA's
+	// runtime asks for the forms of 7 in its version 13 too.
+	for _, form := range []int{0, 1, 7000, 12000} {
+		t.Run(strconv.Itoa(form), func(t *testing.T) { testContexts(t, form) })
+	}
+}
+
+func testContexts(t *testing.T, form int) {
 	p := run(t, container(t, Cap{first, gib}), "link")
 	p.want(ok, "alloc m %d", 300*mib) // of the primary context
 	p.want(ok, "context")
 	p.want(ok, "alloc m %d", 600*mib)
 	p.want(full, "alloc m %d", 600*mib)
-	p.want(ok, "destroy")
+	p.want(ok, "destroy %d", form)
 	p.want("0", "device 0")
 	p.want(fmt.Sprintf("0 %d %d %d", 724*mib, gib, gib), "info")
-	p.want("0", "release") // one of two references
+	p.want("0", "release %d", form) // one of two references
 	p.want(fmt.Sprintf("0 %d %d %d", 724*mib, gib, gib), "info")
-	p.want("0", "reset")
+	p.want("0", "reset %d", form)
 	p.want(fmt.Sprintf("0 %d %d %d", gib, gib, gib), "info")
 	p.want("0", "device 0")
 	p.want(ok, "alloc m %d", gib)
-	p.want("0", "release")
+	p.want("0", "release %d", form)
 	p.want(fmt.Sprintf("0 %d %d %d", gib, gib, gib), "info")
 }
 

@@ -10,13 +10,10 @@ export function Starters({ all }: { all: readonly ResultOf<typeof StarterFields>
   const missing = all.filter((s) => !s.image);
   if (missing.length === 0) return null;
   return (
-    <div className="panel scroll-x">
-      <h2>{t("Starter images")}</h2>
-      <p className="dim">
-        {t(
-          "Run a command as root in the source tree of Berth. berthd up registers the image at its next start; for another cluster, copy it to a registry and scan that.",
-        )}
-      </p>
+    <section className="panel scroll-x" aria-labelledby="starters">
+      <div className="panel-head">
+        <h2 id="starters">{t("Starter images")}</h2>
+      </div>
       <table className="grid">
         <thead>
           <tr>
@@ -41,6 +38,11 @@ export function Starters({ all }: { all: readonly ResultOf<typeof StarterFields>
           ))}
         </tbody>
       </table>
-    </div>
+      <p className="panel-foot dim">
+        {t(
+          "Run a command as root in the source tree of Berth. berthd up registers the image at its next start; for another cluster, copy it to a registry and scan that.",
+        )}
+      </p>
+    </section>
   );
 }

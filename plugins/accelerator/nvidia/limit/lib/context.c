@@ -1,13 +1,18 @@
 /* The driver's calls that free whatever a context holds, without a call for each. */
 #include "cuda.h"
 
-EXPORT CUresult cuCtxDestroy_v2(void *context) {
-  REAL(cuda, CUresult, cuCtxDestroy_v2, void *);
-  if (!real) return NOT_FOUND;
-  CUresult result = real(context);
-  if (!result) held_drop(context);
-  return result;
-}
+/* Each call has two forms, under the names with and without _v2, which do the same. CUDA's runtime
+ * asks for the first forms of those of the primary context in its version 13 too. */
+#define DESTROY(name)                          \
+  EXPORT CUresult name(void *context) {        \
+    REAL(cuda, CUresult, name, void *);        \
+    if (!real) return NOT_FOUND;               \
+    CUresult result = real(context);           \
+    if (!result) held_drop(context);           \
+    return result;                             \
+  }
+DESTROY(cuCtxDestroy)
+DESTROY(cuCtxDestroy_v2)
 
 static int active(CUdevice device) {
   REAL(cuda, CUresult, cuDevicePrimaryCtxGetState, CUdevice, unsigned *, int *);
@@ -29,21 +34,17 @@ static void *primary(CUdevice device) {
   return context;
 }
 
-EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  REAL(cuda, CUresult, cuDevicePrimaryCtxReset_v2, CUdevice);
-  if (!real) return NOT_FOUND;
-  void *context = primary(device);
-  CUresult result = real(device);
-  if (!result) held_drop(context);
-  return result;
-}
-
-/* The last to release a primary context ends it. */
-EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  REAL(cuda, CUresult, cuDevicePrimaryCtxRelease_v2, CUdevice);
-  if (!real) return NOT_FOUND;
-  void *context = primary(device);
-  CUresult result = real(device);
-  if (!result && !active(device)) held_drop(context);
-  return result;
-}
+/* END is a call that ends a device's primary context if it succeeds and the condition holds. */
+#define END(name, condition)                            \
+  EXPORT CUresult name(CUdevice device) {               \
+    REAL(cuda, CUresult, name, CUdevice);               \
+    if (!real) return NOT_FOUND;                        \
+    void *context = primary(device);                    \
+    CUresult result = real(device);                     \
+    if (!result && (condition)) held_drop(context);     \
+    return result;                                      \
+  }
+END(cuDevicePrimaryCtxReset, 1)
+END(cuDevicePrimaryCtxReset_v2, 1)
+END(cuDevicePrimaryCtxRelease, !active(device)) /* the last to release it ends it */
+END(cuDevicePrimaryCtxRelease_v2, !active(device))

@@ -52,8 +52,11 @@ CUresult cuArray3DCreate_v2(void **, const struct array3d *);
 CUresult cuArrayDestroy(void *);
 CUresult cuMemGetInfo_v2(size_t *, size_t *);
 CUresult cuDeviceTotalMem_v2(size_t *, CUdevice);
+CUresult cuCtxDestroy(void *);
 CUresult cuCtxDestroy_v2(void *);
+CUresult cuDevicePrimaryCtxReset(CUdevice);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
+CUresult cuDevicePrimaryCtxRelease(CUdevice);
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
 
 #endif

@@ -97,11 +97,15 @@ int cuDevicePrimaryCtxReset_v2(int device) {
   primaries[device] = 0;
   return end(device + 1);
 }
+/* The first forms of these calls, by which CUDA's runtime still asks for them, do the same. */
+int cuDevicePrimaryCtxRelease(int device) { return cuDevicePrimaryCtxRelease_v2(device); }
+int cuDevicePrimaryCtxReset(int device) { return cuDevicePrimaryCtxReset_v2(device); }
 int cuCtxCreate_v2(void **c, unsigned flags, int device) {
   *c = (void *)(current = device + 3);
   return 0;
 }
 int cuCtxDestroy_v2(void *c) { return end((long)c); }
+int cuCtxDestroy(void *c) { return end((long)c); }
 int cuCtxSetCurrent(void *c) { current = (long)c; return 0; }
 int cuCtxGetCurrent(void **c) { *c = (void *)current; return 0; }
 int cuCtxGetDevice(int *device) {
@@ -194,6 +198,9 @@ int cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t 
       FORM(cuArrayCreate_v2, cuArrayCreate, 3020, 0), FORM(cuArray3DCreate_v2, cuArray3DCreate, 3020, 0),
       FORM(cuArrayDestroy, cuArrayDestroy, 2000, 0), FORM(cuMemGetInfo_v2, cuMemGetInfo, 3020, 0),
       FORM(cuDeviceTotalMem_v2, cuDeviceTotalMem, 3020, 0), FORM(cuInit, cuInit, 2000, 0),
+      FORM(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, 0), FORM(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, 7000, 0),
+      FORM(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, 0), FORM(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset, 7000, 0),
+      FORM(cuCtxDestroy_v2, cuCtxDestroy, 4000, 0), FORM(cuCtxDestroy, cuCtxDestroy, 2000, 0),
       FORM(cuGetProcAddress_v2, cuGetProcAddress, 12000, 0), FORM(cuGetProcAddress, cuGetProcAddress, 11030, 0),
   };
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)

@@ -97,6 +97,16 @@ static int release(char kind, u64 p) {
   return p_cuMemFree(p);
 }
 
+/* form_of finds the form of a call that programs made for a version of CUDA use; 1 is the form under
+ * the bare name, and 0 is the linked one. */
+static void *form_of(const char *name, long version) {
+  int (*form)(const char *, void **, int, u64) = (int (*)(const char *, void **, int, u64))dlsym(RTLD_DEFAULT, "cuGetProcAddress");
+  void *call = NULL;
+  if (version == 1) return dlsym(RTLD_DEFAULT, name);
+  if (version) form(name, &call, (int)version, 0);
+  return call;
+}
+
 static size_t thread_bytes;
 static pthread_barrier_t all_have; /* once, to see them at the limit together */
 static void *thread(void *rounds) {
@@ -208,12 +218,15 @@ int main(int argc, char **argv) {
       printf("%d %zu %zu %zu\n", r, a, b, c);
     } else if (!strcmp(order, "context")) {
       printf("%d\n", cuCtxCreate_v2(&context, 0, device));
-    } else if (!strcmp(order, "destroy")) {
-      printf("%d\n", cuCtxDestroy_v2(context));
-    } else if (!strcmp(order, "reset")) {
-      printf("%d\n", cuDevicePrimaryCtxReset_v2(device));
-    } else if (!strcmp(order, "release")) {
-      printf("%d\n", cuDevicePrimaryCtxRelease_v2(device));
+    } else if (!strcmp(order, "destroy") && scanf("%ld", &k) == 1) {
+      int (*destroy)(void *) = (int (*)(void *))form_of("cuCtxDestroy", k);
+      printf("%d\n", destroy ? destroy(context) : cuCtxDestroy_v2(context));
+    } else if (!strcmp(order, "reset") && scanf("%ld", &k) == 1) {
+      int (*reset)(int) = (int (*)(int))form_of("cuDevicePrimaryCtxReset", k);
+      printf("%d\n", reset ? reset(device) : cuDevicePrimaryCtxReset_v2(device));
+    } else if (!strcmp(order, "release") && scanf("%ld", &k) == 1) {
+      int (*release)(int) = (int (*)(int))form_of("cuDevicePrimaryCtxRelease", k);
+      printf("%d\n", release ? release(device) : cuDevicePrimaryCtxRelease_v2(device));
     } else if (!strcmp(order, "future")) {
       int (*form)(const char *, void **, int, u64) = (int (*)(const char *, void **, int, u64))dlsym(RTLD_DEFAULT, "cuGetProcAddress");
       int (*call)(u64 *, size_t, void *, int) = NULL;

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"time"
+
+	"github.com/hashicorp/yamux"
+)
+
+// rawStream is the first byte of a stream that Peer.Open opens. Those of gRPC begin with a "P", of
+// the preface of HTTP/2.
+const rawStream = 1
+
+// kindTime bounds the time until the first byte of a stream.
+const kindTime = 10 * time.Second
+
+// calls are the streams of a tunnel on which the manager makes calls.
+type calls struct {
+	*yamux.Session
+	streams chan net.Conn
+}
+
+// split passes streams of bytes to the node's Streams, and returns a listener of the others.
+func (n *Node) split(ctx context.Context, mux *yamux.Session) net.Listener {
+	c := &calls{mux, make(chan net.Conn)}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		for {
+			stream, err := mux.Accept()
+			if err != nil {
+				return
+			}
+			go n.sort(ctx, c, stream)
+		}
+	}()
+	return c
+}
+
+// sort reads the first byte of a stream.
+func (n *Node) sort(ctx context.Context, c *calls, stream net.Conn) {
+	var kind [1]byte
+	_ = stream.SetReadDeadline(time.Now().Add(kindTime))
+	if _, err := stream.Read(kind[:]); err != nil {
+		_ = stream.Close()
+		return
+	}
+	_ = stream.SetReadDeadline(time.Time{})
+	if kind[0] == rawStream && n.cfg.Streams != nil {
+		n.cfg.Streams(ctx, stream)
+		return
+	}
+	select {
+	case c.streams <- &begun{Conn: stream, first: kind[:]}:
+	case <-c.CloseChan():
+		_ = stream.Close()
+	}
+}
+
+// Accept implements net.Listener.
+func (c *calls) Accept() (net.Conn, error) {
+	select {
+	case stream := <-c.streams:
+		return stream, nil
+	case <-c.CloseChan():
+		return nil, net.ErrClosed
+	}
+}
+
+// begun is a stream whose first byte has been read.
+type begun struct {
+	net.Conn
+	first []byte
+}
+
+// Read implements net.Conn.
+func (b *begun) Read(p []byte) (int, error) {
+	if len(b.first) > 0 && len(p) > 0 {
+		n := copy(p, b.first)
+		b.first = b.first[n:]
+		return n, nil
+	}
+	return b.Conn.Read(p)
+}
+
+// joined writes each frame of yamux at once. yamux writes the header and the data of a frame one after
+// the other, from one goroutine, which would be two records of TLS and two system calls.
+type joined struct {
+	net.Conn
+	frame []byte // a header that waits for its data
+}
+
+// The header of a frame of yamux: a version, a type, two bytes of flags, four of the stream and four of the
+// length, see its specification.
+const (
+	frameHeader = 12
+	dataFrame   = 0
+)
+
+// Write implements net.Conn.
+func (j *joined) Write(b []byte) (int, error) {
+	if len(j.frame) == 0 && len(b) == frameHeader && b[1] == dataFrame && binary.BigEndian.Uint32(b[8:]) > 0 {
+		j.frame = append(j.frame, b...)
+		return len(b), nil
+	}
+	if len(j.frame) == 0 {
+		return j.Conn.Write(b)
+	}
+	j.frame = append(j.frame, b...)
+	n, err := j.Conn.Write(j.frame)
+	j.frame = j.frame[:0]
+	if cap(j.frame) > keptFrame {
+		j.frame = nil
+	}
+	return max(0, n-frameHeader), err
+}
+
+// keptFrame is the largest buffer that is kept for the next frame.
+const keptFrame = 64<<10 + frameHeader
