@@ -90,7 +90,7 @@ func (p *product) sweep() {
 }
 
 // name is the tree's name of a path. The tree may be mounted at other places too, so
-// that what is at its top is told by its last part alone.
+// that what is at its top is identified by its last part alone.
 func name(path string) string { return filepath.Base(path) }
 
 func (p *product) df(args []string) simulator.Output {

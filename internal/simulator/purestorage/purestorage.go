@@ -28,7 +28,7 @@ const (
 type product struct {
 	server *simulator.Server
 	mux    *http.ServeMux
-	token  string // of the interface, for which a session is had
+	token  string // of the API, with which a client logs in
 	file   string
 	tokens *simulator.Tokens
 

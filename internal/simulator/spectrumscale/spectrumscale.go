@@ -7,7 +7,7 @@
 //
 //	accepted  "201": how a job is answered, else with 202
 //	quota     "off": not enforced; "perfileset": users have quotas in each fileset
-//	lag       how long the GUI does not show a new fileset, unless it is told to look: "1h"
+//	lag       how long the GUI does not show a new fileset, unless it is asked to scan: "1h"
 //	indoubt   KiB that a quota's usage may be wrong by
 //	mount     status of the file system on the GUI's node: "mounted" when it is not given
 package spectrumscale
