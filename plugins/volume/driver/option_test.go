@@ -59,7 +59,7 @@ func TestDecode(t *testing.T) {
 		"above":            {url + `"size": 11}`, "size: 11 is above 10"},
 		"below":            {url + `"size": -1}`, "size: -1 is below 0"},
 		"no number at all": {url + `"share": 1e999}`, "share: want a number"},
-		"no truth":         {url + `"on": "yes"}`, "on: want true or false"},
+		"no boolean":       {url + `"on": "yes"}`, "on: want true or false"},
 		"seconds":          {url + `"age": 30}`, "age: want a duration"},
 		"too old":          {url + `"age": "2m"}`, "age: 120 seconds is above 60"},
 		"no choice":        {url + `"mode": "slow"}`, "mode: must be one of fast, safe"},
