@@ -1,6 +1,5 @@
-// Package exascaler is a Lustre file system, as its program lfs shows it on a client:
-// directories belong to projects, and quotas of projects refuse bytes. It has no REST
-// interface.
+// Package exascaler simulates the program lfs of a Lustre client. Directories belong to projects,
+// and quotas of projects limit bytes. Lustre has no REST interface.
 //
 // Shapes of arguments and outputs are those of lfs 2.12 to 2.15, from its source and from
 // what sites have published of its output: KiB, a "*" behind what is over a limit, "[]"
