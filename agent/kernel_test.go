@@ -54,7 +54,7 @@ func TestKernels(t *testing.T) {
 	t.Run("folders", func(t *testing.T) { n.folders(t, volume) })
 	t.Run("user", func(t *testing.T) { n.user(t, volume) })
 	t.Run("bootstrap", n.bootstrap)
-	t.Run("stubborn", n.ignoreTerm)
+	t.Run("ignore-term", n.ignoreTerm)
 	t.Run("launches", n.launches)
 	t.Run("refusals", n.refusals)
 	t.Run("stats", n.stats)
@@ -383,7 +383,7 @@ func (n *node) bootstrap(t *testing.T) {
 }
 
 func (n *node) ignoreTerm(t *testing.T) {
-	r := n.request("stubborn")
+	r := n.request("ignore-term")
 	n.start(t, r)
 	n.waitLog(t, r.KernelId, "ready")
 	began := time.Now()

@@ -58,7 +58,7 @@ func TestKilled(t *testing.T) {
 	}
 	ends := n.request("sleep", "1")
 	n.start(t, ends)
-	leaving := n.request("stubborn")
+	leaving := n.request("ignore-term")
 	n.start(t, leaving)
 	n.waitLog(t, leaving.KernelId, "ready")
 	if _, err := n.TerminateKernel(t.Context(), &agentpb.TerminateKernelRequest{Epoch: 1, KernelId: leaving.KernelId, GraceMs: 1500, Reason: "asked before"}); err != nil {

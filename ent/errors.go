@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The generated errors take the classes of errdefs, so that nobody needs to
-// import ent to tell them apart, and say in words what is wrong.
+// The generated errors take the classes of errdefs, so that callers can distinguish
+// them without importing ent, and their messages say what is wrong.
 
 // NotFound is the mark that errdefs.IsNotFound looks for.
 func (*NotFoundError) NotFound() {}

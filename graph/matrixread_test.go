@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// seen is what one question brought: the leaves of each object that was asked for.
+// seen is the answer to one query: the leaves of each requested object.
 type seen struct {
 	leaves map[string][]string // by the object's id, "" without one
 	codes  map[string]string   // the errors

@@ -174,6 +174,6 @@ func TestRequestsAreFollowedThroughRoles(t *testing.T) {
 		}
 	}
 	if len(agents.Lines("call=TerminateKernel", "request=end-it")) == 0 {
-		t.Error("no line of the agent tells of the end with the id of its request")
+		t.Error("no line of the agent reports the end with the id of its request")
 	}
 }

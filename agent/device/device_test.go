@@ -361,7 +361,7 @@ func TestCounters(t *testing.T) {
 		t.Error(err)
 	}
 	if err := m.Allocate("c", ask("x:piece", "x.device", "1")); !errdefs.IsResourceExhausted(err) {
-		t.Errorf("a piece beside all of it: %v", err)
+		t.Errorf("a part of a device that is fully allocated: %v", err)
 	}
 }
 

@@ -177,8 +177,8 @@ func TestLines(t *testing.T) {
 			Attached:     []*acceleratorpb.AttachedDevice{{DeviceId: "0"}},
 			ResourceData: map[string]string{row.key: row.value},
 		})
-		if (err == nil) != row.ok || err != nil && (!errdefs.IsFailedPrecondition(err) || !strings.Contains(err.Error(), "A is said by another")) {
-			t.Errorf("%s says %s=%s: %v", row.plugin, row.key, row.value, err)
+		if (err == nil) != row.ok || err != nil && (!errdefs.IsFailedPrecondition(err) || !strings.Contains(err.Error(), "A was already set by another")) {
+			t.Errorf("%s sets %s=%s: %v", row.plugin, row.key, row.value, err)
 		}
 	}
 	if diff := cmp.Diff([]string{"A=1", "A_B_0_DEVICE=0", "C=2", "C_0_DEVICE=0", "D_0_DEVICE=0"}, both.list()[:5]); diff != "" {

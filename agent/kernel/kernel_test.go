@@ -384,7 +384,7 @@ func TestRecover(t *testing.T) {
 
 func TestEventsFollowThePhases(t *testing.T) {
 	f := newFixture(t)
-	if _, err := f.Create(t.Context(), request("k", "stubborn")); err != nil {
+	if _, err := f.Create(t.Context(), request("k", "ignore-term")); err != nil {
 		t.Fatal(err)
 	}
 	f.reaches(t, "k", agentpb.KernelState_RUNNING)

@@ -156,8 +156,8 @@ func columns(dir string) ([]conformance.Column, error) {
 	return out, nil
 }
 
-// run is the suite on a stand. Where that cannot be here, what needs no product is
-// checked, and the rest is skipped with the reason.
+// run runs the suite on a stand. If the stand is not available on this machine, it runs the checks
+// that need no product and skips the others with the reason.
 func (s stand) run(binary string) conformance.Environment {
 	return conformance.Environment{Name: s.env, Run: func(ctx context.Context, only []string, report func(suite.Result)) (err error) {
 		if s.check != nil {

@@ -17,7 +17,7 @@ type stand struct {
 	row
 	m *fixture.Machine
 
-	first, second, all string // sessions; all waits for every device with the slot
+	first, second, all string // sessions; "all" requests every device with the slot
 	on                 string // device of the first
 }
 

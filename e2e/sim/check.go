@@ -19,26 +19,25 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// began is told of a launch that begins on a machine.
+// began checks a launch that begins on a machine.
 func (w *world) began(b *box) {
 	for _, m := range w.machines {
 		if old := m.kernels[b.req.KernelId]; m != b.m && old != nil && old.live() {
-			w.logf("kernel %s lives on %s, and begins on %s", b.req.KernelId, m.name, b.m.name)
+			w.logf("kernel %s runs on %s, and starts on %s", b.req.KernelId, m.name, b.m.name)
 		}
 	}
 }
 
-// soon is how long what a partition has left may take to be put right, once
-// everyone hears everyone: a report, a call, and the grace of a container.
+// soon is how long the effects of a partition can last after all connections are back: a report, a
+// call, and the grace period of a container.
 const soon = time.Minute
 
-// exhausted is told of a launch that its machine has no room for.
+// exhausted fails the seed because of a launch that does not fit on its machine.
 func (w *world) exhausted(m *machine, r *agentpb.CreateKernelRequest, device string) {
-	w.fail("I1", "%s has no room on %s for kernel %s: it was given away before it was free", m.name, device, r.KernelId)
+	w.fail("I1", "%s has no room on %s for kernel %s: it was allocated before it was free", m.name, device, r.KernelId)
 }
 
-// twice is I2: no kernel has two containers for long among machines that are
-// within reach.
+// twice checks I2: no kernel has two containers for long on machines that are reachable.
 func (w *world) twice() {
 	for _, m := range w.machines {
 		for id, b := range m.kernels {
@@ -51,38 +50,38 @@ func (w *world) twice() {
 					continue
 				}
 				if min(time.Since(m.troubled), time.Since(o.troubled), time.Since(w.election.changed)) > soon {
-					w.fail("I2", "kernel %s lives on %s and on %s", id, m.name, o.name)
+					w.fail("I2", "kernel %s runs on %s and on %s", id, m.name, o.name)
 				}
 			}
 		}
 	}
 }
 
-// onMachines is I1 on the machines, at every step of the story's watch.
+// onMachines checks I1 on the machines, at every step.
 func (w *world) onMachines() {
 	for _, m := range w.machines {
 		for device, slots := range m.allocated() {
 			for slot, n := range slots {
 				if n > m.capacity[device][slot] {
-					w.fail("I1", "machine %s holds %d of %d %s on %s", m.name, n, m.capacity[device][slot], slot, device)
+					w.fail("I1", "machine %s has allocated %d of %d %s on %s", m.name, n, m.capacity[device][slot], slot, device)
 				}
 			}
 		}
 	}
 }
 
-// quiet reports whether nothing is on its way any more.
+// quiet reports whether no session is being started or ended.
 func (w *world) quiet() bool {
 	return !w.plain.Session.Query().Where(entsession.StatusIn(lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared,
 		lifecycle.Creating, lifecycle.Terminating)).ExistX(w.ctx)
 }
 
-// ended reports whether there are no sessions any more.
+// ended reports whether all sessions have ended.
 func (w *world) ended() bool {
 	return !w.plain.Session.Query().Where(entsession.TerminatedAtIsNil()).ExistX(w.ctx)
 }
 
-// kept is I6: what was promised is so, what was refused is not.
+// kept checks I6: confirmed requests have taken effect, and refused ones have not.
 func (w *world) kept() {
 	all := w.plain.Session.Query().WithKernels().AllX(w.ctx)
 	byName := map[string]*ent.Session{}
@@ -102,17 +101,17 @@ func (w *world) kept() {
 		case s != nil && len(s.Edges.Kernels) != kernels:
 			w.fail("I12", "session %s has %d of %d kernels", s.Name, len(s.Edges.Kernels), kernels)
 		case a.id != uuid.Nil && (s == nil || s.ID != a.id):
-			w.fail("I6", "session %s was promised and is not there", *a.in.Name)
+			w.fail("I6", "session %s was confirmed and does not exist", *a.in.Name)
 		case a.refused && a.id == uuid.Nil && s != nil:
-			w.fail("I6", "session %s was refused and is there", *a.in.Name)
+			w.fail("I6", "session %s was refused and exists", *a.in.Name)
 		case a.ended && s != nil && !s.Status.Final():
-			w.fail("I6", "the end of session %s was promised, it is %s (%s)", s.Name, s.Status, s.StatusMessage)
+			w.fail("I6", "the end of session %s was confirmed, and it is %s (%s)", s.Name, s.Status, s.StatusMessage)
 		}
 	}
 }
 
-// stuck is I3: after all trouble nothing is in a state for longer than that may
-// last, and what could start does.
+// stuck checks I3: after all faults have ended, no session stays in a state for longer than its
+// deadline, and sessions that can start do.
 func (w *world) stuck() {
 	for _, s := range w.plain.Session.Query().Where(entsession.TerminatedAtIsNil()).Order(entsession.ByID()).AllX(w.ctx) {
 		switch {
@@ -123,10 +122,10 @@ func (w *world) stuck() {
 	}
 }
 
-// empty is I4: after the end of everything nothing is held anywhere.
+// empty checks I4: after the end of all sessions, nothing is allocated.
 func (w *world) empty() {
 	for _, s := range w.plain.Session.Query().Where(entsession.TerminatedAtIsNil()).Order(entsession.ByID()).AllX(w.ctx) {
-		w.fail("I3", "session %s does not end: it is %s (%s)", s.Name, s.Status, s.StatusMessage)
+		w.fail("I3", "session %s has not ended: it is %s (%s)", s.Name, s.Status, s.StatusMessage)
 	}
 	if n := w.plain.Allocation.Query().Where(allocation.FreedAtIsNil()).CountX(w.ctx); n > 0 {
 		w.fail("I4", "%d allocations are left", n)
@@ -144,8 +143,8 @@ func (b *box) String() string {
 	return fmt.Sprintf("kernel %s, launch %d, %s", b.req.KernelId, b.req.LaunchEpoch, b.state.Phase)
 }
 
-// starved is the other half of I3: what waits, and could start all the while,
-// does not start. Reservations are off by then.
+// starved checks the other half of I3: a session that waits although it could start all the time.
+// Reservations are off by then.
 func (w *world) starved(before, after map[uuid.UUID]string) {
 	for id, why := range after {
 		if before[id] != "" {
@@ -154,8 +153,8 @@ func (w *world) starved(before, after map[uuid.UUID]string) {
 	}
 }
 
-// idle finds what waits and would fit, by its own plain arithmetic: sessions of
-// one kernel, each on its own.
+// idle returns the waiting sessions that would fit, by plain arithmetic of its own: sessions of one
+// kernel, each considered alone.
 func (w *world) idle() map[uuid.UUID]string {
 	out := map[uuid.UUID]string{}
 	agents := w.plain.Agent.Query().Where(agent.StatusEQ(agent.StatusAlive), agent.Schedulable(true)).WithDevices().Order(agent.ByName()).AllX(w.ctx)
@@ -178,7 +177,7 @@ func (w *world) idle() map[uuid.UUID]string {
 	return out
 }
 
-// free is what the devices of agents have left, by agent and slot.
+// free returns the free amounts of the agents' devices, by agent and slot.
 func (w *world) free(agents []*ent.Agent) map[uuid.UUID]map[string][]int64 {
 	held := map[uuid.UUID]resource.Slots{}
 	for _, a := range w.plain.Allocation.Query().AllX(w.ctx) {
@@ -204,8 +203,7 @@ func (w *world) free(agents []*ent.Agent) map[uuid.UUID]map[string][]int64 {
 	return free
 }
 
-// fits reports whether the devices have what is asked for: a part of one, or
-// whole ones.
+// fits reports whether the devices have the requested amount: a part of one, or whole ones.
 func fits(want resource.Slots, free map[string][]int64) bool {
 	for slot, n := range want {
 		left := n
@@ -226,7 +224,7 @@ func fits(want resource.Slots, free map[string][]int64) bool {
 	return true
 }
 
-// limited reports whether a policy is in the way.
+// limited reports whether a policy prevents the start.
 func (w *world) limited(s *ent.Session) bool {
 	live := w.plain.Session.Query().Where(entsession.StatusIn(lifecycle.Occupying...)).WithKernels().AllX(w.ctx)
 	mine, cpu := 0, s.Slots[resource.CPU]

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 )
 
-// container is where the container of a launch stands, anyone who looks.
+// container is the actual state of the container of a launch.
 type container int
 
 const (
@@ -23,25 +23,25 @@ const (
 type box struct {
 	m     *machine
 	req   *agentpb.CreateKernelRequest
-	state *agentpb.KernelState // as recorded
+	state *agentpb.KernelState // the recorded state
 
 	container container
 	code      int
-	deadline  *time.Time // of the wish that it ends
+	deadline  *time.Time // of the request to end it
 	reason    string
 	cleaning  bool
 
 	// How it behaves.
-	takes    time.Duration // to start
-	fails    bool          // to start
-	lasts    time.Duration // 0 is until it is ended
-	exit     int
-	stubborn bool // does not mind SIGTERM
-	stuck    time.Duration
-	cleanup  time.Duration
+	takes       time.Duration // to start
+	fails       bool          // to start
+	lasts       time.Duration // 0: until it is ended
+	exit        int
+	ignoresTerm bool // ignores SIGTERM
+	stuck       time.Duration
+	cleanup     time.Duration
 }
 
-// newBox draws how a launch behaves; what its command says comes true.
+// newBox draws the behavior of a launch; its command can determine it.
 func newBox(m *machine, r *agentpb.CreateKernelRequest) *box {
 	w := m.w
 	b := &box{m: m, req: proto.Clone(r).(*agentpb.CreateKernelRequest), state: &agentpb.KernelState{
@@ -50,7 +50,7 @@ func newBox(m *machine, r *agentpb.CreateKernelRequest) *box {
 	}}
 	b.takes = w.between(50*time.Millisecond, 2*time.Second)
 	b.cleanup = w.between(5*time.Millisecond, 500*time.Millisecond)
-	b.stubborn = w.chance(0.1)
+	b.ignoresTerm = w.chance(0.1)
 	if !w.calm {
 		b.fails = w.chance(w.mood.start)
 		if w.chance(0.05) {
@@ -68,7 +68,7 @@ func newBox(m *machine, r *agentpb.CreateKernelRequest) *box {
 	return b
 }
 
-// after lets f happen later, unless the box is another by then.
+// after calls f later, unless the box has been replaced by then.
 func (b *box) after(d time.Duration, what string, f func()) {
 	w := b.m.w
 	w.play(func() {
@@ -89,7 +89,7 @@ func (b *box) make() {
 		}
 		if b.fails {
 			b.container = gone
-			b.finish("start-failed", 1, "it was not to be")
+			b.finish("start-failed", 1, "the start fails at random")
 			return
 		}
 		b.container = running
@@ -121,7 +121,7 @@ func (b *box) why() (reason string, code int, message string) {
 	return "completed", b.code, ""
 }
 
-// finish gives everything back and then says that the kernel has ended.
+// finish frees everything and then reports that the kernel has ended.
 func (b *box) finish(reason string, code int, message string) {
 	if b.cleaning {
 		return
@@ -140,7 +140,7 @@ func (b *box) finish(reason string, code int, message string) {
 	})
 }
 
-// stop wishes for the end; a later wish counts only when it is more urgent.
+// stop requests the end; a later request counts only if it is more urgent.
 func (b *box) stop(grace time.Duration, why string) {
 	deadline := time.Now().Add(grace)
 	if b.deadline != nil && !deadline.Before(*b.deadline) || b.state.Phase == agentpb.KernelState_EXITED {
@@ -153,7 +153,7 @@ func (b *box) stop(grace time.Duration, why string) {
 	b.pursue()
 }
 
-// pursue acts on the wish that the kernel ends.
+// pursue carries out the request to end the kernel.
 func (b *box) pursue() {
 	w := b.m.w
 	switch b.container {
@@ -163,7 +163,7 @@ func (b *box) pursue() {
 	case running:
 		if b.state.Phase < agentpb.KernelState_STOPPING {
 			b.change(agentpb.KernelState_STOPPING)
-			if !b.stubborn {
+			if !b.ignoresTerm {
 				b.after(w.between(10*time.Millisecond, 4*time.Second), "heeds SIGTERM", func() { b.exits(143) })
 			}
 		}
@@ -205,5 +205,5 @@ func (b *box) event() *agentpb.Event {
 	return &agentpb.Event{Event: &agentpb.Event_Kernel{Kernel: proto.Clone(b.state).(*agentpb.KernelState)}}
 }
 
-// live reports whether something of it may run.
+// live reports whether its container can run.
 func (b *box) live() bool { return b.container == making || b.container == running }

@@ -10,11 +10,11 @@ import (
 	"github.com/berthhq/berth/manager/group"
 )
 
-// trouble lets something go wrong now and then until the story ends.
+// trouble injects a fault now and then until the story ends.
 func (w *world) trouble(until time.Time) {
 	w.enter("trouble")
 	kinds := []func(){w.killManager, w.election.depose, w.killAgent, w.reboot, w.partition, w.unplug, w.cordon, w.drain, w.change}
-	var likely []func() // each seed has its own sorts of trouble
+	var likely []func() // each seed has its own kinds of faults
 	for _, k := range kinds {
 		if w.chance(0.5) {
 			likely = append(likely, k)
@@ -35,7 +35,7 @@ func (w *world) trouble(until time.Time) {
 
 func (w *world) anyMachine() *machine { return w.machines[w.IntN(len(w.machines))] }
 
-// later undoes something, at the latest when the story ends.
+// later reverts a fault, at the latest when the story ends.
 func (w *world) later(d time.Duration, what string, f func()) {
 	w.play(func() {
 		if sleep(w.ctx, d) == nil {
@@ -82,7 +82,7 @@ func (w *world) partition() {
 			continue
 		}
 		m.cut[i], m.troubled = c, time.Now()
-		w.later(d, m.name+" is whole again", func() { m.cut[i], m.troubled = cut{}, time.Now() })
+		w.later(d, m.name+" is connected again", func() { m.cut[i], m.troubled = cut{}, time.Now() })
 		for _, t := range m.tunnels {
 			if t.p.index == i {
 				w.later(w.between(keepalive-20*time.Second, keepalive), m.name+" misses answers", t.endIfCut)
@@ -111,7 +111,7 @@ func (w *world) unplug() {
 	})
 }
 
-// cordon closes an agent, or opens it.
+// cordon cordons or uncordons an agent.
 func (w *world) cordon() {
 	m, open := w.anyMachine(), w.chance(0.5)
 	id, err := w.plain.Agent.Query().Where(agent.Name(m.name)).OnlyID(w.ctx)
@@ -124,7 +124,7 @@ func (w *world) cordon() {
 	})
 }
 
-// drain empties an agent until soon.
+// drain drains an agent for a while.
 func (w *world) drain() {
 	m, after := w.anyMachine(), 1+w.IntN(30)
 	action := []agent.DrainAction{agent.DrainActionReschedule, agent.DrainActionTerminate}[w.IntN(2)]
@@ -144,10 +144,10 @@ func (w *world) drain() {
 	})
 }
 
-// one draws one of several.
+// one draws one of several values.
 func one[T any](w *world, of ...T) *T { return &of[w.IntN(len(of))] }
 
-// change gives a group other options.
+// change changes the options of a group.
 func (w *world) change() {
 	in := group.UpdateResourceGroupInput{ID: *one(w, w.place.groups...)}
 	in.Strategy = one[resourcegroup.Strategy](w, "pack", "concentrated", "dispersed", "roundrobin")
@@ -178,7 +178,7 @@ func (w *world) byAdmin(f func(ctx context.Context, p *process) error) {
 	})
 }
 
-// heal ends all trouble.
+// heal ends all faults.
 func (w *world) heal() {
 	w.calm = true
 	for _, m := range w.machines {

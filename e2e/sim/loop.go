@@ -21,12 +21,12 @@ import (
 // steps do not end at one instant.
 const perStep = time.Microsecond
 
-// loop decides who goes next. Whatever the cluster does outside of a process's
-// own memory begins with enter, which waits for its turn; from then on it runs
-// alone until everyone waits again. Between turns time stands still; when
-// no one waits for one it continues to the next timer.
+// loop decides who goes next. Every access of the cluster to anything outside of a process's own
+// memory begins with enter, which waits for its turn; from then on the caller runs alone until all
+// goroutines wait again. Between turns, time stands still; if no goroutine waits for a turn, time
+// advances to the next timer.
 type loop struct {
-	*rand.Rand // drawn from only by who has the turn
+	*rand.Rand // only the goroutine with the turn draws from it
 
 	begin   time.Time
 	steps   int
@@ -41,9 +41,9 @@ type loop struct {
 	gates []*gate
 }
 
-// gate is one that waits for its turn.
+// gate is a goroutine that waits for its turn.
 type gate struct {
-	ctx    context.Context // of who does not wait any more once it has ended
+	ctx    context.Context // after its end, the goroutine no longer waits
 	step   int             // in which it came
 	key    string
 	detail string
@@ -56,12 +56,12 @@ func newLoop(seed uint64, trace io.Writer) *loop {
 	}
 }
 
-// enter waits for a turn. Key and detail tell those apart that came in the same
-// step, for the order in which they came is not the seed's. A detail may hold
-// what differs between two runs of one seed in one process: dates, and ids.
+// enter waits for a turn. Key and detail order calls of one step, because the order in which they
+// arrive does not depend on the seed. A detail can contain values that differ between two runs of
+// one seed in one process, such as dates and ids.
 func (l *loop) enter(key string, detail ...string) { l.enterFor(context.Background(), key, detail...) }
 
-// enterFor is enter for one who is told when ctx has ended, and then has no turn.
+// enterFor is enter for a caller that returns without a turn if ctx ends.
 func (l *loop) enterFor(ctx context.Context, key string, detail ...string) error {
 	l.mu.Lock()
 	g := &gate{ctx, l.steps, key, strings.Join(detail, " "), make(chan struct{})}
@@ -103,7 +103,7 @@ func (l *loop) run(until time.Time) {
 	}
 }
 
-// dismiss lets those go who do not wait any more; that is not a step.
+// dismiss releases goroutines whose context has ended; this is not a step.
 func (l *loop) dismiss() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +118,7 @@ func (l *loop) dismiss() bool {
 	return len(l.gates) < before
 }
 
-// pick takes one of those that wait, as the seed decides.
+// pick chooses one of the waiting goroutines, by the seed.
 func (l *loop) pick() *gate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,16 +145,16 @@ func (l *loop) note(what string, detail string) {
 	}
 }
 
-// logf says in the trace what happens outside of statements and messages.
+// logf adds an event other than a statement or message to the trace.
 func (l *loop) logf(format string, args ...any) { l.note("·", fmt.Sprintf(format, args...)) }
 
-// elapsed is the simulated time.
+// elapsed returns the simulated time.
 func (l *loop) elapsed() time.Duration { return time.Since(l.begin).Round(time.Microsecond) }
 
-// chance is true with the probability.
+// chance returns true with the probability.
 func (l *loop) chance(p float64) bool { return p > 0 && l.Float64() < p }
 
-// between is an odd duration, so that no two end at one instant.
+// between returns an odd duration, so that no two timers end at one instant.
 func (l *loop) between(least, most time.Duration) time.Duration {
 	if most <= least {
 		return least
@@ -174,14 +174,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// realNow is the time outside of the simulation.
+// realNow returns the time outside of the simulation.
 func realNow() time.Time {
 	var tv syscall.Timeval
 	_ = syscall.Gettimeofday(&tv)
 	return time.Unix(tv.Unix())
 }
 
-// reseed lets ids follow from the seed.
+// reseed makes ids follow from the seed.
 func reseed(seed uint64) {
 	var key [32]byte
 	for i := range 8 {

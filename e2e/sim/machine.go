@@ -25,7 +25,7 @@ type machine struct {
 	capacity map[string]resource.Slots // by device
 	images   map[string]bool
 	kernels  map[string]*box // records, by kernel
-	epoch    int64           // the highest seen, on disk
+	epoch    int64           // highest epoch so far, on disk
 	boots    int
 
 	// The process.
@@ -40,7 +40,7 @@ type machine struct {
 	troubled time.Time // when its tunnels last began or ended
 }
 
-// cut is what of the way between a machine and a manager is interrupted.
+// cut has the interrupted directions between a machine and a manager.
 type cut struct{ to, from bool }
 
 func (c cut) any() bool { return c.to || c.from }
@@ -68,7 +68,7 @@ func (w *world) build(name string) *machine {
 	return m
 }
 
-// begin starts the agent's process: it finds its kernels again.
+// begin starts the agent's process: it recovers its kernels.
 func (m *machine) begin() {
 	m.boots++
 	m.up, m.incarnation = true, fmt.Sprintf("%s-%d", m.name, m.boots)
@@ -100,14 +100,14 @@ func (m *machine) fence(epoch int64) error {
 		return fmt.Errorf("epoch %d is not that of a leader: %w", epoch, errdefs.ErrInvalidArgument)
 	}
 	if epoch < m.epoch {
-		return fmt.Errorf("epoch %d is over, %d leads: %w", epoch, m.epoch, errdefs.ErrFailedPrecondition)
+		return fmt.Errorf("epoch %d is over; the leader has epoch %d: %w", epoch, m.epoch, errdefs.ErrFailedPrecondition)
 	}
 	m.epoch = epoch
 	return nil
 }
 
-// handle answers a call that has one answer. It has the turn, and gives it away
-// only to wait for the end of an earlier launch.
+// handle answers a call with one answer. It has the turn, and releases it only to wait for the end
+// of an earlier launch.
 func (m *machine) handle(ctx context.Context, method string, req proto.Message) (proto.Message, error) {
 	switch r := req.(type) {
 	case *agentpb.CreateKernelRequest:
@@ -150,7 +150,7 @@ func (m *machine) create(ctx context.Context, r *agentpb.CreateKernelRequest) (*
 		}
 		switch {
 		case r.LaunchEpoch < old.req.LaunchEpoch:
-			return nil, fmt.Errorf("kernel %s: launch %d is over, %d is here: %w", r.KernelId, r.LaunchEpoch, old.req.LaunchEpoch, errdefs.ErrFailedPrecondition)
+			return nil, fmt.Errorf("kernel %s: launch %d was replaced by launch %d: %w", r.KernelId, r.LaunchEpoch, old.req.LaunchEpoch, errdefs.ErrFailedPrecondition)
 		case r.LaunchEpoch == old.req.LaunchEpoch:
 			return old.state, nil
 		}
@@ -168,7 +168,7 @@ func (m *machine) create(ctx context.Context, r *agentpb.CreateKernelRequest) (*
 	}
 }
 
-// accept begins a launch that nothing is in the way of.
+// accept begins a launch after all checks.
 func (m *machine) accept(r *agentpb.CreateKernelRequest) (*agentpb.KernelState, error) {
 	if !m.images[r.Image] {
 		return nil, fmt.Errorf("image %s is not on this node: %w", r.Image, errdefs.ErrNotFound)
@@ -183,7 +183,7 @@ func (m *machine) accept(r *agentpb.CreateKernelRequest) (*agentpb.KernelState, 
 	return b.state, nil
 }
 
-// allocate checks amounts against what is there and what live kernels have.
+// allocate checks that the amounts are free: the capacity less the amounts of live kernels.
 func (m *machine) allocate(r *agentpb.CreateKernelRequest) error {
 	held := m.allocated()
 	for _, a := range r.Allocations {
@@ -207,7 +207,7 @@ func (m *machine) allocate(r *agentpb.CreateKernelRequest) error {
 	return nil
 }
 
-// allocated sums what kernels have that have not ended, by device.
+// allocated returns the sum of the amounts of live kernels, by device.
 func (m *machine) allocated() map[string]resource.Slots {
 	sum := map[string]resource.Slots{}
 	for _, b := range m.kernels {
@@ -271,7 +271,7 @@ func (m *machine) watch(s *stream, r *agentpb.WatchRequest) {
 	m.watchers = slices.DeleteFunc(m.watchers, func(o *stream) bool { return o == s })
 }
 
-// publish sends an event to everyone who watches.
+// publish sends an event to all watchers.
 func (m *machine) publish(e *agentpb.Event) {
 	if !m.up {
 		return
@@ -309,7 +309,7 @@ func (m *machine) report() *agentpb.Event {
 	return &agentpb.Event{Event: &agentpb.Event_Report{Report: r}}
 }
 
-// pull fetches an image, or cannot.
+// pull fetches an image, or fails.
 func (m *machine) pull(s *stream, r *agentpb.PullImageRequest) {
 	w := m.w
 	life, takes := m.incarnation, w.between(200*time.Millisecond, 8*time.Second)

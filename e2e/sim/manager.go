@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 )
 
-// process is one life of a manager: what it knows is gone when it dies.
+// process is one life of a manager, whose memory is lost when it dies.
 type process struct {
 	w       *world
 	index   int
@@ -41,7 +41,7 @@ type process struct {
 	desk chan struct{} // one asks at a time
 }
 
-// echo is an event of another manager that comes out of our bus once more.
+// echo is an event of another manager that this manager's bus delivers again.
 type echo struct {
 	topic event.Topic
 	id    uuid.UUID
@@ -76,8 +76,7 @@ func (w *world) startManager(index int) *process {
 	return p
 }
 
-// die ends the process in the middle of whatever it does; another life of it
-// begins later.
+// die ends the process at any point of its work; another life begins later.
 func (p *process) die() {
 	if p.dead {
 		return
@@ -141,7 +140,7 @@ func (w *world) carry(e event.Event, to int) {
 
 type termKey struct{}
 
-// term is one manager's time as leader, as it believes.
+// term is the leadership of one manager, from its own point of view.
 type term struct {
 	p        *process
 	revision int64
@@ -170,9 +169,8 @@ func (p *process) lead(ctx context.Context, t *term) {
 
 func (p *process) client() *ent.Client { return p.Sessions.Client }
 
-// election plays etcd: one manager holds the lease, each with a higher revision
-// than the one before, until etcd loses its data. Who loses the lease may not know for
-// a while.
+// election plays etcd: one manager holds the lease, each with a higher revision than the one
+// before, until etcd loses its data. A manager that loses the lease may not know this for a while.
 type election struct {
 	w        *world
 	revision int64
@@ -192,7 +190,7 @@ func (e *election) confirm(t *term) error {
 	return nil
 }
 
-// run gives the lease to someone whenever no one holds it.
+// run gives the lease to a manager whenever no manager holds it.
 func (e *election) run() {
 	w := e.w
 	for sleep(w.ctx, w.tick()) == nil {
@@ -202,7 +200,7 @@ func (e *election) run() {
 		}
 		var able []*process
 		for _, p := range w.managers {
-			if !p.dead && !p.leading { // it stands again when its term is over
+			if !p.dead && !p.leading { // it is a candidate again after its term
 				able = append(able, p)
 			}
 		}
@@ -213,7 +211,7 @@ func (e *election) run() {
 	}
 }
 
-// tick is not drawn: anyone who asks has no turn.
+// tick is not drawn, because its caller has no turn.
 func (w *world) tick() time.Duration { return 1013 * time.Millisecond }
 
 func (e *election) elect(p *process) {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/session"
 )
 
-// people ask for sessions and end them, and remember what they were told.
+// people create and end sessions, and remember the answers.
 type people struct {
 	w      *world
 	asked  []*asked
@@ -30,10 +30,10 @@ type asked struct {
 	in      session.CreateSessionInput
 	id      uuid.UUID // once it is known
 	refused bool
-	ended   bool // its end was asked for and promised
+	ended   bool // its end was requested and confirmed
 }
 
-// run lets one of the people ask now and then until the story ends.
+// run makes one of the people send a request now and then until the story ends.
 func (ps *people) run(v *viewer.Viewer, until time.Time) {
 	w := ps.w
 	w.enter("somebody comes")
@@ -58,7 +58,7 @@ func (ps *people) run(v *viewer.Viewer, until time.Time) {
 	}
 }
 
-// at asks the manager something as someone; it hears one at a time.
+// at sends a request to the manager as a user; the manager takes one at a time.
 func (p *process) at(v *viewer.Viewer, f func(ctx context.Context) error) error {
 	select {
 	case p.desk <- struct{}{}:
@@ -69,7 +69,7 @@ func (p *process) at(v *viewer.Viewer, f func(ctx context.Context) error) error 
 	return f(viewer.With(p.ctx, v))
 }
 
-// unknown tells that an error does not say whether something was done.
+// unknown reports whether an error leaves open whether the request took effect.
 func unknown(err error) bool {
 	return errors.Is(err, errGone) || errors.Is(err, errLost) || errors.Is(err, context.Canceled)
 }
@@ -91,7 +91,7 @@ func (ps *people) create(p *process, a *asked) {
 	case err == nil:
 		a.id = got.Session.ID
 	case unknown(err):
-		// The same once more is safe, and says what became of the first.
+		// A repetition is safe, and returns the result of the first request.
 		if a.in.IdempotencyKey != nil && !w.over {
 			if other := w.managers[w.IntN(len(w.managers))]; !other.dead {
 				ps.create(other, a)
@@ -117,7 +117,7 @@ func (ps *people) terminate(p *process, a *asked, force bool) {
 	}
 }
 
-// draw makes up a request.
+// draw draws a request.
 func (ps *people) draw(v *viewer.Viewer) *asked {
 	w := ps.w
 	ps.number++
@@ -183,7 +183,7 @@ func (w *world) accelerated() bool {
 	return false
 }
 
-// choose asks for an agent by name; only an admin may insist.
+// choose requests an agent by name; only an admin can require it.
 func (ps *people) choose(a *asked) {
 	w := ps.w
 	m := w.machines[w.IntN(len(w.machines))]
@@ -201,7 +201,7 @@ func (ps *people) choose(a *asked) {
 	}
 }
 
-// endAll asks for the end of everything, as people do who go home.
+// endAll requests the end of all sessions.
 func (ps *people) endAll() {
 	w := ps.w
 	live, err := w.plain.Session.Query().Where(entsession.TerminatedAtIsNil()).Order(entsession.ByID()).All(w.ctx)
@@ -212,7 +212,7 @@ func (ps *people) endAll() {
 		w.play(func() {
 			w.enter("the end of " + s.Name)
 			p := w.someManager()
-			for p == nil { // they come back
+			for p == nil { // the managers come back
 				if sleep(w.ctx, time.Second) != nil {
 					return
 				}
@@ -231,7 +231,7 @@ func (ps *people) endAll() {
 	}
 }
 
-// someManager is one that lives, nil when none does.
+// someManager returns a live manager, or nil.
 func (w *world) someManager() *process {
 	for _, p := range w.managers {
 		if !p.dead {

@@ -24,8 +24,8 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 )
 
-// place is a database in which one seed after the other is run, and the people
-// in it, who are the same for all.
+// place is a database in which one seed after the other runs, with its users, who are the same for
+// all seeds.
 type place struct {
 	db      *sql.DB
 	people  []*viewer.Viewer // who ask for sessions
@@ -37,15 +37,15 @@ type place struct {
 // images that registries have.
 var images = []string{"registry.test/a:latest", "registry.test/b:latest"}
 
-// goneImage is registered and nowhere to be had.
+// goneImage is registered, and no registry has it.
 const goneImage = "registry.test/gone:latest"
 
 const (
-	maxSessions = 4    // of each of the people at once
-	maxCPU      = 6000 // of their project at once
+	maxSessions = 4    // per user, at the same time
+	maxCPU      = 6000 // of their project, at the same time
 )
 
-// database makes an empty database with the schema and our rules.
+// database creates an empty database with the schema and our rules.
 func database(t *testing.T) (dsn string) {
 	t.Helper()
 	return testenv.PostgresFrom(t, "simulation", func(ctx context.Context, dsn string) error {
@@ -101,7 +101,7 @@ func newPlace(t *testing.T, dsn string) *place {
 	return p
 }
 
-// limit binds the people by policies, and tells the rules of them.
+// limit attaches policies to the users, and stores them for the rules in the database.
 func (p *place) limit(t *testing.T, client *ent.Client, world *identitytest.World) {
 	t.Helper()
 	ctx := viewer.With(context.Background(), p.admin)
@@ -134,7 +134,7 @@ func (p *place) limit(t *testing.T, client *ent.Client, world *identitytest.Worl
 	}
 }
 
-// clean takes away what a seed has left.
+// clean removes the rows that a seed has left.
 func (p *place) clean(t *testing.T) {
 	t.Helper()
 	_, err := p.db.Exec(`TRUNCATE sessions, agents, slot_types, fences, sim.history CASCADE`)

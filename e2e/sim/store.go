@@ -16,11 +16,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// statements is the way of one manager's process to the database. A statement,
-// or a transaction as a whole, is one step: transactions do not wait for each
-// other's locks here, for only one is open at a time. Any statement may find
-// the connection gone, before it was carried out or after, and the process may
-// die there.
+// statements is the connection of one manager's process to the database. A statement, or a whole
+// transaction, is one step: transactions do not wait for each other's locks here, because only one
+// is open at a time. Any statement can lose the connection, before or after it was carried out, and
+// the process can die there.
 type statements struct {
 	*entsql.Driver
 	p *process
@@ -31,13 +30,13 @@ var (
 	errLost = fmt.Errorf("connection lost: %w", io.ErrUnexpectedEOF)
 )
 
-// fate of a statement.
+// fate is the fate of a statement.
 type fate int
 
 const (
 	fine       fate = iota
 	notDone         // the connection broke before
-	notTold         // it was carried out, the answer did not come
+	notTold         // it was carried out, and the answer was lost
 	diesBefore      // the process
 	diesAfter
 )
@@ -61,8 +60,8 @@ func (p *process) fate() fate {
 	return f
 }
 
-// turn waits until the process may continue, or tells that it is dead, or that
-// anyone who asks does not want to know any more.
+// turn waits until the process can continue. It returns an error if the process is dead, or if the
+// context of the caller has ended.
 func (p *process) turn(ctx context.Context, key string, detail ...string) error {
 	if p.dead {
 		return errGone
@@ -77,7 +76,7 @@ func (p *process) turn(ctx context.Context, key string, detail ...string) error 
 	return err
 }
 
-// do carries out one statement as its fate has it.
+// do carries out one statement according to its fate.
 func (p *process) do(ctx context.Context, run func() error) error {
 	f := p.fate()
 	switch f {
@@ -113,7 +112,7 @@ func (s *statements) step(ctx context.Context, query string, args any, run func(
 	})
 }
 
-// errUnchanged is of a statement that was carried out and changed nothing.
+// errUnchanged is the error of a statement that was carried out and changed nothing.
 var errUnchanged = errors.New("nothing was changed")
 
 func (w *world) brief(args any) string {
@@ -139,7 +138,7 @@ func (s *statements) ExecContext(ctx context.Context, query string, args ...any)
 			return err
 		}
 		if n, err := r.RowsAffected(); err == nil && n == 0 {
-			return errUnchanged // a leader of before may try
+			return errUnchanged // a replaced leader may try
 		}
 		return nil
 	})
@@ -158,11 +157,11 @@ func (s *statements) QueryContext(ctx context.Context, query string, args ...any
 // Tx implements dialect.Driver.
 func (s *statements) Tx(ctx context.Context) (dialect.Tx, error) { return s.BeginTx(ctx, nil) }
 
-// longest is how late a transaction begins at most.
+// longest is the longest delay of a transaction.
 const longest = 15 * time.Second
 
-// BeginTx begins a transaction, sometimes after a long while: anyone who wants to
-// change something has not looked at the clock since.
+// BeginTx begins a transaction, sometimes with a long delay, during which the caller does not read
+// the clock again.
 func (s *statements) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.Tx, error) {
 	w := s.p.w
 	if err := s.p.turn(ctx, "begin", origin()); err != nil {
@@ -185,7 +184,7 @@ func (s *statements) BeginTx(ctx context.Context, opts *entsql.TxOptions) (diale
 	return &transaction{Tx: tx.(*entsql.Tx), p: s.p, ctx: ctx}, nil
 }
 
-// origin names the services' functions that want a transaction.
+// origin returns the functions of services that begin a transaction.
 func origin() string {
 	var pcs [24]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -210,8 +209,8 @@ type transaction struct {
 	broken error // the connection is gone
 }
 
-// step carries out one statement. With the connection, or with the process, goes
-// what was not committed.
+// step carries out one statement. If the connection or the process is lost, so are uncommitted
+// changes.
 func (t *transaction) step(query string, run func() error) error {
 	if t.broken != nil {
 		return t.broken
@@ -271,11 +270,11 @@ func (t *transaction) Commit() error {
 	})
 }
 
-// guarded are the tables that only the leader of the present epoch changes,
-// but for what people ask for.
+// guarded are the tables that only the leader of the present epoch changes, except for requests of
+// users.
 var guarded = regexp.MustCompile(`\b(?:INSERT INTO|UPDATE|DELETE FROM) "?(sessions|kernels|allocations|session_events|session_dependencies)\b`)
 
-// wrote looks at what was changed by whom.
+// wrote checks which manager has changed which table.
 func (w *world) wrote(ctx context.Context, p *process, query string) {
 	t, _ := ctx.Value(termKey{}).(*term)
 	if t == nil || !guarded.MatchString(query) || strings.Contains(query, `"last_stats"`) {
@@ -286,7 +285,7 @@ func (w *world) wrote(ctx context.Context, p *process, query string) {
 	}
 }
 
-// judge finds out whether the database itself saw an invariant broken.
+// judge reads the violations of invariants that the database itself has recorded.
 func (w *world) judge(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && strings.HasPrefix(refused.Code, "SIM") {

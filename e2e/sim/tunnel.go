@@ -21,9 +21,8 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 )
 
-// tunnel is one connection of a machine to a manager. What is said through it
-// comes in order within a stream, or not at all; a cut tunnel is noticed only
-// when nothing has come through for a while.
+// tunnel is one connection of a machine to a manager. Messages of a stream arrive in order, or not
+// at all; a cut tunnel is noticed only after nothing has arrived for a while.
 type tunnel struct {
 	w *world
 	p *process
@@ -34,7 +33,7 @@ type tunnel struct {
 	life string // of the machine's process
 }
 
-// keepalive is how long a silent tunnel lives, at most.
+// keepalive is the longest life of a tunnel without messages.
 const keepalive = 35 * time.Second
 
 // dial keeps a tunnel open from the machine to a manager, for the manager's life.
@@ -74,7 +73,7 @@ func (m *machine) connect(p *process) {
 
 var errBroken = status.Error(codes.Unavailable, "tunnel broken")
 
-// trip lets a message travel. It fails when the message does not arrive.
+// trip delays a message. It returns an error if the message does not arrive.
 func (t *tunnel) trip(ctx context.Context, what, detail string, silent func() bool) error {
 	w := t.w
 	delay := w.between(100*time.Microsecond, 20*time.Millisecond)
@@ -94,7 +93,7 @@ func (t *tunnel) trip(ctx context.Context, what, detail string, silent func() bo
 	}
 	w.enter(what, detail)
 	if lost || silent() || t.ctx.Err() != nil || t.p.dead {
-		return t.wait(ctx, time.Hour) // until someone gives up
+		return t.wait(ctx, time.Hour) // until the caller gives up
 	}
 	return nil
 }
@@ -142,7 +141,7 @@ func (t *tunnel) call(ctx context.Context, method string, req, reply any, _ *grp
 	return nil
 }
 
-// repeat carries out a request once more, a little later.
+// repeat carries out a request again, a little later.
 func (t *tunnel) repeat(method string, req proto.Message, what, detail string) {
 	w := t.w
 	delay := w.between(0, 3*time.Second)
@@ -166,8 +165,8 @@ func text(m any) string {
 	return ""
 }
 
-// printable shows what of a message is readable; unlike its String, it is the
-// same in every process.
+// printable returns the readable parts of a message; unlike String, it is the same in every
+// process.
 func printable(b []byte) string {
 	const most = 160
 	out := make([]byte, 0, most)
@@ -182,7 +181,7 @@ func printable(b []byte) string {
 	return string(out)
 }
 
-// stream is a call of which the answer has many messages.
+// stream is a call with a stream of answers.
 type stream struct {
 	t      *tunnel
 	ctx    context.Context
@@ -204,7 +203,7 @@ func (s *stream) Trailer() metadata.MD         { return nil }
 func (s *stream) Context() context.Context     { return s.ctx }
 func (s *stream) SendMsg(m any) error          { s.req = m.(proto.Message); return nil }
 
-// CloseSend sends the request on its way.
+// CloseSend sends the request.
 func (s *stream) CloseSend() error {
 	t := s.t
 	t.w.play(func() {
@@ -228,8 +227,7 @@ func (s *stream) CloseSend() error {
 	return nil
 }
 
-// send puts a message on its way, behind those that were sent before. Anyone who
-// sends has the turn.
+// send queues a message behind those that were sent before. The caller has the turn.
 func (s *stream) send(m proto.Message) {
 	w := s.t.w
 	delay := w.between(100*time.Microsecond, 20*time.Millisecond)
@@ -246,7 +244,7 @@ func (s *stream) send(m proto.Message) {
 	s.after(delay, proto.Clone(m))
 }
 
-// finish ends the answer, well when err is nil.
+// finish ends the stream of answers, with success if err is nil.
 func (s *stream) finish(err error) {
 	if err == nil {
 		err = io.EOF
@@ -293,7 +291,7 @@ func (s *stream) RecvMsg(m any) error {
 	}
 }
 
-// serve answers a call whose answer has many messages.
+// serve answers a call with a stream of answers.
 func (m *machine) serve(s *stream) {
 	switch r := s.req.(type) {
 	case *agentpb.WatchRequest:

@@ -1,53 +1,53 @@
-// Package sim runs managers, agents and the scheduler of a whole cluster in one
-// process on simulated time, with faults that a seed decides, and holds every
-// state that it comes through against the invariants of the product.
+// Package sim runs managers, agents and the scheduler of a whole cluster in one process on
+// simulated time, with faults that a seed decides, and checks the invariants of the product in
+// every state.
 //
-// What is real: the services of the manager with their loops as they are
-// (session, agents, scheduler, occupancy, policy, group, image, the event bus),
-// ent, and PostgreSQL, without fsync. What is played: who leads (epochs are
-// raised in the database as in the product), the tunnels to the agents, the
-// agents themselves by their contract (agentpb), and events between managers.
-// Every statement and every message asks the seed who goes next and what goes
-// wrong. A transaction is one step: others come before it or after it, never
-// between its statements, though any of these may be its last.
+// Real are the services of the manager with their loops as they are (session, agents, scheduler,
+// occupancy, policy, group, image, the event bus), ent, and PostgreSQL, without fsync. Simulated
+// are the elections (epochs are raised in the database as in the product), the tunnels to the
+// agents, the agents themselves by their contract (agentpb), and events between managers. Before
+// every statement and every message, the seed decides which goroutine goes next and which fault
+// occurs. A transaction is one step: others run before it or after it, never between its
+// statements, but it can fail at any of them.
 //
-// A seed goes the same way each time: ids and timers follow from it, each process
-// of the test runs one goroutine at a time, and those that come at once are put in
-// an order. Only where a select finds several channels ready is it the runtime
-// that decides; TestReplay counts the seeds that this leads elsewhere, about 3 in
-// 100. One that fails is best played again a few times.
+// A seed always produces the same run: ids and timers follow from it, each process of the test runs
+// one goroutine at a time, and goroutines that become ready together are put in an order. Only where
+// a select finds several channels ready does the Go runtime choose. TestReplay counts the seeds whose
+// runs differ for this reason, about 3 in 100. Run a seed that fails a few times.
 //
-// The invariants. I1 no device holds more than it has, in the database at every
-// commit and on the machines; what is given away there is free. I2 a kernel does
-// not stay on two machines that are within reach. I3 everything settles after
-// the last fault, what waits and fits starts, and ends when asked to. I4 what is
-// over, or waits, holds nothing, in the database and on the machines. I5 no one
-// has more than policies allow. I6 what was promised is there, what was refused
-// is not, and a key makes one session. I8 a session goes along the state machine
-// with a growing version, its history says so, and it is placed when its time
-// has come and what it needs has succeeded. I9 who was replaced as leader
-// changes no session, kernel or allocation. I10 every goroutine ends with its
-// manager. I12 a gang has all its places or none. Two are held elsewhere, because
-// what they are about is not played here: I7, bytes of folders that were
-// acknowledged are there, by TestUploadsSurviveKillsAtRandom of storage and
-// e2e/folders; I11, every change is in the audit log once, by the tests of graph,
-// which writes it.
+// The invariants:
 //
-// What it found when the product was broken on purpose, by the first seed of 1,
-// 2, 3… that failed:
+//	I1   No device has more allocated than its capacity, in the database at every commit and on the
+//	     machines. An amount is free before it is allocated.
+//	I2   A kernel does not stay on two reachable machines.
+//	I3   The cluster becomes quiet after the last fault: a session that waits and fits starts, and
+//	     it ends when a user asks for that.
+//	I4   A session that ended or waits has no allocation, in the database and on the machines.
+//	I5   No user exceeds what the policies allow.
+//	I6   An acknowledged session exists, a refused one does not, and a key creates one session.
+//	I8   A session follows the state machine, its version grows and its history agrees. It is placed
+//	     after its start time and after the sessions that it depends on succeeded.
+//	I9   A replaced leader changes no session, kernel or allocation.
+//	I10  Every goroutine ends with its manager.
+//	I12  A gang has all its places or none.
 //
-//	the fence is not compared                     I9   seed 2
-//	what is over keeps its allocations            I4   seed 1
-//	any end of what is needed counts as success   I8   seed 5
-//	only the first kernel of a gang is placed     I12  seed 2
-//	the scheduler uses the slots of orphans       I1   seed 23
+// Two invariants are tested elsewhere, because this package does not simulate their subjects. I7,
+// acknowledged bytes of folders are stored: TestUploadsSurviveKillsAtRandom of storage and
+// e2e/folders. I11, every change is in the audit log once: the tests of graph, which writes the log.
 //
-// It does not find what a second guard makes up for: orphans that the reconciler
-// leaves are ended by the audit of occupancy, and a placement of a session that
-// waits no more is refused by the statement that moves it. An end that does not
-// wait for the containers (40 seeds) leaves orphans, which are spared and ended,
-// and 160 seeds did without the unconditional pass over live sessions: retries,
-// reports and new leaders look at them too.
+// The first of the seeds 1, 2, 3… that found each of these deliberate defects:
+//
+//	the fence is not compared                             I9   seed 2
+//	an ended session keeps its allocations                I4   seed 1
+//	any end of a dependency counts as success             I8   seed 5
+//	only the first kernel of a gang is placed             I12  seed 2
+//	the scheduler uses the slots of orphans               I1   seed 23
+//
+// A defect that a second guard makes up for is not found: the audit of occupancy ends orphans that
+// the reconciler leaves, and the statement that places a session refuses one that no longer waits.
+// If ending a session does not wait for its containers (40 seeds), orphans remain, and the audit
+// ends them. Without the unconditional pass over live sessions (160 seeds), retries, reports and new
+// leaders still examine them.
 package sim
 
 import (
@@ -69,21 +69,21 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// world is one seed's cluster.
+// world is the cluster of one seed.
 type world struct {
 	*loop
 	mood mood
-	calm bool // nothing goes wrong any more
-	over bool // no one begins anything new
+	calm bool // there are no more faults
+	over bool // there are no more new requests
 
 	place    *place
-	plain    *ent.Client // without faults, for the simulation's own looks
+	plain    *ent.Client // without faults, for the simulation's own checks
 	managers []*process
 	machines []*machine
 	people   *people
 	election *election
 
-	ctx    context.Context // of everything played
+	ctx    context.Context // of all simulated parts
 	cancel context.CancelFunc
 	live   sync.WaitGroup
 	log    *slog.Logger
@@ -91,18 +91,18 @@ type world struct {
 	broken []string
 }
 
-// mood is what a seed is like: how likely each step is to go wrong.
+// mood has the probabilities of faults of a seed.
 type mood struct {
 	statement float64 // the connection to the database, or the process, dies there
 	slow      float64 // a transaction begins late
-	lost      float64 // a message takes its tunnel with it
+	lost      float64 // a message breaks its tunnel
 	hung      float64 // an answer never comes
 	twice     float64 // a request is carried out again later
 	late      float64 // a message takes seconds
-	stall     float64 // what an agent tells takes long, and all behind it
+	stall     float64 // a report of an agent is delayed, with everything behind it
 	event     float64 // an event between managers is lost, or comes twice, or late
 	image     float64 // a pull fails
-	start     float64 // a container does not start
+	start     float64 // a container cannot start
 }
 
 func (w *world) drawMood() {
@@ -129,17 +129,17 @@ func newWorld(seed uint64, at *place, trace io.Writer) *world {
 	return w
 }
 
-// fail notes a broken invariant.
+// fail records a violated invariant.
 func (w *world) fail(rule, format string, args ...any) {
 	text := fmt.Sprintf("%s at %s: ", rule, w.elapsed()) + fmt.Sprintf(format, args...)
 	w.logf("BROKEN %s", text)
 	w.broken = append(w.broken, text)
 }
 
-// go runs something played until the world ends.
+// go runs a simulated part until the world ends.
 func (w *world) play(f func()) { w.live.Go(f) }
 
-// fence is the epoch that the database takes for the present.
+// fence returns the current epoch according to the database.
 func (w *world) fence() (epoch int64) {
 	err := w.place.db.QueryRowContext(w.ctx, `SELECT coalesce(max(epoch), 0) FROM fences`).Scan(&epoch)
 	if err != nil && err != sql.ErrNoRows {
@@ -151,7 +151,7 @@ func (w *world) fence() (epoch int64) {
 //go:embed rules.sql
 var rules string
 
-// result is what became of a seed.
+// result is the result of a seed.
 type result struct {
 	Seed      uint64
 	Broken    []string
@@ -163,12 +163,12 @@ type result struct {
 
 const (
 	day = 24 * time.Hour
-	// timeout is how long everything may take to settle when nothing goes
-	// wrong any more: the deadline of an end, and its minute.
+	// timeout is how long all transitions can take after the last fault: the deadline of an end,
+	// and its minute.
 	timeout = 4 * time.Minute
 )
 
-// run plays one seed. It begins at midnight, and with nothing in the database.
+// run plays one seed. It begins at midnight, with an empty database.
 func run(t *testing.T, at *place, seed uint64, trace io.Writer) result {
 	time.Sleep(time.Until(time.Now().Truncate(day).Add(day)))
 	reseed(seed)
@@ -179,7 +179,7 @@ func run(t *testing.T, at *place, seed uint64, trace io.Writer) result {
 	return result{seed, w.broken, w.sum.Sum64(), w.steps, time.Since(w.begin), len(w.people.asked)}
 }
 
-// story is what happens in a world, from its making to its end.
+// story runs a world from its creation to its end.
 func (w *world) story() {
 	w.managers = make([]*process, 1+w.IntN(2))
 	for i := range 1 + w.IntN(3) {
@@ -220,8 +220,8 @@ func (w *world) story() {
 	w.kept()
 }
 
-// until continues until something is so, or for as long as that may take, and
-// reports whether something is broken.
+// until continues until a condition is true, or until the timeout, and reports whether an invariant
+// was violated.
 func (w *world) until(so func() bool) bool {
 	for limit := time.Now().Add(timeout); time.Now().Before(limit); {
 		if w.steady(time.Now().Add(7 * time.Second)) {
@@ -234,7 +234,7 @@ func (w *world) until(so func() bool) bool {
 	return false
 }
 
-// steady continues until then, and reports whether something is broken.
+// steady continues until the given time, and reports whether an invariant was violated.
 func (w *world) steady(until time.Time) bool {
 	for time.Now().Before(until) && len(w.broken) == 0 {
 		w.loop.run(earlier(until, time.Now().Add(time.Second)))
@@ -251,7 +251,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// end stops everyone and waits for the last.
+// end stops all parts and waits for them.
 func (w *world) end() {
 	w.over, w.calm = true, true
 	for _, p := range w.managers {
@@ -265,7 +265,7 @@ func (w *world) end() {
 		synctest.Wait()
 		select {
 		case <-done:
-			w.loop.run(time.Now().Add(time.Minute)) // timers that no one waits for
+			w.loop.run(time.Now().Add(time.Minute)) // timers without a waiting goroutine
 			return
 		default:
 		}

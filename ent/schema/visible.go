@@ -104,8 +104,8 @@ func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 // anyone is the rule of entities that every logged-in user may read.
 func anyone(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.ExprP("TRUE") }
 
-// nobody is the rule of entities that only superadmins and the system can read.
-func nobody(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.False() }
+// onlySystem is the rule of entities that only superadmins and the system can read.
+func onlySystem(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.False() }
 
 // charged is the rule of rows with the three scopes: the viewer's own rows, and those of the
 // projects and the domain that the viewer administers.
@@ -384,14 +384,14 @@ func (AccessToken) Interceptors() []ent.Interceptor  { return visible(access.Cre
 func (LoginSession) Interceptors() []ent.Interceptor { return visible(access.Credential, visibleOwn) }
 func (Keypair) Interceptors() []ent.Interceptor      { return visible(access.Credential, visibleOwn) }
 func (SSHKey) Interceptors() []ent.Interceptor       { return visible(access.Credential, visibleOwn) }
-func (RecoveryCode) Interceptors() []ent.Interceptor { return visible(access.Credential, nobody) }
+func (RecoveryCode) Interceptors() []ent.Interceptor { return visible(access.Credential, onlySystem) }
 func (ExternalIdentity) Interceptors() []ent.Interceptor {
 	return visible(access.Credential, visibleOwn)
 }
 func (LoginAttempt) Interceptors() []ent.Interceptor {
 	return visible(access.Credential, visibleAttempt)
 }
-func (IdentityProvider) Interceptors() []ent.Interceptor { return visible(access.Provider, nobody) }
+func (IdentityProvider) Interceptors() []ent.Interceptor { return visible(access.Provider, onlySystem) }
 func (Invitation) Interceptors() []ent.Interceptor       { return visible(access.Invitation, inDomain) }
 func (ResourceGroup) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleGroup)
@@ -427,10 +427,10 @@ func (IdleChecker) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleChecker)
 }
 func (IdleBinding) Interceptors() []ent.Interceptor   { return visible(access.ResourceGroup, boundHere) }
-func (AgentSighting) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
+func (AgentSighting) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }
 
-func (IdleActivity) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
-func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, nobody) }
+func (IdleActivity) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }
+func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, onlySystem) }
 func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Volume, anyone) }
 func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, heldOrOpen) }
 func (ObjectStorage) Interceptors() []ent.Interceptor {
@@ -439,11 +439,11 @@ func (ObjectStorage) Interceptors() []ent.Interceptor {
 func (QuotaScope) Interceptors() []ent.Interceptor      { return visible(access.Vfolder, visibleScope) }
 func (Vfolder) Interceptors() []ent.Interceptor         { return visible(access.Vfolder, visibleVfolder) }
 func (VfolderShare) Interceptors() []ent.Interceptor    { return visible(access.Vfolder, visibleShared) }
-func (VfolderTicket) Interceptors() []ent.Interceptor   { return visible(access.System, nobody) }
+func (VfolderTicket) Interceptors() []ent.Interceptor   { return visible(access.System, onlySystem) }
 func (AuditEntry) Interceptors() []ent.Interceptor      { return visible(access.Audit, visibleAudit) }
 func (Task) Interceptors() []ent.Interceptor            { return visible(access.Task, visibleTask) }
-func (JoinToken) Interceptors() []ent.Interceptor       { return visible(access.System, nobody) }
-func (Retention) Interceptors() []ent.Interceptor       { return visible(access.System, nobody) }
-func (ClusterIdentity) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
+func (JoinToken) Interceptors() []ent.Interceptor       { return visible(access.System, onlySystem) }
+func (Retention) Interceptors() []ent.Interceptor       { return visible(access.System, onlySystem) }
+func (ClusterIdentity) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }
 
-func (Fence) Interceptors() []ent.Interceptor { return visible(access.System, nobody) }
+func (Fence) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }

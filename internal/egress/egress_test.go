@@ -86,9 +86,9 @@ func TestDial(t *testing.T) {
 		"an address":                        {nil, Public, server.URL, false},
 		"a name":                            {nil, Public, byName, false},
 		"a name that the operator allows":   {[]string{"LOCALHOST"}, Public, byName, true},
-		"another name of what he allows":    {[]string{"localhost"}, Public, server.URL, false},
-		"a network that he allows":          {[]string{"127.0.0.0/8"}, Public, server.URL, true},
-		"a network that he allows, by name": {[]string{"127.0.0.0/8", "::1"}, Public, byName, true},
+		"another name of an allowed server":    {[]string{"localhost"}, Public, server.URL, false},
+		"a network that the operator allows":          {[]string{"127.0.0.0/8"}, Public, server.URL, true},
+		"a network that the operator allows, by name": {[]string{"127.0.0.0/8", "::1"}, Public, byName, true},
 		"for administrators":                {nil, Private, server.URL, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func Serve(ctx context.Context, stream net.Conn, connect func(ctx context.Contex
 	defer to.Close()
 	context.AfterFunc(ctx, func() { _ = to.Close() })
 	go func() {
-		// What fails here ends both directions: nobody would read the answer.
+		// What fails here ends both directions: no one would read the answer.
 		if _, err := io.Copy(to, reader{c}); err != nil {
 			cancel()
 			return

@@ -40,7 +40,7 @@
 //     have; the errors have the vendor's form and codes. Answers have only what
 //     was asked for where the vendor does so.
 //   - What the vendor does later is a [Jobs] job; what it lists is paged by [Page].
-//   - The state is the product's: a limit that is set on a path that is not there
+//   - The state is the product's: a limit that is set on a path that does not exist
 //     is an error, or is not, as with the vendor's.
 //   - Limits go to [Tree.Limit], and usage comes from [Tree.Usage]. A directory that
 //     a client made by mkdir can be limited too; its inode number changes then and is 256, as

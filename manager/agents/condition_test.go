@@ -56,6 +56,6 @@ func TestConditionsSince(t *testing.T) {
 	}
 	c.conditions[0].Status = true
 	if list, changed := c.judge(at, nil); len(list) != 0 || !changed {
-		t.Errorf("an agent that no longer tells of a condition: %+v, %t", list, changed)
+		t.Errorf("an agent that no longer reports a condition: %+v, %t", list, changed)
 	}
 }

@@ -146,7 +146,7 @@ func (s *Service) still(ctx context.Context, actor, w *viewer.Viewer) bool {
 	return true
 }
 
-// rank orders the built-in roles: nobody can act as a user of a higher rank.
+// rank orders the built-in roles: no one can act as a user of a higher rank.
 func rank(r viewer.Role) int {
 	switch r {
 	case viewer.RoleSuperadmin, viewer.RoleMonitor:

@@ -123,7 +123,7 @@ func TestKnownDevicesGuessNoMore(t *testing.T) {
 	if tried != 10 {
 		t.Errorf("%d passwords were tried from a known address, want 10", tried)
 	}
-	// The cookie of a device from before a new password is no longer valid.
+	// A device cookie that is older than the password is no longer valid.
 	w.Client.User.UpdateOneID(w.A.Lead.ID).SetPasswordChangedAt(time.Now().Add(-time.Hour)).ExecX(viewer.SystemContext(t.Context()))
 	resp, _ = m.tryLogin(t, w.A.Lead.Email, identitytest.Password, "X-Forwarded-For", "192.0.2.9")
 	old := device(t, resp)

@@ -285,10 +285,10 @@ func TestPurgeLeavesNothingOfWhoDidNothing(t *testing.T) {
 	}
 	m.lead(t, p.Task.ID, 0)
 	if m.Client.User.Query().Where(user.ID(u.ID)).ExistX(ctx) {
-		t.Error("his row is there")
+		t.Error("the row of the purged user exists")
 	}
 	if _, err := m.s.CreateUser(m.As(t, m.A.Admin), identity.CreateUserInput{Email: u.Email, Username: u.Username, Password: "a good password", Domain: m.A.ID}); err != nil {
-		t.Error("his names are not free:", err)
+		t.Error("the names of the purged user are not free:", err)
 	}
 }
 
@@ -370,7 +370,7 @@ func TestPurgeUnderWay(t *testing.T) {
 		t.Errorf("the task is %v", got)
 	}
 	if !m.Client.Keypair.Query().Where(keypair.UserID(u.ID)).ExistX(ctx) {
-		t.Error("his keypair is gone")
+		t.Error("the keypair of the user does not exist")
 	}
 }
 

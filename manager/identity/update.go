@@ -103,7 +103,7 @@ func (in *UpdateUserInput) checkContainer() error {
 	return nil
 }
 
-// posixID rejects the ids of root, and those that file systems use for nobody.
+// posixID rejects the ids of root, and those that file systems use for unknown users.
 func posixID(field string, n int) error {
 	if n < 1 || n > math.MaxInt32 {
 		return problem.Invalid(field, "must be from 1 to %d", math.MaxInt32).WithLimit(fmt.Sprint(math.MaxInt32))

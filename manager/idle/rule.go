@@ -57,7 +57,7 @@ func (r *Rule) Due(s *Subject, now time.Time) (at time.Time, why string, ok bool
 	}
 	switch r.Kind {
 	case idlechecker.KindLifetime:
-		at, why = s.Started.Add(r.Timeout), "runs since "+clockTime(s.Started)+"; it may for "+Span(r.Timeout)
+		at, why = s.Started.Add(r.Timeout), "running since "+clockTime(s.Started)+"; the limit is "+Span(r.Timeout)
 	case idlechecker.KindNetwork:
 		used := s.Started
 		for app, at := range s.Used {
@@ -65,7 +65,7 @@ func (r *Rule) Due(s *Subject, now time.Time) (at time.Time, why string, ok bool
 				used = later(used, at)
 			}
 		}
-		at, why = used.Add(r.Timeout), "no open terminal and no traffic since "+clockTime(used)+"; that may last for "+Span(r.Timeout)
+		at, why = used.Add(r.Timeout), "no open terminal and no traffic since "+clockTime(used)+"; the limit is "+Span(r.Timeout)
 	default:
 		if why, ok = r.unused(s); !ok {
 			return time.Time{}, "", false

@@ -26,8 +26,8 @@ const (
 	// Limits of one call to a proxy; they determine the validity of its signed requests.
 	batchSize  = 100
 	batchBytes = 8 << 30
-	// forlorn is how long a storage can be unreachable before its task fails.
-	forlorn = time.Hour
+	// maxUnreachable is how long a storage can be unreachable before its task fails.
+	maxUnreachable = time.Hour
 )
 
 // run is one run of a task.
@@ -129,14 +129,14 @@ func (r *run) end(ctx context.Context, err error) error {
 		r.st.Stuck = &t
 	}
 	since := *r.st.Stuck
-	if time.Since(since) > forlorn {
+	if time.Since(since) > maxUnreachable {
 		r.st.Stuck = nil // a new attempt waits as long again
 	}
 	if err := r.save(ctx, true, 0); err != nil {
 		return err
 	}
 	p, _ := problem.From(away.error)
-	if time.Since(since) > forlorn {
+	if time.Since(since) > maxUnreachable {
 		return problem.Precondition("the object storage has not answered since %s: %s", since.UTC().Format(time.RFC3339), p.Message)
 	}
 	return tasks.Wait("the object storage: %s", p.Message)

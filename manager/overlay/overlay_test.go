@@ -88,7 +88,7 @@ func TestPartsAreOneSessions(t *testing.T) {
 		kernels, largest := 2+rnd.IntN(28), u.Largest()
 		p, ok := u.Take(kernels)
 		if ok != (kernels <= largest) {
-			t.Fatalf("one of %d where the largest is %d: %v", kernels, largest, ok)
+			t.Fatalf("a network of %d kernels, where the largest possible has %d: %v", kernels, largest, ok)
 		}
 		if !ok {
 			continue

@@ -153,7 +153,7 @@ func (s *Service) person(ctx context.Context, h holder, id uuid.UUID, what strin
 }
 
 // mayBind checks the permission to change the limits of an object. Being the owner does not
-// suffice, so that nobody can remove their own limits.
+// suffice, so that no one can remove their own limits.
 func mayBind(ctx context.Context, h holder) error {
 	v := viewer.From(ctx)
 	if !v.Allows(access.TokenAdmin) {

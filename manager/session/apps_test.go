@@ -28,7 +28,7 @@ func TestAppsOfARequest(t *testing.T) {
 		{"no name", "apps[0].name", []AppInput{{Port: 8000}}},
 		{"port 0", "apps[0].port", []AppInput{{Name: "docs"}}},
 		{"a negative port", "apps[0].port", []AppInput{{Name: "docs", Port: -1}}},
-		{"a port above all", "apps[0].port", []AppInput{{Name: "docs", Port: 65536}}},
+		{"a port above the highest", "apps[0].port", []AppInput{{Name: "docs", Port: 65536}}},
 		{"a large command", "apps", []AppInput{{Name: "docs", Port: 8000, Command: []string{strings.Repeat("a", maxCommand)}}}},
 	} {
 		err := checkApps(t.Context(), nil, CreateSessionInput{Apps: c.apps}, &sessionSpec{})

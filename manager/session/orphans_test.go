@@ -58,14 +58,14 @@ func TestGivenUpUnseen(t *testing.T) {
 		on.abandon(t.Context())
 		time.Sleep(reportDelay)
 		list()
-		spared(0, "by a list that would have it")
+		spared(0, "by a list that would contain it")
 
 		on.abandon(t.Context())
 		on.endOrphans(t.Context())
-		spared(0, "when it was not given up after all,")
+		spared(0, "when the session was not abandoned")
 
 		sess.Status = lifecycle.Prepared
 		on.abandon(t.Context())
-		spared(0, "before anything was asked of the agent")
+		spared(0, "before a request was sent to the agent")
 	})
 }

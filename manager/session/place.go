@@ -223,8 +223,8 @@ func present(q *ent.SessionNetworkQuery) {
 	q.Where(func(s *sql.Selector) { s.Where(sql.IsNull(s.C(sessionnetwork.FieldFreedAt))) })
 }
 
-// network is what an agent is told of the other kernels of the session, nil where
-// all are on one agent.
+// network returns the addresses of the other kernels of the session for an agent. It is nil if
+// all kernels are on one agent.
 func (s step) network(k *ent.Kernel) (*agentpb.KernelNetwork, error) {
 	if len(s.sess.Edges.Networks) == 0 {
 		return nil, nil

@@ -74,7 +74,7 @@ func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool)
 	return s.end(ctx, sess, m)
 }
 
-// stay ends a session for good that was to start again.
+// stay ends a session permanently that the platform would have started again.
 func (s *Service) stay(ctx context.Context, sess *ent.Session, reason session.TerminationReason) error {
 	return store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		const text = "ended by its user"

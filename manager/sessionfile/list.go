@@ -95,7 +95,7 @@ func timeOf(ms int64) time.Time {
 	return t
 }
 
-// broken is the error for an answer that no runner gives.
+// broken returns the error for a malformed answer of a runner.
 func broken() error {
 	return problem.Unavailable("the container sent an answer that is not valid")
 }

@@ -29,7 +29,7 @@ type Person struct {
 }
 
 // Join creates the user of a person, as a member of the project. A taken username gets a
-// suffix, so that nobody learns which usernames exist. A taken e-mail address is a constraint
+// suffix, so that no one learns which usernames exist. A taken e-mail address is a constraint
 // error.
 func Join(ctx context.Context, tx *ent.Tx, p Person) (*ent.User, error) {
 	if p.Project != nil {

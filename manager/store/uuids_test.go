@@ -59,8 +59,9 @@ func TestListsOfIDs(t *testing.T) {
 	}
 }
 
-// TestJoinedListsArePlannedEachTime reads and writes rows by a list that is joined:
-// PostgreSQL keeps no plan, which would be one for the few rows of a young table.
+// TestJoinedListsArePlannedEachTime reads and writes rows by a list that is joined.
+// PostgreSQL plans such a statement at each execution. A stored plan would be made for the few rows
+// of a new table.
 func TestJoinedListsArePlannedEachTime(t *testing.T) {
 	client, _, err := manager.OpenStore(t.Context(), testenv.Postgres(t), 0)
 	if err != nil {

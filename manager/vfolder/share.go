@@ -91,7 +91,7 @@ func (s *Service) ShareVfolder(ctx context.Context, in ShareVfolderInput) (*Shar
 	return out, nil
 }
 
-// shareable returns a folder that the viewer can share with this permission. Nobody can share
+// shareable returns a folder that the viewer can share with this permission. No one can share
 // a permission that they lack.
 func (s *Service) shareable(ctx context.Context, folder uuid.UUID, p access.FolderPermission) (*ent.Vfolder, error) {
 	atom := access.VolumeInvite

@@ -24,7 +24,7 @@ func DecodeConfig(raw []byte, v any) error {
 		return fmt.Errorf("config_json: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("config_json: more follows the JSON object")
+		return errors.New("config_json: text after the JSON object")
 	}
 	return nil
 }

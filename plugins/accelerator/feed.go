@@ -102,7 +102,7 @@ func (f *Feed) WatchHealth(ctx context.Context, send func(*pb.HealthEvent) error
 			if here[id] || s.GetLook().GetState() > pb.Look_PARTIAL { // an incomplete scan does not show that the device disappeared
 				continue
 			}
-			e := &pb.HealthEvent{DeviceId: id, Health: pb.Health_HEALTH_LOST, Message: "device is gone"}
+			e := &pb.HealthEvent{DeviceId: id, Health: pb.Health_HEALTH_LOST, Message: "device was removed"}
 			if err := sendChange(known, e, send); err != nil {
 				return err
 			}

@@ -135,7 +135,7 @@ func Grants(s *pb.DeviceSnapshot, allocs []*pb.Allocation) ([]Grant, error) {
 			return nil, err
 		}
 		if way, ok := ways[a.GetDeviceId()]; ok {
-			return nil, status.Errorf(codes.InvalidArgument, "allocations: %s is given away as %s and as %s", a.GetDeviceId(), way, a.GetSlot())
+			return nil, status.Errorf(codes.InvalidArgument, "allocations: %s is allocated as %s and as %s", a.GetDeviceId(), way, a.GetSlot())
 		}
 		ways[a.GetDeviceId()] = a.GetSlot()
 		out = append(out, g)
@@ -167,7 +167,7 @@ func grant(s *pb.DeviceSnapshot, a *pb.Allocation) (Grant, error) {
 	}
 	d := find(s.GetDevices(), a.GetDeviceId(), (*pb.Device).GetId)
 	if d == nil {
-		return bad(codes.NotFound, "device_id: there is no device %.140q", a.GetDeviceId())
+		return bad(codes.NotFound, "device_id: device %.140q does not exist", a.GetDeviceId())
 	}
 	if !d.GetAllocatable() {
 		return bad(codes.FailedPrecondition, "device_id: %s is not allocatable: %v", d.GetId(), d.GetRejectReasons())

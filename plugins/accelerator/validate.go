@@ -52,7 +52,7 @@ func (i *issues) text(what, s string) {
 
 func (i *issues) entries(what string, n int) {
 	if n > maxEntries {
-		i.add("%s: %d, at most %d", what, n, maxEntries)
+		i.add("%s: %d are more than %d", what, n, maxEntries)
 	}
 }
 
@@ -65,16 +65,16 @@ func IsDeviceID(id string) bool { return deviceForm.MatchString(id) }
 func Validate(d *pb.DescribeResponse, s *pb.DeviceSnapshot) error {
 	var is issues
 	if n := len(s.GetDevices()); n > MaxDevices {
-		is.add("%d devices, at most %d", n, MaxDevices)
+		is.add("%d devices are more than %d", n, MaxDevices)
 	}
 	if n := len(s.GetSlots()); n > MaxSlots {
-		is.add("%d slots, at most %d", n, MaxSlots)
+		is.add("%d slots are more than %d", n, MaxSlots)
 	}
 	if n := len(s.GetLinks()); n > MaxLinks {
-		is.add("%d links, at most %d", n, MaxLinks)
+		is.add("%d links are more than %d", n, MaxLinks)
 	}
 	if n := len(s.GetCounters()); n > MaxDevices {
-		is.add("%d counter sets, at most %d", n, MaxDevices)
+		is.add("%d counter sets are more than %d", n, MaxDevices)
 	}
 	if err := is.err(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (c *check) counterSets(sets []*pb.CounterSet) {
 		c.text("counter set's name", set.GetName())
 		c.entries(fmt.Sprintf("counter set %.80q: counters", set.GetName()), len(set.GetCounters()))
 		if set.GetName() == "" || c.counters[set.GetName()] != nil {
-			c.add("counter set %.80q has no name or is there twice", set.GetName())
+			c.add("counter set %.80q has no name or is listed twice", set.GetName())
 			continue
 		}
 		c.counters[set.GetName()] = c.amounts("counter set "+set.GetName(), set.GetCounters())
@@ -176,7 +176,7 @@ func (c *check) device(d *pb.Device) {
 		return
 	}
 	if c.devices[id] != nil {
-		c.add("device %q is there twice", id)
+		c.add("device %q is listed twice", id)
 		return
 	}
 	c.devices[id] = d
@@ -190,7 +190,7 @@ func (c *check) device(d *pb.Device) {
 	case d.GetModel() == "":
 		c.add("device %q has no model", id)
 	case !d.GetAllocatable() && len(d.GetRejectReasons()) == 0:
-		c.add("device %q is not allocatable and does not say why", id)
+		c.add("device %q is not allocatable and has no reason", id)
 	case d.GetAllocatable() && len(d.GetRejectReasons()) > 0:
 		c.add("device %q is allocatable and has reject reasons", id)
 	case d.GetAllocatable() && d.GetHealth() == pb.Health_HEALTH_LOST:
@@ -239,7 +239,7 @@ func (c *check) capacity(d *pb.Device) {
 		case slot.GetKind() == pb.SlotType_UNIQUE && n != 1:
 			c.add("device %q, %s: capacity of a unique slot is 1, not %s", d.GetId(), name, amount)
 		case slot.GetKind() == pb.SlotType_BYTES && d.GetMemoryBytes() > 0 && uint64(n) > d.GetMemoryBytes():
-			c.add("device %q, %s: %d bytes to give of %d it has", d.GetId(), name, n, d.GetMemoryBytes())
+			c.add("device %q, %s: %d allocatable bytes are more than the %d that it has", d.GetId(), name, n, d.GetMemoryBytes())
 		}
 	}
 }

@@ -33,7 +33,7 @@ func ValidateDescription(d *pb.DescribeResponse) error {
 	is.entries("pci_vendors", len(d.GetPciVendors()))
 	is.entries("capabilities", len(d.GetCapabilities()))
 	if s := d.GetConfigSchema(); len(s) > maxSchema || len(s) > 0 && !json.Valid(s) {
-		is.add("config_schema of %d bytes: want JSON of at most %d", len(s), maxSchema)
+		is.add("config_schema of %d bytes must be JSON of at most %d bytes", len(s), maxSchema)
 	}
 	if n := len(d.GetSlots()); n == 0 || n > MaxSlots {
 		is.add("%d slots, want 1 to %d", n, MaxSlots)
@@ -66,9 +66,9 @@ func slots(is *issues, d *pb.DescribeResponse, list []*pb.SlotType, patterns boo
 		case !slotForm.MatchString(form) || !owned(d, name):
 			is.add("slot %.80q is malformed or does not begin with %q or a family", name, d.GetKey()+".")
 		case known[name] != nil:
-			is.add("slot %q is there twice", name)
+			is.add("slot %q is listed twice", name)
 		case s.GetKind() != kindOf(name) && (kindOf(name) != pb.SlotType_COUNT || !whole(s.GetKind())):
-			is.add("slot %q: kind %v does not go with the name", name, s.GetKind())
+			is.add("slot %q: kind %v does not agree with the name", name, s.GetKind())
 		case s.GetDisplayName() == "" || s.GetUnit() == "":
 			is.add("slot %q: display_name and unit must be set", name)
 		}
@@ -78,7 +78,7 @@ func slots(is *issues, d *pb.DescribeResponse, list []*pb.SlotType, patterns boo
 		is.entries(fmt.Sprintf("slot %.80q: exclusive_with", name), len(s.GetExclusiveWith()))
 		is.entries(fmt.Sprintf("slot %.80q: allowed_counts", name), len(s.GetAllowedCounts()))
 		if len(s.GetAllowedCounts()) > 0 && !whole(s.GetKind()) {
-			is.add("slot %.80q: allowed_counts are for what is counted, not for kind %v", name, s.GetKind())
+			is.add("slot %.80q: allowed_counts are only for counted slots, not for kind %v", name, s.GetKind())
 		}
 		for i, n := range s.GetAllowedCounts() {
 			if n == 0 || i > 0 && n <= s.GetAllowedCounts()[i-1] {
@@ -88,11 +88,11 @@ func slots(is *issues, d *pb.DescribeResponse, list []*pb.SlotType, patterns boo
 		}
 		if q := s.GetQuantum(); q != "" {
 			if n, err := ParseAmount(s.GetKind(), q); err != nil || n == 0 {
-				is.add("slot %q: quantum %.40q is no amount", name, q)
+				is.add("slot %q: quantum %.40q is not an amount", name, q)
 			}
 		}
 		if s.GetUnified() && s.GetKind() == pb.SlotType_UNIQUE {
-			is.add("slot %.80q: unified does not go with kind %v, of which a device has one holder", name, s.GetKind())
+			is.add("slot %.80q: unified is not allowed for kind %v, which only one kernel can use on a device", name, s.GetKind())
 		}
 		known[name] = s
 	}

@@ -24,7 +24,7 @@ const (
 func ValidateEdits(e *pb.ContainerEdits) error {
 	var is issues
 	if n := len(e.GetDeviceNodes()) + len(e.GetMounts()); n > maxEdits {
-		is.add("%d device nodes and mounts, at most %d", n, maxEdits)
+		is.add("%d device nodes and mounts are more than %d", n, maxEdits)
 		return is.err()
 	}
 	is.entries("env", len(e.GetEnv()))
@@ -39,7 +39,7 @@ func ValidateEdits(e *pb.ContainerEdits) error {
 		case p == "/" || p == "/dev" || p == "/proc" || p == "/sys" || strings.HasPrefix(p, "/proc/"):
 			is.add("%s %q may not be replaced", what, p)
 		case seen[p]:
-			is.add("%s %q is there twice", what, p)
+			is.add("%s %q is listed twice", what, p)
 		}
 		seen[p] = true
 	}
@@ -84,17 +84,17 @@ func clean(p string) bool {
 func ValidateMetric(key string, m *pb.Metric) error {
 	switch {
 	case len(m.GetName()) > 128 || len(m.GetUnit()) > 32:
-		return fmt.Errorf("metric %.80q: a name of at most 128 bytes and a unit of at most 32 are wanted", m.GetName())
+		return fmt.Errorf("metric %.80q: the name can have at most 128 bytes, and the unit at most 32", m.GetName())
 	case !strings.HasPrefix(m.GetName(), key+"_"):
 		return fmt.Errorf("metric %.80q does not begin with %q", m.GetName(), key+"_")
 	case m.GetQuality() == pb.Metric_UNKNOWN || pb.Metric_Quality_name[int32(m.GetQuality())] == "":
-		return fmt.Errorf("metric %q does not tell its quality", m.GetName())
+		return fmt.Errorf("metric %q has no quality", m.GetName())
 	case m.GetQuality() == pb.Metric_UNAVAILABLE:
 		return nil
 	case m.GetKind() == pb.Metric_UNSPECIFIED || m.GetUnit() == "":
 		return fmt.Errorf("metric %q has no kind or no unit", m.GetName())
 	case m.GetKind() == pb.Metric_UTILIZATION && m.Capacity == nil:
-		return fmt.Errorf("metric %q is a utilization of no capacity", m.GetName())
+		return fmt.Errorf("metric %q is a utilization without a capacity", m.GetName())
 	case !finite(m.GetValue()) || m.GetValue() < 0:
 		return fmt.Errorf("metric %q is %v", m.GetName(), m.GetValue())
 	case m.Capacity != nil && (!finite(m.GetCapacity()) || m.GetValue() > m.GetCapacity()):

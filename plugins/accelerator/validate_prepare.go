@@ -22,12 +22,12 @@ func ValidatePrepared(r *pb.PrepareResponse) error {
 		is.add("edits: %w", err)
 	}
 	if n := len(r.GetAttached()); n > MaxDevices {
-		is.add("%d devices attached, at most %d", n, MaxDevices)
+		is.add("%d attached devices are more than %d", n, MaxDevices)
 		return is.err()
 	}
 	for _, d := range r.GetAttached() {
 		if !IsDeviceID(d.GetDeviceId()) {
-			is.add("attached device %.80q: not a device's id", d.GetDeviceId())
+			is.add("attached device %.80q: it is not the id of a device", d.GetDeviceId())
 		}
 		if !printable(d.GetModel()) || len(d.GetModel()) > maxText {
 			is.add("attached device %s: model %.80q is not one line of at most %d bytes", d.GetDeviceId(), d.GetModel(), maxText)

@@ -62,14 +62,14 @@ func TestValidate(t *testing.T) {
 		"overflow":          {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "18446744073709551617" }, "too large"},
 		"zero":              {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "0" }, "capacity is 0"},
 		"half a device":     {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.device"] = "0.5" }, "not whole"},
-		"more than memory":  {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.mem"] = "101" }, "101 bytes"},
+		"more than memory":  {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["x.mem"] = "101" }, "x.mem: 101 allocatable bytes"},
 		"twice":             {func(s *pb.DeviceSnapshot) { s.Devices = append(s.Devices, s.Devices[0]) }, "twice"},
 		"foreign slot":      {func(s *pb.DeviceSnapshot) { s.Devices[0].Capacity["y.device"] = "1" }, "y.device"},
 		"undescribed slot":  {func(s *pb.DeviceSnapshot) { s.Slots[0].Name = "x.other" }, "x.other"},
 		"kind":              {func(s *pb.DeviceSnapshot) { s.Slots[1].Kind = pb.SlotType_COUNT }, "x.shares"},
 		"unique of two":     {func(s *pb.DeviceSnapshot) { s.Devices[2].Capacity["x.device:1g-part"] = "2" }, "unique"},
 		"numa -1":           {func(s *pb.DeviceSnapshot) { s.Devices[0].NumaNode = &minus }, "numa"},
-		"silent rejection":  {func(s *pb.DeviceSnapshot) { s.Devices[1].RejectReasons = nil }, "does not say why"},
+		"silent rejection":  {func(s *pb.DeviceSnapshot) { s.Devices[1].RejectReasons = nil }, "is not allocatable and has no reason"},
 		"lost, allocatable": {func(s *pb.DeviceSnapshot) { s.Devices[0].Health = pb.Health_HEALTH_LOST }, "lost"},
 		"bad id":            {func(s *pb.DeviceSnapshot) { s.Devices[0].Id = "a b\n" }, "malformed"},
 		"no id":             {func(s *pb.DeviceSnapshot) { s.Devices[0].Id = "" }, "malformed"},
@@ -213,7 +213,7 @@ func TestValidatePrepared(t *testing.T) {
 		"too many":     {&pb.PrepareResponse{ResourceData: numbered(500)}, "resource_data: 500"},
 		"model":        {&pb.PrepareResponse{Attached: []*pb.AttachedDevice{{DeviceId: "0", Model: "a\nb"}}}, "model"},
 		"device's id":  {&pb.PrepareResponse{Attached: []*pb.AttachedDevice{{DeviceId: "a b"}}}, `"a b"`},
-		"many devices": {&pb.PrepareResponse{Attached: make([]*pb.AttachedDevice, 100_000)}, "100000 devices"},
+		"many devices": {&pb.PrepareResponse{Attached: make([]*pb.AttachedDevice, 100_000)}, "100000 attached devices are more than 1024"},
 	} {
 		if err := accelerator.ValidatePrepared(row.r); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: %v, want %s", name, err, row.says)

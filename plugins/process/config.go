@@ -51,7 +51,7 @@ func Config(life context.Context, c Contract, o Options) (*plugin.ClientConfig, 
 	if o.SHA256 != "" {
 		sum, err := hex.DecodeString(o.SHA256)
 		if err != nil || len(sum) != sha256.Size {
-			return nil, fmt.Errorf("checksum %q is no SHA-256", o.SHA256)
+			return nil, fmt.Errorf("checksum %q is not a SHA-256", o.SHA256)
 		}
 		cfg.SecureConfig = &plugin.SecureConfig{Checksum: sum, Hash: sha256.New()}
 	}

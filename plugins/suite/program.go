@@ -34,7 +34,7 @@ type Program struct {
 func IsProgram(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
-		err = fmt.Errorf("%s is no program", path)
+		err = fmt.Errorf("%s is not a program", path)
 	}
 	if err != nil {
 		return "", err

@@ -80,7 +80,7 @@ func (r Result) Show(t *testing.T) {
 func Only[C any](all []C, name func(C) string, names []string) ([]C, error) {
 	for _, n := range names {
 		if !slices.ContainsFunc(all, func(c C) bool { return name(c) == n }) {
-			return nil, fmt.Errorf("there is no check %q", n)
+			return nil, fmt.Errorf("check %q does not exist", n)
 		}
 	}
 	if len(names) == 0 {

@@ -47,15 +47,15 @@ var backendName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 // ValidateDescription checks a plugin's description.
 func ValidateDescription(d *volumepb.DescribeResponse) error {
 	if !backendName.MatchString(d.GetBackend()) {
-		return fmt.Errorf("backend %q is no name of a backend", d.GetBackend())
+		return fmt.Errorf("backend %q is not a valid name", d.GetBackend())
 	}
 	if d.GetVendor() == "" || d.GetVersion() == "" {
-		return errors.New("vendor and version must be given")
+		return errors.New("vendor and version must be set")
 	}
 	if s := d.GetOptionsSchema(); s != "" {
 		var object map[string]any
 		if err := json.Unmarshal([]byte(s), &object); err != nil {
-			return fmt.Errorf("options_schema is no JSON object: %w", err)
+			return fmt.Errorf("options_schema is not a JSON object: %w", err)
 		}
 	}
 	return nil

@@ -180,12 +180,12 @@ func wantObject(h *storagetest.Host, o made) {
 
 const (
 	keptEvery = 64 << 20
-	// inFlight is more than sockets hold of what was sent.
+	// inFlight exceeds the sent bytes that the buffers of the sockets can contain.
 	inFlight = 32 << 20
 )
 
-// The proxy is killed at any moment of a large object: the next one continues where the
-// file was on disk, and it comes out as it was.
+// The proxy is killed at random times during the copy of a large object: the next proxy continues at
+// the end of the file on disk, and the result is identical to the object.
 func TestLargeObjectsSurviveKillsAtRandom(t *testing.T) {
 	h := storagetest.NewOn(t, storagetest.Memory(t))
 	h.Stop()

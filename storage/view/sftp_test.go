@@ -754,7 +754,7 @@ func TestSFTPKeys(t *testing.T) {
 		t.Error("the key is good under another name")
 	}
 	if err := enter(user, pretender{key}); err == nil {
-		t.Error("who has not its private half comes in")
+		t.Error("a client without the private key is admitted")
 	}
 	for range 60 { // clients try the keys they have: that is not a guess
 		_ = enter("other@example.org", key)

@@ -168,7 +168,7 @@ func follow(stream grpc.ServerStreamingClient[volumepb.Progress], m *Meter) erro
 // a product with a quota per directory cannot rename across two. If the folder is already
 // there, it only opens it. A repeated call continues an interrupted copy.
 //
-// The manager makes sure that nobody writes to the folder meanwhile.
+// The manager makes sure that no one writes to the folder meanwhile.
 func (v *Volume) MoveFolder(ctx context.Context, scope, folder, to string) (*Folder, error) {
 	from, err := FolderPath(scope, folder)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 		if !errdefs.IsInvalidArgument(err) || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: %v, want %q", row.text, err, row.says)
 		} else if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("tells an option: %v", err)
+			t.Errorf("the error contains the value of an option: %v", err)
 		}
 	}
 }

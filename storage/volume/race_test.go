@@ -249,7 +249,7 @@ func (r *race) clone() {
 	r.clean(r.At(to))
 }
 
-// clean looks for the secret in what has been made, links not followed.
+// clean checks that no created file contains the secret. It does not follow links.
 func (r *race) clean(root string) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

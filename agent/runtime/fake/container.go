@@ -203,7 +203,7 @@ func (p *process) run(verb []string, in io.Reader, out io.Writer) {
 		p.end(argument)
 	case "sleep":
 		time.AfterFunc(time.Duration(argument)*time.Second, func() { p.end(0) })
-	case "stubborn":
+	case "ignore-term":
 		p.ignoresTerm = true
 	case "lines":
 		for i := range argument {

@@ -43,9 +43,9 @@ func (s Subject) remount(t *testing.T) {
 		return code == 0
 	}
 	for _, step := range []struct {
-		change           *mount.Change
-		reads, writes    bool
-		anew, ownWritten bool
+		change                *mount.Change
+		reads, writes         bool
+		recreated, ownWritten bool
 	}{
 		{nil, true, false, false, true},
 		{&mount.Change{Target: "/data"}, true, true, true, true},
@@ -57,7 +57,7 @@ func (s Subject) remount(t *testing.T) {
 		{&mount.Change{Target: "/data", Gone: true}, false, true, false, true},
 		{&mount.Change{Target: "/data"}, false, true, false, true}, // a removed mount does not come back
 	} {
-		if step.anew {
+		if step.recreated {
 			list, err := s.Again(t).Containers(deadline(t))
 			if err != nil {
 				t.Fatal(err)

@@ -220,7 +220,7 @@ func (s Subject) exec(t *testing.T) {
 		t.Errorf("exit %d, %v", code, err)
 	}
 	if _, err := c.Exec(deadline(t), runtime.ExecSpec{Command: []string{"/bin/none"}, Stdout: &out, Stderr: &errOut}); !errdefs.IsInvalidArgument(err) {
-		t.Errorf("command that is not there: %v", err)
+		t.Errorf("command that does not exist: %v", err)
 	}
 }
 

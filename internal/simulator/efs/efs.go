@@ -1,13 +1,13 @@
-// Package efs is Amazon EFS as its API shows it, with one file system, and the services
-// that hand out credentials: the metadata of an EC2 instance and those of a container.
-// Every request is checked for its signature, version 4. EFS knows no limits for
-// directories, so nothing here sets one; what is stored is metered now and then.
+// Package efs simulates the API of Amazon EFS with one file system, and the services that return
+// credentials: the metadata service of an EC2 instance and that of a container. It checks the
+// signature (version 4) of every request. EFS has no limits for directories; it measures the stored
+// bytes from time to time.
 //
-// Shapes are those of the models in the AWS SDK, errors those of the documentation of
+// Requests and answers have the form of the models in the AWS SDK, and errors have that of the documentation of
 // the EFS API and of signatures. Settings:
 //
-//	state    of the file system: "available" when it is not given
-//	targets  states of its mount targets, "available available available" when it is not given
+//	state    of the file system: "available" by default
+//	targets  states of its mount targets, "available available available" by default
 //	metered  whatever is set newly: EFS meters what is stored
 //	policy   "denied": the credentials are good, and may not describe anything
 package efs

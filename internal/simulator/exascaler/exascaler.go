@@ -1,6 +1,5 @@
-// Package exascaler is a Lustre file system, as its program lfs shows it on a client:
-// directories belong to projects, and quotas of projects refuse bytes. It has no REST
-// interface.
+// Package exascaler simulates the program lfs of a Lustre client. Directories belong to projects,
+// and quotas of projects limit bytes. Lustre has no REST interface.
 //
 // Shapes of arguments and outputs are those of lfs 2.12 to 2.15, from its source and from
 // what sites have published of its output: KiB, a "*" behind what is over a limit, "[]"
@@ -90,7 +89,7 @@ func (p *product) sweep() {
 }
 
 // name is the tree's name of a path. The tree may be mounted at other places too, so
-// that what is at its top is told by its last part alone.
+// that what is at its top is identified by its last part alone.
 func name(path string) string { return filepath.Base(path) }
 
 func (p *product) df(args []string) simulator.Output {

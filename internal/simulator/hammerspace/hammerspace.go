@@ -1,15 +1,15 @@
-// Package hammerspace is Hammerspace's Anvil, as its REST interface shows it. Its
-// namespace is what is mounted; a share is a directory in it, with a size
-// limit. All changes are tasks: the answer is 202 and says where the task is.
+// Package hammerspace simulates the REST interface of a Hammerspace Anvil. The namespace is
+// mounted; a share is one of its directories, with a size limit. Every change is a task: the answer
+// is 202 with the address of the task.
 //
-// Shapes are those of the REST interface v1.2 as Hammerspace's own CSI plugin knows it.
+// Requests and answers have the form of the REST interface v1.2 as Hammerspace's own CSI plugin knows it.
 // Settings:
 //
 //	licence  "none": shares cannot be made or changed
 //	resize   "ignored": a share's limit is not changed by a task that succeeds
 //	order    "directory first": the directory of a share shows before the share does
-//	state    of the shares: "PUBLISHED" when it is not given
-//	health   of the cluster's state: "HEALTHY" when it is not given
+//	state    of the shares: "PUBLISHED" by default
+//	health   of the cluster's state: "HEALTHY" by default
 package hammerspace
 
 import (

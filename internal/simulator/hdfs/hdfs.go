@@ -1,11 +1,11 @@
-// Package hdfs is a Hadoop file system, as WebHDFS shows it behind a gateway that
-// wants a password: of its tree the directory /berth is what is mounted. Space
-// quotas count every replica, and name quotas the directory itself.
+// Package hdfs simulates WebHDFS of a Hadoop file system behind a gateway with passwords. The
+// directory /berth is mounted. Space quotas count every replica, and name quotas count the
+// directory itself.
 //
-// Shapes are those of Hadoop's documentation of WebHDFS and of HDFS quotas.
+// Requests and answers have the form of Hadoop's documentation of WebHDFS and of HDFS quotas.
 // Settings:
 //
-//	replication  3 when it is not given; what the cluster has for new files
+//	replication  3 by default; what the cluster has for new files
 //	quota        "missing": before Hadoop 3.3; "refused": the user is not a superuser
 //	state        "safemode", or "standby": the name node answers nothing else
 package hdfs

@@ -1,8 +1,8 @@
-// Package netapp is an array of NetApp, as its REST interface shows it: one storage
-// virtual machine with one volume, which is what is mounted. Qtrees are
-// directories of the volume, and a quota rule of a qtree refuses bytes.
+// Package netapp simulates the REST interface of a NetApp array with one storage virtual machine
+// and one volume, which is mounted. Qtrees are directories of the volume, and a quota rule of a
+// qtree limits its bytes.
 //
-// Shapes and codes are those of ONTAP 9.14 as NetApp's own Trident knows them and
+// Requests, answers and codes have the form of ONTAP 9.14 as NetApp's own Trident knows them and
 // the documentation of the REST interface has them. Settings:
 //
 //	answers     "sync": work is done before the answer, which is 201 or 200; "job": 202 and a job,
@@ -10,7 +10,7 @@
 //	activation  "restart": a new or changed rule is kept, and its job fails, until quotas are turned off and on
 //	quota       "refused": quotas cannot be turned on, as on a volume that is a copy
 //	lag         how long a new qtree is not listed after its job has ended: "300ms"
-//	state       of the volume: "online" when it is not given
+//	state       of the volume: "online" by default
 package netapp
 
 import (

@@ -116,7 +116,7 @@ func (p *product) createRule(w http.ResponseWriter, r *http.Request) {
 			return fail(http.StatusConflict, "5308501", "A rule for qtree %q already exists.", one.qtree)
 		}
 		if one.qtree != "" && p.find(one.qtree) == nil {
-			return fail(http.StatusNotFound, "5308558", "Qtree %q is not there.", one.qtree)
+			return fail(http.StatusNotFound, "5308558", "Qtree %q does not exist.", one.qtree)
 		}
 		p.rules = append(p.rules, one)
 		return p.activate(one, codeCreated, "created")

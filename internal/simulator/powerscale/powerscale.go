@@ -1,14 +1,13 @@
-// Package powerscale is a PowerScale cluster, as OneFS shows it over HTTP: one
-// directory of /ifs, which is what is mounted, sessions by cookie, and quotas of
-// directories that refuse bytes.
+// Package powerscale simulates the HTTP interface of OneFS on a PowerScale cluster: one directory
+// of /ifs, which is mounted, sessions by cookie, and quotas of directories that limit bytes.
 //
-// Shapes are those of OneFS 9 as Dell's own isilon_sdk and goisilon know them: a
+// Requests and answers have the form of OneFS 9 as Dell's own isilon_sdk and goisilon know them: a
 // session is a cookie, and a request with it wants the CSRF token and a Referer; a page
 // after the first is asked for by its token alone. Settings:
 //
-//	licence  of SmartQuotas: "Licensed" when it is not given, "Unlicensed", "Expired", "Evaluation"
+//	licence  of SmartQuotas: "Licensed" by default, "Unlicensed", "Expired", "Evaluation"
 //	scan     "waiting": quotas wait for a QuotaScan job, their usage is not right
-//	api      the newest version of the interface: 16 when it is not given; before 8 quotas have older fields
+//	api      the newest version of the interface: 16 by default; before 8 quotas have older fields
 package powerscale
 
 import (

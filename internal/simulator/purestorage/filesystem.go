@@ -28,7 +28,7 @@ type nfs struct {
 	Rules *string `json:"rules,omitempty"`
 }
 
-// body is what may be told of a file system.
+// body has the attributes of a file system that a client can set.
 type body struct {
 	Provisioned *int64 `json:"provisioned"`
 	Hard        *bool  `json:"hard_limit_enabled"`

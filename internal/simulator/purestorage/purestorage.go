@@ -1,11 +1,11 @@
-// Package purestorage is a FlashBlade, as its REST interface 2 shows it: file systems,
-// each of which may have a hard limit. The one named "berth" is what is mounted; those
-// named "berth-SCOPE" are there at its top, as if they were mounted below.
+// Package purestorage simulates the REST interface 2 of a FlashBlade: file systems, each with an
+// optional hard limit. The file system "berth" is mounted. The file systems "berth-SCOPE" are
+// directories at its top, as if they were mounted there.
 //
-// Shapes are those that Pure's own exporter, Ansible collection and py-pure-client know.
+// Requests and answers have the form that Pure's own exporter, Ansible collection and py-pure-client know.
 // Settings:
 //
-//	versions  of the interface: "1.8,2.0,2.4,2.12" when it is not given
+//	versions  of the interface: "1.8,2.0,2.4,2.12" by default
 package purestorage
 
 import (
@@ -28,7 +28,7 @@ const (
 type product struct {
 	server *simulator.Server
 	mux    *http.ServeMux
-	token  string // of the interface, for which a session is had
+	token  string // of the API, with which a client logs in
 	file   string
 	tokens *simulator.Tokens
 

@@ -284,7 +284,7 @@ func (h *Harness) Trouble() {
 	})
 	h.Run("password", func(t *testing.T) {
 		if _, ok := h.Simulator.Product().Options()["username"]; !ok {
-			t.Skip("nobody logs in by name")
+			t.Skip("the product has no user names")
 		}
 		_, err := h.OpenAs("w", map[string]any{"username": "nobody"})
 		if status.Code(err) != codes.Unauthenticated || strings.Contains(err.Error(), h.Simulator.Password) {
@@ -339,6 +339,6 @@ func (h *Harness) checkRates() {
 		want.ReadMicros, want.WriteMicros = 0, 0
 	}
 	if got != want { // whole numbers and their sums compare exactly
-		h.Errorf("rates %+v are told as %+v", want, got)
+		h.Errorf("rates %+v are reported as %+v", want, got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/testvm/vmtest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew, to be reviewed")
+var update = flag.Bool("update", false, "rewrite the golden files, for review")
 
 // Start starts a simulator until the end of the test. It skips the test with the reason if this
 // machine does not support it.

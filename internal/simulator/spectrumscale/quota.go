@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/internal/simulator"
 )
 
-// unit is KiB, in which everything about blocks is told; limits are rounded up to
+// unit is KiB, the unit of all numbers of blocks; limits are rounded up to
 // blocks of 16.
 const (
 	unit  = 1024

@@ -1,15 +1,14 @@
-// Package spectrumscale is a cluster of IBM Storage Scale, as the REST interface of
-// its GUI shows it: one file system, /gpfs/fs1, which is what is mounted. A
-// fileset that is linked is a directory of it, and can have a quota, in KiB. All
-// changes are jobs.
+// Package spectrumscale simulates the REST interface of the GUI of an IBM Storage Scale cluster
+// with one file system, /gpfs/fs1, which is mounted. A linked fileset is one of its directories and
+// can have a quota in KiB. Every change is a job.
 //
-// Shapes are those of the REST interface v2 as IBM's own CSI driver knows it. Settings:
+// Requests and answers have the form of the REST interface v2 as IBM's own CSI driver knows it. Settings:
 //
 //	accepted  "201": how a job is answered, else with 202
 //	quota     "off": not enforced; "perfileset": users have quotas in each fileset
-//	lag       how long the GUI does not show a new fileset, unless it is told to look: "1h"
+//	lag       how long the GUI does not show a new fileset, unless it is asked to scan: "1h"
 //	indoubt   KiB that a quota's usage may be wrong by
-//	mount     status of the file system on the GUI's node: "mounted" when it is not given
+//	mount     status of the file system on the GUI's node: "mounted" by default
 package spectrumscale
 
 import (

@@ -1,13 +1,13 @@
-// Package vast is a VAST cluster, as its REST interface shows it: one tenant and
-// one view, /berth, which is what is mounted. A quota is put on a path, and a
-// folder can be handed to the cluster's trash, which removes it by and by.
+// Package vast simulates the REST interface of a VAST cluster with one tenant and one view, /berth,
+// which is mounted. A quota belongs to a path. A folder can be moved to the trash of the cluster,
+// which removes it later.
 //
-// Shapes are those of the REST interface v1 as VAST's own CSI plugin knows it.
+// Requests and answers have the form of the REST interface v1 as VAST's own CSI plugin knows it.
 // Settings:
 //
 //	quota    "refused": the user may not see or set quotas
 //	trash    "disabled": folders cannot be deleted, as before it is turned on in the cluster's settings
-//	state    of the cluster: "ONLINE" when it is not given
+//	state    of the cluster: "ONLINE" by default
 //	pages    "always": lists are paged though no one asked for it, as newer versions do
 //
 // The product sets two for tests: token_file, with a token that does not expire, and

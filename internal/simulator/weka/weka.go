@@ -1,11 +1,11 @@
-// Package weka is a WEKA cluster, as its REST interface shows it: one file system,
-// which is what is mounted. A directory has an inode number, by which a quota
-// is put on it; while the cluster counts what is in it the quota is ADDING.
+// Package weka simulates the REST interface of a WEKA cluster with one file system, which is
+// mounted. A quota belongs to the inode number of a directory; while the cluster counts its
+// contents, the status of the quota is ADDING.
 //
-// Shapes are those of the REST interface v2 as WEKA's own CSI plugin (csi-wekafs) knows
+// Requests and answers have the form of the REST interface v2 as WEKA's own CSI plugin (csi-wekafs) knows
 // it. Settings:
 //
-//	version       "4.4.2" when it is not given; before 4.3 no path can be resolved
+//	version       "4.4.2" by default; before 4.3 no path can be resolved
 //	quota         "refused": the user may not see or set quotas
 //	data_service  "on": a directory that is not empty can have its first quota
 //	state         "rebuilding": the file system is not ready

@@ -42,7 +42,7 @@ func TestOccupancyAudit(t *testing.T) {
 		c.WaitForNoDrift(t)
 	})
 	t.Run("orphan", func(t *testing.T) {
-		id := c.Create(t, clustertest.SessionInput(nil, "stubborn"))
+		id := c.Create(t, clustertest.SessionInput(nil, "ignore-term"))
 		c.WaitFor(t, id, lifecycle.Running)
 		n := c.NodeOf(t, id)
 		before := c.CountContainers(t, n)

@@ -148,13 +148,13 @@ func onOneNode(devices []*plan.Device) bool {
 	return true
 }
 
-// nearRoom tries all sets of an agent's devices for whole ones, or for shares.
+// nearRoom tries all sets of an agent's devices, for a request of whole devices or of shares.
 func (m *model) nearRoom(a *plan.Agent, ask resource.Slots) bool {
 	gpus := a.Devices[2:]
 	for mask := 1; mask < 1<<len(gpus); mask++ {
 		var set []*plan.Device
 		idle := int64(0)
-		rest := int64(0) // the most that one of them has free, beside idle ones in full
+		rest := int64(0) // the largest free amount of a device that is not idle
 		for j := range gpus {
 			if mask>>j&1 == 0 {
 				continue

@@ -169,7 +169,7 @@ func TestDrainTerminates(t *testing.T) {
 func TestUserEndsWhatIsRescheduled(t *testing.T) {
 	c := clustertest.New(t, 1)
 	super := c.Manager.As(t, c.Superadmin)
-	id := c.Create(t, clustertest.SessionInput(nil, "stubborn"))
+	id := c.Create(t, clustertest.SessionInput(nil, "ignore-term"))
 	c.WaitFor(t, id, lifecycle.Running)
 	super.Must(t, drainAgent, managertest.Vars{"in": managertest.Vars{"id": c.AgentID(t, c.Nodes[0]), "after": 0, "action": "RESCHEDULE"}}, nil)
 	c.WaitFor(t, id, lifecycle.Terminating)

@@ -56,7 +56,7 @@ func TestTerminateAtAnyMoment(t *testing.T) {
 		slow := clustertest.Environment("FAKE_CREATE_DELAY", fmt.Sprintf("%dms", i%5*20))
 		command := []string{"sleep", "600"}
 		if i%4 == 3 {
-			command = []string{"stubborn"}
+			command = []string{"ignore-term"}
 		}
 		id := c.Create(t, clustertest.SessionInput(slow, command...))
 		// From before it is placed to well after it runs.
@@ -81,7 +81,7 @@ func TestTerminateAtAnyMoment(t *testing.T) {
 
 func TestTerminateIsRepeatable(t *testing.T) {
 	c := clustertest.New(t, 1)
-	id := c.Create(t, clustertest.SessionInput(nil, "stubborn"))
+	id := c.Create(t, clustertest.SessionInput(nil, "ignore-term"))
 	c.WaitFor(t, id, lifecycle.Running)
 	for range 3 {
 		if errs := c.Terminate(t, id, false); len(errs) > 0 {

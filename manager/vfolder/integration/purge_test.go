@@ -90,19 +90,19 @@ func TestPurgedUserLeavesHisFolders(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(d.Root, old)); !os.IsNotExist(err) {
-		t.Errorf("his scope is on the volume: %v", err)
+		t.Errorf("the scope of the purged user is on the volume: %v", err)
 	}
 	if c.Client.QuotaScope.Query().Where(quotascope.ID(scope.ID)).ExistX(c.System(t)) {
-		t.Error("his scope is in the database")
+		t.Error("the scope of the purged user is in the database")
 	}
 	if c.Client.SessionGroup.Query().ExistX(c.System(t)) {
-		t.Error("his session group is in the database")
+		t.Error("the session group of the purged user is in the database")
 	}
 	if s := c.Session(t, running); s.Status != lifecycle.Terminated || s.StatusMessage != "its owner is purged" {
-		t.Errorf("his session is %s: %s", s.Status, s.StatusMessage)
+		t.Errorf("the session of the purged user is %s: %s", s.Status, s.StatusMessage)
 	}
 	if status, _ := c.Member.Post(t, "/graphql", "application/json", []byte(`{"query": "{ viewer { initialPassword } }"}`)); status != http.StatusUnauthorized {
-		t.Errorf("his login gets %d", status)
+		t.Errorf("the login of the purged user gets %d", status)
 	}
 	remembered(t, c, c.A.Member, lead, running)
 	// The new owner uses the folders.
@@ -125,7 +125,7 @@ func remembered(t *testing.T, c *clustertest.Cluster, u *ent.User, mate *manager
 		}
 	}
 	if got := c.Client.Session.Query().Where(session.ID(owned)).QueryOwner().OnlyX(c.System(t)); got.FullName != u.Email || got.ID != u.ID {
-		t.Errorf("his session is of %q", got.FullName)
+		t.Errorf("the session of the purged user is of %q", got.FullName)
 	}
 	var list struct {
 		Users struct {
@@ -156,10 +156,10 @@ func TestPurgedUserTakesHisFoldersAlong(t *testing.T) {
 	}
 	purge(t, c, root, c.A.Loner, managertest.Vars{"deleteFolders": true})
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		t.Errorf("his folder is there: %v", err)
+		t.Errorf("the folder of the purged user exists: %v", err)
 	}
 	if c.Client.User.Query().Where(user.ID(c.A.Loner.ID)).ExistX(c.System(t)) {
-		t.Error("his row is there though nothing names him")
+		t.Error("the row of the purged user exists although no object refers to it")
 	}
 }
 

@@ -20,11 +20,11 @@ import (
 )
 
 var changeChecks = []Check{
-	{"unplug", "a device that is pulled leaves the snapshot, is LOST, and is refused", unplug},
-	{"sick", "a device that falls ill shows in the snapshot and in a health event", sick},
-	{"garbage", "a file that is spoilt costs one device, with a reason, and comes back when it heals", garbage},
-	{"program-hangs", "a program or server that hangs holds no call up and leaves no process behind", programHangs},
-	{"program-fails", "a program or server that fails or prints nonsense is survived", programFails},
+	{"unplug", "a removed device leaves the snapshot, is LOST, and is refused", unplug},
+	{"sick", "a device that becomes unhealthy is unhealthy in the snapshot and in a health event", sick},
+	{"garbage", "a corrupt file affects one device, with a reason, until the file is restored", garbage},
+	{"program-hangs", "a program or server that hangs blocks no call and leaves no process behind", programHangs},
+	{"program-fails", "the plugin survives a program or server that fails or prints invalid output", programFails},
 }
 
 // unplug applies the fixture's changes that remove devices.
@@ -79,7 +79,7 @@ func (b *bench) change(ctx context.Context, n int, name string, expect fixture.O
 	}
 	for id := range want {
 		if device(s, id) == nil {
-			return 0, fmt.Errorf("the fixture speaks of %s, which is not among %s", id, names(s))
+			return 0, fmt.Errorf("the fixture names %s, which is not among %s", id, names(s))
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -116,7 +116,7 @@ func awaitSnapshot(c *accelerator.Client, w pb.Accelerator_WatchDevicesClient, e
 	for {
 		s, err := w.Recv()
 		if err != nil {
-			return fmt.Errorf("the snapshot never told; the last is %v: %w", last, err)
+			return fmt.Errorf("the snapshot never showed the change; the last one is %v: %w", last, err)
 		}
 		if err := accelerator.Validate(c.Description, s); err != nil {
 			return err
@@ -152,7 +152,7 @@ func awaitHealth(w pb.Accelerator_WatchHealthClient, want map[string]pb.Health) 
 	for len(open) > 0 {
 		e, err := w.Recv()
 		if err != nil {
-			return fmt.Errorf("no health event told of %v: %w", open, err)
+			return fmt.Errorf("no health event reported %v: %w", open, err)
 		}
 		if h, ok := open[e.GetDeviceId()]; ok && h == e.GetHealth() {
 			delete(open, e.GetDeviceId())
@@ -170,7 +170,7 @@ func refused(ctx context.Context, b *bench, c *accelerator.Client, before *pb.De
 		}
 		_, err := c.Prepare(ctx, prepare("late", b.dir, a))
 		if code := status.Code(err); code != codes.NotFound && code != codes.FailedPrecondition {
-			return fmt.Errorf("prepare %s, which is gone: %v, want code %v", id, err, codes.NotFound)
+			return fmt.Errorf("prepare %s, which was removed: %v, want code %v", id, err, codes.NotFound)
 		}
 	}
 	return nil
@@ -178,8 +178,8 @@ func refused(ctx context.Context, b *bench, c *accelerator.Client, before *pb.De
 
 var restoreChecks = []Check{
 	{"kill", "kill -9 between Prepare and Unprepare loses nothing", kill},
-	{"restore-unknown", "Restore of a device that is gone is a problem, not an error", restoreUnknown},
-	{"restore-none", "Restore with nothing alive removes what a killed process left behind", restoreNone},
+	{"restore-unknown", "Restore of a removed device is a problem, not an error", restoreUnknown},
+	{"restore-none", "Restore without live allocations removes the remains of a killed process", restoreNone},
 }
 
 func kill(ctx context.Context, b *bench) error {

@@ -16,13 +16,13 @@ import (
 )
 
 var deviceChecks = []Check{
-	{"snapshot", "the first snapshot comes at once and keeps the rules", firstSnapshot},
-	{"expected", "the fixture's machine is seen as it is: devices, those to give away, sums of slots", expected},
-	{"parts", "what fits together by counters is no more than the device it is cut from", parts},
+	{"snapshot", "the first snapshot comes at once and is valid", firstSnapshot},
+	{"expected", "the snapshot agrees with the simulated machine: devices, allocatable ones, sums of slots", expected},
+	{"parts", "partitions that fit together by their counters are not larger than their device", parts},
 	{"stable", "another process on the same hardware gives the same snapshot", stable},
 	{"mask", "masked devices are left out, the others stay", mask},
 	{"no-hardware", "without hardware and driver the plugin is healthy and empty", noHardware},
-	{"health", "WatchHealth tells every device that is not healthy", health},
+	{"health", "WatchHealth reports every device that is not healthy", health},
 }
 
 func firstSnapshot(ctx context.Context, b *bench) error {
@@ -91,7 +91,7 @@ func noHardware(ctx context.Context, b *bench) error {
 		return err
 	}
 	if n := len(s.GetDevices()); n > 0 && (len(c.Description.GetPciVendors()) > 0 || !b.bare()) {
-		return fmt.Errorf("%d devices out of nothing", n)
+		return fmt.Errorf("%d devices without hardware", n)
 	}
 	if _, err := c.Preflight(ctx, &pb.PreflightRequest{}); err != nil {
 		return err
@@ -133,7 +133,7 @@ func health(ctx context.Context, b *bench) error {
 			return err
 		}
 		if ill[e.GetDeviceId()] != e.GetHealth() || e.GetUnixMs() == 0 {
-			return fmt.Errorf("event %v does not go with the snapshot", e)
+			return fmt.Errorf("event %v does not agree with the snapshot", e)
 		}
 	}
 	return nil
@@ -153,7 +153,7 @@ func expected(ctx context.Context, b *bench) error {
 		return fmt.Errorf("%d devices, want %d: %s", n, m.Expect.Devices, names(s))
 	}
 	if n := len(usable(s)); n != m.Expect.Allocatable {
-		return fmt.Errorf("%d devices to give away, want %d: %s", n, m.Expect.Allocatable, names(s))
+		return fmt.Errorf("%d allocatable devices, want %d: %s", n, m.Expect.Allocatable, names(s))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Expect.Slots)) {
 		if got, err := sum(s, name); err != nil || got != m.Expect.Slots[name] {
@@ -206,7 +206,7 @@ func parts(ctx context.Context, b *bench) error {
 		return err
 	}
 	if len(s.GetCounters()) == 0 {
-		return suite.Skip("no device is cut from another by counters")
+		return suite.Skip("no device is a partition with counters")
 	}
 	left := map[string]map[string]int64{}
 	for _, set := range s.GetCounters() {

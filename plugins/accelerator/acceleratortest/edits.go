@@ -17,8 +17,8 @@ import (
 )
 
 var editChecks = []Check{
-	{"edits-roots", "every node and mount comes from the roots, the work or the state directory", editsRoots},
-	{"edits-apart", "devices of different boards share no node, but for those that every device has", editsApart},
+	{"edits-roots", "every node and mount is below the roots, the work or the state directory", editsRoots},
+	{"edits-apart", "devices of different boards share no node, except for nodes that every device has", editsApart},
 }
 
 // maxPrepared limits how many devices of a large machine are tested.
@@ -110,7 +110,7 @@ func editsApart(ctx context.Context, b *bench) error {
 		return err
 	}
 	if tried < 2 {
-		return suite.Skip("there is one device only")
+		return suite.Skip("there is only one device")
 	}
 	for node, ids := range users {
 		if len(ids) == tried {
@@ -118,7 +118,7 @@ func editsApart(ctx context.Context, b *bench) error {
 		}
 		for _, id := range ids[1:] {
 			if board[id] != board[ids[0]] {
-				return fmt.Errorf("%s is given with %s and with %s, but not with every device", node, ids[0], id)
+				return fmt.Errorf("%s is used by %s and by %s, but not by every device", node, ids[0], id)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func fractions(ctx context.Context, b *bench) error {
 		}
 	}
 	if tried == 0 {
-		return suite.Skip("no device has parts to give")
+		return suite.Skip("no device can be allocated in parts")
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func half(ctx context.Context, b *bench, c *accelerator.Client, slot *pb.SlotTyp
 	}
 	some.Attached, whole.Attached, some.State, whole.State = nil, nil, nil, nil
 	if proto.Equal(some, whole) {
-		return fmt.Errorf("a container with half of the device is told the same as one with all of it: %v", some)
+		return fmt.Errorf("a container with half of the device gets the same values as one with all of it: %v", some)
 	}
 	if step > 1 {
 		_, err = ask(part + 1)

@@ -78,7 +78,7 @@ func garbage(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	if err := equal("with all files healed the snapshot differs", before, after); err != nil {
+	if err := equal("after all files were restored, the snapshot differs", before, after); err != nil {
 		return err
 	}
 	return suite.Note(fmt.Sprintf("%d times, of %d files", n, len(files)))
@@ -139,7 +139,7 @@ func bearable(before, after *pb.DeviceSnapshot, siblings int) error {
 		most = max(1, (len(all)+siblings-1)/siblings)
 	}
 	if len(hurt) > most {
-		return fmt.Errorf("one of %d like files costs %v; now there are %q", siblings, ids, names(after))
+		return fmt.Errorf("one of %d similar files affects %v; now there are %q", siblings, ids, names(after))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 var metricChecks = []Check{
 	{"node-metrics", "samples keep coming, each number within its bounds", nodeMetrics},
-	{"workload-metrics", "workloads together use no more than their devices have, and do", workloadMetrics},
+	{"workload-metrics", "workloads together use at most the capacity of their devices, and more than nothing", workloadMetrics},
 }
 
 func nodeMetrics(ctx context.Context, b *bench) error {
@@ -56,7 +56,7 @@ func metrics(c *accelerator.Client, s *pb.DeviceSnapshot, list []*pb.Metric, cou
 		}
 		name := m.GetName() + " " + m.GetDeviceId()
 		if m.GetDeviceId() != "" && device(s, m.GetDeviceId()) == nil || seen[name] {
-			return fmt.Errorf("metric %s is of an unknown device or is there twice", name)
+			return fmt.Errorf("metric %s is of an unknown device or is listed twice", name)
 		}
 		seen[name] = true
 		if m.GetKind() == pb.Metric_COUNTER {

@@ -15,14 +15,14 @@ import (
 )
 
 var prepareChecks = []Check{
-	{"prepare", "every device, in every way it can be given away, yields valid edits", prepareEach},
+	{"prepare", "every device, in every way it can be allocated, gets valid edits", prepareEach},
 	{"prepare-repeat", "the same allocation gives the same answer; other devices are refused", prepareRepeat},
-	{"prepare-unknown", "devices and slots that are not there are refused by name", prepareUnknown},
-	{"prepare-amount", "amounts a device cannot give are refused", prepareAmount},
+	{"prepare-unknown", "missing devices and slots are refused by name", prepareUnknown},
+	{"prepare-amount", "amounts that a device does not have are refused", prepareAmount},
 	{"prepare-rejected", "a device that is not allocatable is refused", prepareRejected},
 	{"prepare-many", "100 allocations at once all succeed", prepareMany},
-	{"fractions", "half a device is answered as half, steps are kept", fractions},
-	{"unified", "halves of a device under two names of its one amount are no more than the device", unified},
+	{"fractions", "half of a device gets half of its capacity, in whole steps", fractions},
+	{"unified", "halves of a device under two names of one amount are not more than the device", unified},
 	{"unprepare", "Unprepare can be repeated and frees the id", unprepare},
 }
 

@@ -140,7 +140,7 @@ func (b *bench) recovers(ctx context.Context, c *accelerator.Client, before *pb.
 		if err != nil {
 			return fmt.Errorf("healed: %w", err)
 		}
-		if err = equal("healed, the snapshot differs", before, after); err == nil {
+		if err = equal("after the repair, the snapshot differs", before, after); err == nil {
 			return nil
 		}
 		select {
@@ -224,7 +224,7 @@ func gone(ctx context.Context, seen map[string]bool) error {
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("processes %s are left behind", strings.Join(left, ", "))
+			return fmt.Errorf("processes %s are left", strings.Join(left, ", "))
 		}
 	}
 }

@@ -27,12 +27,12 @@ import (
 )
 
 var startChecks = []Check{
-	{"cookie", "started by hand, the program explains itself and ends with an error", cookie},
+	{"cookie", "started by a person, the program prints an explanation and ends with an error", cookie},
 	{"version", "a host that speaks only another contract is refused, not crashed", version},
-	{"negotiation", "of several versions that a host offers the common one is taken", negotiation},
-	{"describe", "the description keeps the rules and is the same every time", describe},
-	{"display", "every slot begins with the key or a family and has all that a page shows", display},
-	{"tls", "it serves with mutual TLS, or plainly says that it cannot", mutualTLS},
+	{"negotiation", "of several versions that a host offers, the common one is used", negotiation},
+	{"describe", "the description is valid and the same every time", describe},
+	{"display", "every slot begins with the key or a family and has all texts for pages", display},
+	{"tls", "it serves with mutual TLS, or reports that it cannot", mutualTLS},
 	{"unconfigured", "calls before Configure answer FAILED_PRECONDITION", unconfigured},
 	{"preflight", "Preflight answers with named checks", preflight},
 }
@@ -139,7 +139,7 @@ func mutualTLS(ctx context.Context, b *bench) error {
 		return err
 	}
 	if p := strings.Split(line, "|"); len(p) < 6 || p[5] == "" {
-		return suite.Skip("it serves without TLS; the agent's configuration has to say so")
+		return suite.Skip("it serves without TLS; the agent's configuration must say so")
 	}
 	o := b.options()
 	o.Plain = false
@@ -165,7 +165,7 @@ func certificate() (string, error) {
 
 var configChecks = []Check{
 	{"config", "bad settings are refused and change nothing", badConfig},
-	{"config-schema", "the schema's defaults are accepted, what it forbids is refused", configSchema},
+	{"config-schema", "the schema's defaults are accepted, and values that it forbids are refused", configSchema},
 }
 
 func badConfig(ctx context.Context, b *bench) error {
@@ -214,14 +214,14 @@ func configSchema(ctx context.Context, b *bench) error {
 	}
 	var s schema
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return fmt.Errorf("config_schema is no JSON Schema: %w", err)
+		return fmt.Errorf("config_schema is not a JSON Schema: %w", err)
 	}
 	if s.Type != "object" || len(s.Properties) == 0 {
 		return errors.New("config_schema does not describe an object with properties")
 	}
 	given := map[string]json.RawMessage{}
 	if err := json.Unmarshal(b.request().GetConfigJson(), &given); err != nil && len(b.request().GetConfigJson()) > 0 {
-		return fmt.Errorf("the settings given are no JSON object: %w", err)
+		return fmt.Errorf("the settings are not a JSON object: %w", err)
 	}
 	for name := range given {
 		if _, ok := s.Properties[name]; !ok {

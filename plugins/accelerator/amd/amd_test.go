@@ -209,7 +209,7 @@ func TestUnboundAndDoubled(t *testing.T) {
 func TestSettings(t *testing.T) {
 	bench.Refuses(t, map[string]string{
 		`{"additional_device_ids": ["740F"]}`:                                       "additional_device_ids[0]",
-		`{"additional_device_ids": ["740f" ` + strings.Repeat(`,"740f"`, 64) + `]}`: "at most 64",
+		`{"additional_device_ids": ["740f" ` + strings.Repeat(`,"740f"`, 64) + `]}`: "65 are more than 64",
 		`{"numa_syscalls": 1}`:                                                      "numa_syscalls",
 		`{"numa": true}`:                                                            "numa",
 	})

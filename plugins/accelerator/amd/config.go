@@ -66,6 +66,6 @@ func (m *machine) Check(context.Context) []*pb.Check {
 	_, err := m.host.Node("kfd")
 	return []*pb.Check{
 		driver.Checked("driver", driver.Exists(m.host.Sys("module/amdgpu")), "amdgpu is loaded", "amdgpu is not loaded"),
-		driver.Tried("device-nodes", err, "/dev/kfd is there", ""),
+		driver.Tried("device-nodes", err, "/dev/kfd exists", ""),
 	}
 }

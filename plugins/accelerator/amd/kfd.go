@@ -65,7 +65,7 @@ func readNode(dir string) (*node, error) {
 		}
 	}
 	if p["drm_render_minor"] < 128 || p["drm_render_minor"] > 1<<20-1 || p["simd_per_cu"] == 0 {
-		return nil, fmt.Errorf("properties says render node %d and %d SIMD units a compute unit", p["drm_render_minor"], p["simd_per_cu"])
+		return nil, fmt.Errorf("properties has render node %d and %d SIMD units per compute unit", p["drm_render_minor"], p["simd_per_cu"])
 	}
 	at := p["location_id"]
 	return &node{

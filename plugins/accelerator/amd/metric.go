@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-var errUnknown = errors.New("the driver does not tell")
+var errUnknown = errors.New("the driver does not report it")
 
 // Sample implements driver.Sampler.
 func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {

@@ -28,11 +28,11 @@ func (m *machine) tooOld(device string) string {
 	case models[device] != "" || slices.Contains(m.Additional, device):
 		return ""
 	case older[device] != "":
-		return fmt.Sprintf("%s is older than the MI250X, the first model that is given away", older[device])
+		return fmt.Sprintf("%s is older than the MI250X, the first model that is allocatable", older[device])
 	case device == "":
 		return "its PCI device id cannot be read"
 	}
-	return fmt.Sprintf("PCI device %s is no Instinct GPU from MI250X on", device)
+	return fmt.Sprintf("PCI device %s is not an Instinct GPU MI250X or newer", device)
 }
 
 // architecture converts KFD's gfx_target_version, with two decimal digits each for major, minor and

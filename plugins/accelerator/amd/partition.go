@@ -26,7 +26,7 @@ func (m *machine) partitioned(s *pb.DeviceSnapshot, c card, shown map[int]*pb.De
 		s.Slots = append(s.Slots, slot)
 	}
 	reasons := slices.Clone(parent.RejectReasons) // problems of the card apply to its partitions
-	driver.Reject(parent, "it is cut into %d partitions (%s), which are given away instead", len(c.nodes), strings.ToUpper(mode))
+	driver.Reject(parent, "it has %d partitions (%s), which are allocatable instead", len(c.nodes), strings.ToUpper(mode))
 	var xcc, units uint64
 	var parts []*pb.Device
 	for i, n := range c.nodes {

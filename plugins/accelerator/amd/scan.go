@@ -176,7 +176,7 @@ func same(nodes []node, shown map[int]*pb.Device) {
 	for minor, numbers := range of {
 		for _, n := range numbers {
 			if d := shown[n]; d != nil && len(numbers) > 1 {
-				driver.Reject(d, "%d devices say that renderD%d is theirs", len(numbers), minor)
+				driver.Reject(d, "%d devices have the same renderD%d", len(numbers), minor)
 			}
 		}
 	}

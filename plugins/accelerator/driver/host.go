@@ -68,7 +68,7 @@ func Read(elem ...string) (string, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is no file", filepath.Base(path))
+		return "", fmt.Errorf("%s is not a regular file", filepath.Base(path))
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
@@ -77,7 +77,7 @@ func Read(elem ...string) (string, error) {
 	case len(raw) > maxFile:
 		return "", fmt.Errorf("%s is longer than %d bytes", filepath.Base(path), maxFile)
 	case !utf8.Valid(raw) || strings.ContainsRune(string(raw), 0):
-		return "", fmt.Errorf("%s is no text", filepath.Base(path))
+		return "", fmt.Errorf("%s is not text", filepath.Base(path))
 	}
 	return strings.TrimSpace(string(raw)), nil
 }
@@ -100,7 +100,7 @@ func Uint(elem ...string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(s, 0, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is %q and no number", filepath.Base(elem[len(elem)-1]), Clean(s, 40))
+		return 0, fmt.Errorf("%s is %q, not a number", filepath.Base(elem[len(elem)-1]), Clean(s, 40))
 	}
 	return n, nil
 }
@@ -113,7 +113,7 @@ func Float(elem ...string) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(s, 64)
 	if err != nil || n != n || n > 1e18 || n < -1e18 {
-		return 0, fmt.Errorf("%s is %q and no number", filepath.Base(elem[len(elem)-1]), Clean(s, 40))
+		return 0, fmt.Errorf("%s is %q, not a number", filepath.Base(elem[len(elem)-1]), Clean(s, 40))
 	}
 	return n, nil
 }
@@ -151,7 +151,7 @@ func (h *Host) Node(name string) (*pb.DeviceNode, error) {
 	case syscall.S_IFBLK:
 		n.Type = pb.DeviceNode_BLOCK
 	default:
-		return nil, fmt.Errorf("/dev/%s is no device", name)
+		return nil, fmt.Errorf("/dev/%s is not a device", name)
 	}
 	// These shifts are the kernel's encoding of a device number.
 	n.Major = uint32(st.Rdev>>8&0xfff | st.Rdev>>32&^0xfff)

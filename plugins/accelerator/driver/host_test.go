@@ -46,7 +46,7 @@ func TestReadRefusesWhatIsNoAttribute(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"bad": "forty-two", "binary": "no text", "zero": "no text", "long": "longer", "pipe": "no file", "missing": "no such file", "": "no file",
+		"bad": "forty-two", "binary": "is not text", "zero": "is not text", "long": "longer", "pipe": "is not a regular file", "missing": "no such file", "": "is not a regular file",
 	} {
 		if _, err := driver.Uint(dir, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)

@@ -103,7 +103,7 @@ func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 		case p.scans <- struct{}{}:
 			defer func() { <-p.scans }()
 		case <-ctx.Done():
-			looked <- found{err: fmt.Errorf("an earlier look at the hardware has not ended: %w", errHanging)}
+			looked <- found{err: fmt.Errorf("an earlier scan of the hardware has not ended: %w", errHanging)}
 			return
 		}
 		s, err := look(ctx, m)
@@ -113,7 +113,7 @@ func (p *Plugin) scan(ctx context.Context, within time.Duration) {
 	select {
 	case f = <-looked:
 	case <-time.After(within + 500*time.Millisecond): // a read that ignores the context
-		f.err = fmt.Errorf("looking at the hardware takes more than %s: %w", within, errHanging)
+		f.err = fmt.Errorf("scanning the hardware takes more than %s: %w", within, errHanging)
 	}
 	if m != p.machine() {
 		return // configured again and scanned since
@@ -139,8 +139,8 @@ func (p *Plugin) seen(now *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 func look(ctx context.Context, m Machine) (s *pb.DeviceSnapshot, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			accelerator.Logger().Error("panic while looking at the hardware", "reason", r)
-			err = fmt.Errorf("looking at the hardware failed: %v", r)
+			accelerator.Logger().Error("panic while scanning the hardware", "reason", r)
+			err = fmt.Errorf("scanning the hardware failed: %v", r)
 		}
 	}()
 	return m.Scan(ctx)

@@ -132,7 +132,7 @@ func TestOnlyTheBrokenDeviceIsRejected(t *testing.T) {
 	}}
 	s := shown(t, driver.New(a), &pb.ConfigureRequest{})
 	got := states(s)
-	for i, want := range []string{"a: good", "b: 2 devices say", "b:2: 2 devices say", "0000:01:00.0: ", "broken-4: ", "d: the device that it is cut from"} {
+	for i, want := range []string{"a: good", "b: 2 devices have the id b", "b:2: 2 devices have the id b", "0000:01:00.0: ", "broken-4: ", "d: the device that it is a partition of does not exist"} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) || want != "a: good" && strings.HasSuffix(got[i], ": good") {
 			t.Errorf("device %d is %q, want %q", i, got, want)
 		}
@@ -158,7 +158,7 @@ func TestWhenNobodyCanLookNothingIsGivenAway(t *testing.T) {
 		t.Errorf("shows %q", got)
 	}
 	set(func() (*pb.DeviceSnapshot, error) { panic("index out of range") })
-	if got := states(shown(t, p, &pb.ConfigureRequest{})); len(got) != 1 || !strings.HasPrefix(got[0], "a: looking at the hardware failed: index out of range") {
+	if got := states(shown(t, p, &pb.ConfigureRequest{})); len(got) != 1 || !strings.HasPrefix(got[0], "a: scanning the hardware failed: index out of range") {
 		t.Errorf("shows %q", got)
 	}
 	set(cards("a", "b"))

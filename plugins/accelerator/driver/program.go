@@ -57,7 +57,7 @@ func (h *Host) Run(ctx context.Context, name string, args ...string) ([]byte, er
 	case out.over:
 		return nil, fmt.Errorf("%s prints more than %d bytes", name, maxOutput)
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s does not end: %w", name, ctx.Err())
+		return nil, fmt.Errorf("%s has not ended: %w", name, ctx.Err())
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w: %s", name, err, Clean(complaint.text.String(), 100))
 	}
@@ -75,7 +75,7 @@ func (h *Host) RunJSON(ctx context.Context, v any, name string, args ...string) 
 
 func unmarshal(raw []byte, v any, name string) error {
 	if err := json.Unmarshal(raw, v); err != nil {
-		return fmt.Errorf("%s prints no JSON as expected: %s", name, Clean(err.Error(), 100))
+		return fmt.Errorf("%s does not print the expected JSON: %s", name, Clean(err.Error(), 100))
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (l *Scalar) UnmarshalJSON(raw []byte) error {
 		}
 		*l = Scalar(Clean(s, 200))
 	case '{', '[':
-		return fmt.Errorf("%.20s is neither text nor number", raw)
+		return fmt.Errorf("%.20s is neither a text nor a number", raw)
 	case 'n':
 		*l = ""
 	default:
@@ -151,7 +151,7 @@ func (h *Host) Ask(ctx context.Context, name string, args ...string) ([]byte, er
 	case <-a.done:
 		return a.out, a.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s does not end: %w", name, ctx.Err())
+		return nil, fmt.Errorf("%s has not ended: %w", name, ctx.Err())
 	}
 }
 

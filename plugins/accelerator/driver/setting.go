@@ -21,7 +21,7 @@ const (
 // PathSetting returns an error that names the setting if p is not a clean absolute path.
 func PathSetting(field, p string) error {
 	if len(p) > maxPath || !strings.HasPrefix(p, "/") || path.Clean(p) != p || p == "/" {
-		return fmt.Errorf("config_json: %s: %.80q: want an absolute path without .. of at most %d bytes", field, p, maxPath)
+		return fmt.Errorf("config_json: %s: %.80q must be an absolute path without .. of at most %d bytes", field, p, maxPath)
 	}
 	return nil
 }
@@ -31,11 +31,11 @@ var deviceForm = regexp.MustCompile(`^[0-9a-f]{4}$`)
 // DeviceIDsSetting returns an error that names the setting if an id is not a valid PCI device id.
 func DeviceIDsSetting(field string, ids []string) error {
 	if n := len(ids); n > maxIDs {
-		return fmt.Errorf("config_json: %s: %d, want at most %d", field, n, maxIDs)
+		return fmt.Errorf("config_json: %s: %d are more than %d", field, n, maxIDs)
 	}
 	for i, id := range ids {
 		if !deviceForm.MatchString(id) {
-			return fmt.Errorf("config_json: %s[%d]: %.40q: want four of 0-9 a-f", field, i, id)
+			return fmt.Errorf("config_json: %s[%d]: %.40q must be four of 0-9 a-f", field, i, id)
 		}
 	}
 	return nil
@@ -67,7 +67,7 @@ var (
 func Quantity(text Scalar) (float64, error) {
 	found := quantityForm.FindStringSubmatch(strings.TrimSpace(string(text)))
 	if found == nil {
-		return 0, fmt.Errorf("%q is no quantity", Clean(string(text), 40))
+		return 0, fmt.Errorf("%q is not a quantity", Clean(string(text), 40))
 	}
 	scale, ok := quantities[strings.ToLower(strings.TrimSpace(found[2]))]
 	if !ok {

@@ -29,7 +29,7 @@ func TestSettingsNameTheField(t *testing.T) {
 		"none":            {driver.DeviceIDsSetting("ids", nil), ""},
 		"upper case":      {driver.DeviceIDsSetting("ids", []string{"505c", "505C"}), "ids[1]: \"505C\""},
 		"five digits":     {driver.DeviceIDsSetting("ids", []string{"505c0"}), "ids[0]"},
-		"too many of ids": {driver.DeviceIDsSetting("ids", make([]string, 65)), "ids: 65, want at most 64"},
+		"too many of ids": {driver.DeviceIDsSetting("ids", make([]string, 65)), "ids: 65 are more than 64"},
 	} {
 		if got := row.err; (got == nil) != (row.want == "") || got != nil && !strings.Contains(got.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", name, got, row.want)

@@ -108,7 +108,7 @@ func Tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 	for i, dev := range s.Devices {
 		if id := dev.GetId(); names[id] > 1 {
 			seen[id]++
-			Reject(dev, "%d devices say that they are %s", names[id], id)
+			Reject(dev, "%d devices have the id %s", names[id], id)
 			if seen[id] > 1 {
 				dev.Id = fmt.Sprintf("%s:%d", id, seen[id])
 			}
@@ -129,7 +129,7 @@ func Tidy(d *pb.DescribeResponse, s *pb.DeviceSnapshot) *pb.DeviceSnapshot {
 	}
 	for _, dev := range s.Devices {
 		if dev.GetParentId() != "" && !here[dev.GetParentId()] {
-			Reject(dev, "the device that it is cut from does not exist")
+			Reject(dev, "the device that it is a partition of does not exist")
 			dev.ParentId = ""
 		}
 		if dev.GetHealth() != pb.Health_HEALTH_HEALTHY && dev.GetHealthMessage() == "" && len(dev.GetRejectReasons()) > 0 {

@@ -47,7 +47,7 @@ func parse(raw []byte) (config, error) {
 			return c, fmt.Errorf("config_json: pe_groups: %d is not 1, 2 or 4", n)
 		}
 		if i > 0 && c.Groups[i-1] == n {
-			return c, fmt.Errorf("config_json: pe_groups: %d is there twice", n)
+			return c, fmt.Errorf("config_json: pe_groups: %d is listed twice", n)
 		}
 	}
 	return c, nil

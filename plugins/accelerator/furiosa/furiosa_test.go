@@ -243,7 +243,7 @@ func TestFields(t *testing.T) {
 func TestBadSettings(t *testing.T) {
 	bench.Refuses(t, map[string]string{
 		`{"pe_groups": [3]}`:    "pe_groups: 3 is not 1, 2 or 4",
-		`{"pe_groups": [2, 2]}`: "pe_groups: 2 is there twice",
+		`{"pe_groups": [2, 2]}`: "pe_groups: 2 is listed twice",
 		`{"pe_group": 2}`:       "pe_group",
 		`{"fpga": 1}`:           "fpga",
 	})

@@ -80,7 +80,7 @@ func (m *machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 		}
 		d := &pb.Device{Id: p.Address, Model: "FuriosaAI NPU", Health: pb.Health_HEALTH_UNKNOWN}
 		p.Place(d)
-		driver.Reject(d, "no driver of FuriosaAI serves it")
+		driver.Reject(d, "no driver of FuriosaAI is bound to it")
 		s.Devices = append(s.Devices, d)
 	}
 	s.Links = links(s.Devices)
@@ -109,7 +109,7 @@ func (m *machine) device(c card) *pb.Device {
 	switch platform := driver.Text(c.dir, "platform_type"); {
 	case platform == "FuriosaAI" || m.config.FPGA && platform == "VITIS":
 	case platform == "VITIS":
-		driver.Reject(d, "it is an FPGA (VITIS); the setting fpga gives it away nevertheless")
+		driver.Reject(d, "it is an FPGA (VITIS); the setting fpga makes it allocatable")
 	default:
 		driver.Reject(d, "platform_type is %q, and should be FuriosaAI", platform)
 	}

@@ -77,7 +77,7 @@ func (m *machine) smi(ctx context.Context) (map[string]reading, error) {
 		}
 		var all []json.RawMessage
 		if err := json.Unmarshal(raw, &all); err != nil {
-			return out, errors.New("furiosa-smi prints no JSON as expected: " + driver.Clean(err.Error(), 100))
+			return out, errors.New("furiosa-smi does not print the expected JSON: " + driver.Clean(err.Error(), 100))
 		}
 		for _, one := range all {
 			var who reading

@@ -47,7 +47,7 @@ func TestDevicesAndWhatTheyAreNot(t *testing.T) {
 		"no number":        {"device", "\xff\x00", "cannot be read"},
 		"in reset":         {"status", "In reset after device release\n", "In reset"},
 		"odd status":       {"status", "Dancing\n", "Dancing"},
-		"module of others": {"module_id", "3\n", "2 devices say that module 3"},
+		"module of others": {"module_id", "3\n", "2 devices report that module 3"},
 		"module unknown":   {"module_id", "x\n", ""},
 	}
 	for name, c := range tests {

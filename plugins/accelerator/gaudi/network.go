@@ -70,7 +70,7 @@ func (m *machine) gaudinet() ([]byte, error) {
 	case text == "":
 		return nil, errors.New("gaudinet.json is empty")
 	case !json.Valid([]byte(text)):
-		return nil, errors.New("gaudinet.json is no JSON")
+		return nil, errors.New("gaudinet.json is not JSON")
 	}
 	return []byte(text + "\n"), nil
 }

@@ -45,7 +45,7 @@ func (m *machine) device(p driver.PCI) *pb.Device {
 		d.Capacity[what.slot] = "1"
 	case firstGaudi[p.Device]:
 		d.Model = "Habana Gaudi"
-		driver.Reject(d, "the first Gaudi is older than Gaudi 2, the first generation that is given away")
+		driver.Reject(d, "the first Gaudi is older than Gaudi 2, the first generation that is allocatable")
 	case p.Device == "":
 		driver.Reject(d, "its PCI device id cannot be read")
 	default:
@@ -109,7 +109,7 @@ func judge(d *pb.Device, says string) {
 	default:
 		d.Health = pb.Health_HEALTH_UNKNOWN
 	}
-	d.HealthMessage = "the driver says " + says
+	d.HealthMessage = "the driver reports " + says
 	driver.Reject(d, "%s", d.HealthMessage)
 }
 
@@ -121,7 +121,7 @@ func same(all []*pb.Device, attribute, what string) {
 	}
 	for _, d := range all {
 		if v := d.Attributes[attribute]; v != "" && count[v] > 1 {
-			driver.Reject(d, "%d devices say that "+what+" is theirs", count[v], v)
+			driver.Reject(d, "%d devices report that "+what+" is theirs", count[v], v)
 		}
 	}
 }

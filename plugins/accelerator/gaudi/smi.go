@@ -16,7 +16,7 @@ const timeout = 2 * time.Second
 
 var (
 	query    = []string{"bus_id", "memory.total", "memory.used", "power.draw", "power.max", "temperature.aip", "utilization.aip"}
-	errNoRow = errors.New("hl-smi does not tell of it")
+	errNoRow = errors.New("hl-smi does not list it")
 )
 
 // errorQuery is a separate query: versions of hl-smi that do not support its fields would fail the
@@ -50,7 +50,7 @@ func (m *machine) smi(ctx context.Context, query []string) (map[string]reading, 
 	table.FieldsPerRecord, table.TrimLeadingSpace, table.LazyQuotes = -1, true, true
 	lines, err := table.ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("hl-smi prints no table: %s", driver.Clean(err.Error(), 100))
+		return nil, fmt.Errorf("hl-smi does not print a table: %s", driver.Clean(err.Error(), 100))
 	}
 	rows := map[string]reading{}
 	for _, line := range lines {
@@ -64,7 +64,7 @@ func (m *machine) smi(ctx context.Context, query []string) (map[string]reading, 
 		rows[strings.ToLower(row["bus_id"])] = row
 	}
 	if len(rows) == 0 {
-		return nil, errors.New("hl-smi prints no table")
+		return nil, errors.New("hl-smi does not print a table")
 	}
 	return rows, nil
 }

@@ -91,7 +91,7 @@ func (m *machine) Check(ctx context.Context) []*pb.Check {
 		if one.fabric() {
 			f := m.fabric(ctx)
 			return append(out,
-				driver.Tried("fabric", f.doubt, "gc-monitor and the IPUoF file tell the way to IPU-Machines", ""),
+				driver.Tried("fabric", f.doubt, "gc-monitor and the IPUoF file have the addresses of IPU-Machines", ""),
 				driver.Checked("rdma", len(m.rdma()) > 0, "there are RDMA devices", "there are no RDMA devices in /dev/infiniband"))
 		}
 	}

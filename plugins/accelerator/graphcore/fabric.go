@@ -43,7 +43,7 @@ func (m *machine) readIPUoF() (ipuof, []entry, error) {
 	var all ipuof
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return nil, nil, errors.New("IPUoF file: it is no JSON object")
+		return nil, nil, errors.New("IPUoF file: it is not a JSON object")
 	}
 	if err := json.Unmarshal(all["devices"], &raw); err != nil {
 		return nil, nil, errors.New("IPUoF file: it lists no devices")
@@ -60,7 +60,7 @@ func (m *machine) readIPUoF() (ipuof, []entry, error) {
 			id, err = strconv.Atoi(string(told.ID))
 		}
 		if err != nil || told.IP == "" {
-			return nil, nil, fmt.Errorf("IPUoF file: devices[%d] wants ip and device_id", i)
+			return nil, nil, fmt.Errorf("IPUoF file: devices[%d] lacks ip or device_id", i)
 		}
 		out = append(out, entry{r, string(told.IP), id})
 	}
@@ -91,7 +91,7 @@ func (f fabric) place(d *pb.Device, one ipu) {
 	}
 	host := f.hosts[one.whole("id")]
 	if host == "" {
-		driver.Reject(d, "gc-monitor does not tell its IPU-Machine")
+		driver.Reject(d, "gc-monitor does not report its IPU-Machine")
 		return
 	}
 	index := one.whole("board ipu index")
@@ -122,7 +122,7 @@ func (m *machine) filtered(devices []*pb.Device) ([]byte, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("device %s has gone from the IPUoF file", d.GetId())
+			return nil, fmt.Errorf("device %s is no longer in the IPUoF file", d.GetId())
 		}
 	}
 	if all["devices"], err = json.Marshal(chosen); err != nil {

@@ -69,13 +69,13 @@ func TestWhatBreaksCostsItsOwn(t *testing.T) {
 		neighbourStillAllowed bool
 	}{
 		"no IPUoF file": {func(t *fixture.Tree) error { return t.Remove(conf) }, "IPUoF file", "", false},
-		"no JSON":       {func(t *fixture.Tree) error { return t.Write(conf, "[") }, "no JSON", "", false},
+		"no JSON":       {func(t *fixture.Tree) error { return t.Write(conf, "[") }, "not a JSON object", "", false},
 		"no devices":    {func(t *fixture.Tree) error { return t.Write(conf, `{"devices": {}}`) }, "lists no devices", "", false},
-		"no address":    {func(t *fixture.Tree) error { return t.Write(conf, `{"devices": [{"device_id": 1}]}`) }, "devices[0] wants ip", "", false},
+		"no address":    {func(t *fixture.Tree) error { return t.Write(conf, `{"devices": [{"device_id": 1}]}`) }, "devices[0] lacks ip", "", false},
 		"not an entry":  {func(t *fixture.Tree) error { return t.Write(conf, `{"devices": [`+entry(0)+`]}`) }, "no entry of IPU 1", "", true},
 		"gc-monitor":    {func(t *fixture.Tree) error { return t.Fail("gc-monitor", 1, "no server") }, "no server", "", false},
-		"no node":       {func(t *fixture.Tree) error { return errors.Join(t.Remove("dev/ipu4"), t.Remove("dev/ipu4_ex")) }, "", "no device file", true},
-		"node is file":  {func(t *fixture.Tree) error { return t.Write("dev/ipu4", "x") }, "", "is no device", true},
+		"no node":       {func(t *fixture.Tree) error { return errors.Join(t.Remove("dev/ipu4"), t.Remove("dev/ipu4_ex")) }, "", "device file /dev/ipu4 does not exist", true},
+		"node is file":  {func(t *fixture.Tree) error { return t.Write("dev/ipu4", "x") }, "", "is not a device", true},
 		"no card":       {func(t *fixture.Tree) error { return t.Remove("sys/bus/pci/devices/0000:41:00.0") }, "", "no card of Graphcore", true},
 	} {
 		t.Run(name, func(t *testing.T) {

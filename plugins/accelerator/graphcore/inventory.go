@@ -24,7 +24,7 @@ func (i ipu) text(name string) string {
 	return v
 }
 
-var errNotReported = errors.New("gc-inventory does not tell it")
+var errNotReported = errors.New("gc-inventory does not report it")
 
 func (i ipu) number(name string) (float64, error) {
 	if i.text(name) == "" {

@@ -98,7 +98,7 @@ func (m *machine) device(one ipu) *pb.Device {
 	}
 	if one.whole("id") < 0 {
 		d.Id = "ipu-unnumbered"
-		driver.Reject(d, "gc-inventory tells no number of it")
+		driver.Reject(d, "gc-inventory reports no number of it")
 	}
 	if serial := one.text("board serial number"); serial != "" {
 		d.Serial, d.Groups = serial, []string{"board-" + serial}
@@ -123,7 +123,7 @@ func (m *machine) offer(d *pb.Device, one ipu) {
 	}
 	d.Model, d.MemoryBytes, d.ProcessingUnits = boards[i].model, boards[i].memory, boards[i].tiles
 	if boards[i].model == first && !m.config.FirstGeneration {
-		driver.Reject(d, "IPUs of the first generation are too old; the setting first_generation gives them away nevertheless")
+		driver.Reject(d, "IPUs of the first generation are too old; the setting first_generation makes them allocatable")
 	}
 }
 
@@ -132,7 +132,7 @@ func (m *machine) place(d *pb.Device, one ipu) {
 	address := driver.Address(one.text("pci id"))
 	p, ok := m.PCIAt(address)
 	if !ok || p.Vendor != pciID {
-		driver.Reject(d, "there is no card of Graphcore at its PCI address %q", address)
+		driver.Reject(d, "its PCI address %q has no card of Graphcore", address)
 		return
 	}
 	p.Place(d)
@@ -157,7 +157,7 @@ func (m *machine) nodes(number int) ([]string, error) {
 		out = append(out, name)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("there is no device file /dev/ipu%d", number)
+		return nil, fmt.Errorf("device file /dev/ipu%d does not exist", number)
 	}
 	return out, nil
 }

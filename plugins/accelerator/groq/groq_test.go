@@ -63,7 +63,7 @@ func TestCardsAreDescribed(t *testing.T) {
 	if all["0000:ab:00.0"].NumaNode != nil {
 		t.Errorf("numa node -1 is shown")
 	}
-	if board := all["0000:c3:00.0"]; board.GetAllocatable() || !strings.Contains(board.GetRejectReasons()[0], "no GroqCard") {
+	if board := all["0000:c3:00.0"]; board.GetAllocatable() || !strings.Contains(board.GetRejectReasons()[0], "not a GroqCard") {
 		t.Errorf("%v", board)
 	}
 	var order []string
@@ -109,9 +109,9 @@ func TestFilesWithoutClass(t *testing.T) {
 func TestRejections(t *testing.T) {
 	const dir = "sys/devices/pci0000:00/0000:03:00.0/"
 	for name, row := range map[string]struct{ file, text, reason string }{
-		"other chip":   {dir + "device", "0x0001\n", "no GroqChip"},
-		"garbage":      {dir + "subsystem_device", "\xff\xfe", "no GroqCard"},
-		"node is file": {"dev/groqA8.pci", "x", "is no device"},
+		"other chip":   {dir + "device", "0x0001\n", "not a GroqChip"},
+		"garbage":      {dir + "subsystem_device", "\xff\xfe", "not a GroqCard"},
+		"node is file": {"dev/groqA8.pci", "x", "is not a device"},
 		"hot":          {dir + "hwmon/hwmon0/temp1_input", "100000\n", "100 °C"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 	return driver.Whole(s, set, m.look(ctx).measure)
 }
 
-var errNotReported = errors.New("nothing tells it")
+var errNotReported = errors.New("no source reports it")
 
 func (r readings) measure(d *pb.Device) []*pb.Metric {
 	c, id := r.cards[d.GetId()], d.GetId()

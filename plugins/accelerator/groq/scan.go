@@ -112,11 +112,11 @@ func (m *machine) device(c card) *pb.Device {
 	switch {
 	case c.Device != "0000":
 		d.Model, d.MemoryBytes, d.ProcessingUnits = "Groq device "+c.Device, 0, 0
-		driver.Reject(d, "PCI device %q is no GroqChip", c.Device)
+		driver.Reject(d, "PCI device %q is not a GroqChip", c.Device)
 	case !slices.Contains(groqCards, c.SubName):
 		d.Model = "GroqChip"
 		if !m.config.OtherCards {
-			driver.Reject(d, "PCI subsystem %q is no GroqCard; the setting other_cards gives it away nevertheless", c.SubName)
+			driver.Reject(d, "PCI subsystem %q is not a GroqCard; the setting other_cards makes it allocatable", c.SubName)
 		}
 	}
 	if c.doubt != nil {
@@ -139,5 +139,5 @@ func (m *machine) Check(ctx context.Context) []*pb.Check {
 		}
 	}
 	_, err := m.ask(ctx, "status")
-	return []*pb.Check{nodes, driver.Optional(driver.Tried("tsp-ctl", err, "answers", "cards are watched by the kernel's sensors alone"))}
+	return []*pb.Check{nodes, driver.Optional(driver.Tried("tsp-ctl", err, "answers", "only the kernel's sensors monitor the cards"))}
 }

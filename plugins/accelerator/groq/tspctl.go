@@ -120,7 +120,7 @@ func (m *machine) judge(d *pb.Device, c card, said report, silence error) {
 			d.Attributes["status"] = status
 		}
 		if slices.Contains(bad, status) {
-			unhealthy("tsp-ctl says that it is %s", status)
+			unhealthy("tsp-ctl reports the state %s", status)
 		}
 	}
 	if hot, limit, err := driver.Sensor(c.Dir, "temp"); err == nil && limit > 0 && hot >= limit {

@@ -34,7 +34,7 @@ func TestDeviceIsDescribed(t *testing.T) {
 
 func TestNumberOfAPlace(t *testing.T) {
 	for address, want := range map[string]string{
-		"0000:3b:00.0": "15104", "0000:01:1f.1": "505", "0001:00:00.0": "65536", "10000:00:00.0": "no address", "0000:00:20.0": "no address", "": "no address",
+		"0000:3b:00.0": "15104", "0000:01:1f.1": "505", "0001:00:00.0": "65536", "10000:00:00.0": "not the address of a card", "0000:00:20.0": "not the address of a card", "": "not the address of a card",
 	} {
 		n, err := place(address)
 		got := fmt.Sprint(n)
@@ -76,7 +76,7 @@ func TestRejections(t *testing.T) {
 		"not Xilinx":       {dir + "1/vendor", "0x1234\n", "is missing"},
 		"no render node":   {"dev/dri/renderD129", "", "no such file"},
 		"no management":    {"dev/xfpga/xvc_pri.m15104.0", "", "no such file"},
-		"node is a file":   {"dev/xfpga/xvc_pri.m15104.0", "x", "is no device"},
+		"node is a file":   {"dev/xfpga/xvc_pri.m15104.0", "x", "is not a device"},
 		"offline":          {dir + "0/dev_offline", "1\n", "offline"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,6 +128,6 @@ func TestMeasurements(t *testing.T) {
 func TestBadSettingsNameTheField(t *testing.T) {
 	bench.Refuses(t, map[string]string{
 		`{"speed": 1}`: "speed", `{"runtime": ""}`: "runtime", `{"runtime": "/opt/../etc"}`: "runtime", `{"device_ids": ["505C"]}`: "device_ids[0]",
-		`{"device_ids": [` + strings.Repeat(`"505c",`, 64) + `"505c"]}`: "at most 64",
+		`{"device_ids": [` + strings.Repeat(`"505c",`, 64) + `"505c"]}`: "65 are more than 64",
 	})
 }

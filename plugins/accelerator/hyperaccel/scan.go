@@ -144,7 +144,7 @@ func place(address string) (uint64, error) {
 	}{{domain, 16}, {bus, 8}, {device, 5}, {function, 3}} {
 		n, err := strconv.ParseUint(part.text, 16, part.bits)
 		if err != nil {
-			return 0, fmt.Errorf("%s is no address of a card", address)
+			return 0, fmt.Errorf("%s is not the address of a card", address)
 		}
 		number = number<<part.bits | n
 	}
@@ -154,7 +154,7 @@ func place(address string) (uint64, error) {
 // Check implements driver.Checker.
 func (m *machine) Check(context.Context) []*pb.Check {
 	return []*pb.Check{
-		driver.Checked("runtime", driver.Exists(m.Root(m.config.Runtime)), m.config.Runtime+" is there", m.config.Runtime+" is missing: no card is taken for an LPU"),
+		driver.Checked("runtime", driver.Exists(m.Root(m.config.Runtime)), m.config.Runtime+" is there", m.config.Runtime+" is missing, so no card is recognized as an LPU"),
 		driver.Checked("driver", driver.Exists(m.Sys("bus/pci/drivers/xclmgmt")), "xclmgmt is loaded", "xclmgmt is not loaded"),
 	}
 }

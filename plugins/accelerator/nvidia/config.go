@@ -66,7 +66,7 @@ func parse(raw []byte, library string) (config, error) {
 	case !slices.Contains([]string{advisory, limited, mps}, c.Enforcement):
 		return c, fmt.Errorf("config_json: enforcement: %.40q is not advisory, limit or mps", c.Enforcement)
 	case c.Enforcement == limited && library == "":
-		return c, fmt.Errorf("config_json: enforcement: limit needs libberthlimit.so in ../lib of the plugin, where it is not")
+		return c, fmt.Errorf("config_json: enforcement: limit needs libberthlimit.so in ../lib of the plugin, which does not exist")
 	}
 	const least, most = 64 << 20, 1 << 50
 	if c.UnitMem != 0 && (c.UnitMem < least || c.UnitMem > most || c.UnitMem%(1<<20) != 0) {

@@ -72,10 +72,10 @@ type held struct {
 // server, so it can have a share of only one GPU.
 func (m *machine) serve(ctx context.Context, req *pb.PrepareRequest, parts []part, out *pb.PrepareResponse) error {
 	if len(parts) != 1 || len(req.GetAllocations()) != 1 {
-		return status.Error(codes.InvalidArgument, "allocations: under MPS a container can have a part of one GPU, and no other GPU beside")
+		return status.Error(codes.InvalidArgument, "allocations: under MPS a container can have a part of one GPU, and no other GPU")
 	}
 	if os.Geteuid() != 0 {
-		return status.Error(codes.FailedPrecondition, "MPS servers are started by root alone")
+		return status.Error(codes.FailedPrecondition, "only root can start MPS servers")
 	}
 	x := parts[0]
 	state, err := json.Marshal(held{x.unit.id, req.GetTrustDomain()})

@@ -124,7 +124,7 @@ func (v *vendor) heard(e nvml.EventData) {
 func (v *vendor) ail(d *pb.Device, g *gpu) {
 	card := cmp.Or(g.parent, g)
 	if card.hot {
-		d.Health, d.HealthMessage = pb.Health_HEALTH_DEGRADED, "so hot that it slows down"
+		d.Health, d.HealthMessage = pb.Health_HEALTH_DEGRADED, "it is so hot that it slows down"
 	}
 	if i, ok := v.sick.of(card.id); ok {
 		d.Health, d.HealthMessage = i.health, i.message

@@ -238,7 +238,7 @@ func (c control) share() error {
 		return err
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s is somebody else's", c.shm)
+		return fmt.Errorf("%s belongs to another user", c.shm)
 	}
 	return os.Chmod(c.shm, 0o777|os.ModeSticky) // the mode of /dev/shm, regardless of the umask
 }
@@ -270,7 +270,7 @@ func (c control) end(ctx context.Context) error {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if !c.gone(ctx) {
-			return fmt.Errorf("process %d does not end", pid)
+			return fmt.Errorf("process %d has not ended", pid)
 		}
 	}
 	return errors.Join(os.RemoveAll(c.shm), os.RemoveAll(c.dir))

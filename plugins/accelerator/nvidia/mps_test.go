@@ -16,7 +16,7 @@ import (
 )
 
 // fakeControl replaces NVIDIA's program: a server is a process that sleeps for as long as its
-// directory exists. If a file named stubborn is beside it, servers ignore the command quit; with
+// directory exists. If a file named ignore-quit is beside it, servers ignore the command quit; with
 // one named broken, they fail to start.
 const fakeControl = `#!/bin/sh
 here=$(dirname "$0")
@@ -31,7 +31,7 @@ if [ "$1" = -d ]; then
 fi
 read order
 grep -q CUDA "/proc/$(cat "$pid")/environ" || exit 1
-[ "$order" = quit ] && [ ! -e "$here/stubborn" ] && kill "$(cat "$pid")"
+[ "$order" = quit ] && [ ! -e "$here/ignore-quit" ] && kill "$(cat "$pid")"
 exit 0
 `
 
@@ -226,10 +226,10 @@ func TestMPSThatMisbehaves(t *testing.T) {
 	if _, err := m.ask(t, p, "one", "b", "0 cuda.shares 0.5"); err != nil {
 		t.Fatalf("after it was mended: %v", err)
 	}
-	m.file(t, "bin/stubborn", "")
+	m.file(t, "bin/ignore-quit", "")
 	gone(t, p, "one")
 	if s := m.servers(t); len(s) != 0 {
-		t.Errorf("a stubborn server goes on: %v", s)
+		t.Errorf("a server that ignores quit continues: %v", s)
 	}
 	if err := os.Remove(filepath.Join(m.root, "bin/nvidia-cuda-mps-control")); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func (m *machine) answer(grants []accelerator.Grant) (*pb.PrepareResponse, []par
 	for _, g := range grants {
 		unit := m.gpu(g.Device.GetId())
 		if unit == nil {
-			return nil, nil, status.Errorf(codes.NotFound, "device_id: %s has just gone", g.Device.GetId())
+			return nil, nil, status.Errorf(codes.NotFound, "device_id: %s was just removed", g.Device.GetId())
 		}
 		names, err := nodes(m.Host, unit)
 		if err != nil {
@@ -114,7 +114,7 @@ func capability(file ...string) (uint64, error) {
 			return strconv.ParseUint(strings.TrimSpace(v), 10, 20)
 		}
 	}
-	return 0, fmt.Errorf("%s names no minor number", filepath.Join(file...))
+	return 0, fmt.Errorf("%s has no minor number", filepath.Join(file...))
 }
 
 // addNodes adds the GPUs' files, the files that every CUDA program opens, and those of the other

@@ -104,7 +104,7 @@ func (m *machine) device(g *gpu) *pb.Device {
 		}
 	case g.mig:
 		d.Consumes = []*pb.CounterUse{{Set: g.id, Amounts: g.slices}}
-		d.RejectReasons = append(d.RejectReasons, "MIG mode is on: its instances are devices of their own")
+		d.RejectReasons = append(d.RejectReasons, "MIG mode is on: its instances are separate devices")
 	case g.memory > 0:
 		d.Capacity = m.capacity(g)
 		if m.cfg.Fractions {

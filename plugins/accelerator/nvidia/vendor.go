@@ -165,7 +165,7 @@ func (m *machine) Check(ctx context.Context) []*pb.Check {
 	}
 	defer release()
 	if m.vendor.nvml == nil {
-		return []*pb.Check{driver.Checked("driver", false, "", "libnvidia-ml.so.1 cannot be loaded; without NVIDIA hardware nothing is missing")}
+		return []*pb.Check{driver.Checked("driver", false, "", "libnvidia-ml.so.1 cannot be loaded; it is not needed without NVIDIA hardware")}
 	}
 	out := []*pb.Check{driver.Checked("driver", true, m.vendor.nvml.info["driver"], "")}
 	for _, n := range shared {

@@ -59,12 +59,12 @@ func (vendor) Describe() *pb.DescribeResponse {
 func slots(users int) []*pb.SlotType {
 	list := []*pb.SlotType{{
 		Name: whole, Kind: pb.SlotType_COUNT, DisplayName: "RDMA NIC", Unit: "NIC", Icon: "nic",
-		Description: "A network card with RDMA, alone", ExclusiveWith: []string{shared},
+		Description: "A network card with RDMA, for one container", ExclusiveWith: []string{shared},
 	}}
 	if users > 0 {
 		list = append(list, &pb.SlotType{
 			Name: shared, Kind: pb.SlotType_COUNT, DisplayName: "shared RDMA NIC", Unit: "NIC", Icon: "nic",
-			Description: "A network card with RDMA that others use too",
+			Description: "A network card with RDMA that containers share",
 		})
 	}
 	return list

@@ -126,7 +126,7 @@ func (m *machine) card(name string, at driver.PCI, node string) *pb.Device {
 }
 
 // gid returns the index of the first GID of a card's first active port that is an IPv4 address of
-// RoCE 2, which is the one that communication libraries are told to use. InfiniBand has one GID.
+// RoCE 2, which is the one that communication libraries are configured to use. InfiniBand has one GID.
 // Source: Linux, Documentation/ABI/testing/sysfs-class-infiniband.
 func (m *machine) gid(name string, active []string) string {
 	if len(active) == 0 {

@@ -30,7 +30,7 @@ func (m *machine) Edit(ctx context.Context, r *driver.Request) (*pb.PrepareRespo
 	for i, bus := range buses {
 		n := now.at(bus)
 		if n == nil {
-			return nil, fmt.Errorf("the NPU at %s is gone", bus)
+			return nil, fmt.Errorf("the NPU at %s was removed", bus)
 		}
 		node, err := m.node(n)
 		if err != nil {

@@ -30,7 +30,7 @@ func (r *report) members(group string) []string {
 // grouping changes the indexes of NPUs. A repeated call finds the group of the first one.
 func (m *machine) join(ctx context.Context, allocation string, npus []string) (r *report, mine record, err error) {
 	if m.State() == "" {
-		return nil, mine, status.Error(codes.FailedPrecondition, "roots.state: must be set; an RSD group is remembered there")
+		return nil, mine, status.Error(codes.FailedPrecondition, "roots.state: must be set; RSD groups are recorded there")
 	}
 	npus = slices.Clone(npus)
 	slices.Sort(npus)
@@ -72,7 +72,7 @@ func (m *machine) clear(ctx context.Context, r *report, all []record, npus []str
 	for _, bus := range npus {
 		n := r.at(bus)
 		if n == nil {
-			return r, status.Errorf(codes.FailedPrecondition, "the NPU at %s is gone", bus)
+			return r, status.Errorf(codes.FailedPrecondition, "the NPU at %s was removed", bus)
 		}
 		group := n.group()
 		if group == everybodys {
@@ -86,10 +86,10 @@ func (m *machine) clear(ctx context.Context, r *report, all []record, npus []str
 		}
 		for _, member := range members {
 			if !slices.Contains(npus, member) {
-				return r, status.Errorf(codes.ResourceExhausted, "the NPU at %s is in RSD group %s, which Berth did not make, together with %s", bus, group, member)
+				return r, status.Errorf(codes.ResourceExhausted, "the NPU at %s is in RSD group %s, which Berth did not create, together with %s", bus, group, member)
 			}
 			if r.busy(member) {
-				return r, status.Errorf(codes.ResourceExhausted, "a program runs on the NPU at %s, in RSD group %s, which Berth did not make", member, group)
+				return r, status.Errorf(codes.ResourceExhausted, "a program runs on the NPU at %s, in RSD group %s, which Berth did not create", member, group)
 			}
 		}
 		var err error
@@ -123,7 +123,7 @@ func (m *machine) create(ctx context.Context, r *report, g record) (*report, err
 		indexes = append(indexes, string(r.at(bus).Index))
 	}
 	if err := m.regroup(ctx, "-c", g.Group, "-a", strings.Join(indexes, ",")); err != nil {
-		return r, fmt.Errorf("make RSD group %s of %s: %w", g.Group, strings.Join(g.NPUs, ", "), err)
+		return r, fmt.Errorf("create RSD group %s of %s: %w", g.Group, strings.Join(g.NPUs, ", "), err)
 	}
 	r, err := m.groups(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (m *machine) create(ctx context.Context, r *report, g record) (*report, err
 	}
 	if got := r.members(g.Group); !slices.Equal(got, g.NPUs) {
 		_ = m.regroup(ctx, "-d", g.Group) // it is ours, with the wrong members
-		return r, fmt.Errorf("RSD group %s has %s, and should have %s", g.Group, strings.Join(got, ", "), strings.Join(g.NPUs, ", "))
+		return r, fmt.Errorf("RSD group %s has %s instead of %s", g.Group, strings.Join(got, ", "), strings.Join(g.NPUs, ", "))
 	}
 	return r, nil
 }

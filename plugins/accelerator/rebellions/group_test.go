@@ -120,7 +120,7 @@ func TestGroupsThatOthersMade(t *testing.T) {
 	}
 	make("-c", "3", "-a", "0,1")
 	_, err := m.Edit(t.Context(), request(t, bench.Scan(t, m), "half", 1))
-	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "RSD group 3, which Berth did not make") {
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "RSD group 3, which Berth did not create") {
 		t.Errorf("half of it: %v", err)
 	}
 	edit(t, m, "all", 0, 1, 2)

@@ -141,7 +141,7 @@ func TestMetrics(t *testing.T) {
 
 func TestBadSettings(t *testing.T) {
 	bench.Refuses(t, map[string]string{
-		`{"lock_file": "x"}`:           `lock_file: "x": want an absolute path`,
+		`{"lock_file": "x"}`:           `lock_file: "x" must be an absolute path`,
 		`{"lock_file": "/a/../b"}`:     "lock_file",
 		`{"bad_status": [""]}`:         "bad_status: 1 states, at most 32, none empty",
 		`{"group_singles": true}`:      "group_singles",

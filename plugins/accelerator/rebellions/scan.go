@@ -110,7 +110,7 @@ func (m *machine) device(card []npu) *pb.Device {
 		d.Capacity = map[string]string{slot: "1"}
 	case strings.HasPrefix(strings.ToUpper(string(first.Name)), "RBLN-CR"):
 		d.Model = "Rebellions REBEL"
-		driver.Reject(d, "%s is a REBEL, which is not given away yet; known are ATOM, ATOM+ and ATOM Max", first.Name)
+		driver.Reject(d, "%s is a REBEL, which is not supported yet; known are ATOM, ATOM+ and ATOM Max", first.Name)
 	default:
 		d.Model = "Rebellions NPU"
 		driver.Reject(d, "the model %q is unknown; known are RBLN-CA02, CA12, CA22 and CA25", first.Name)

@@ -60,21 +60,21 @@ func parse(raw []byte) (config, error) {
 	}
 	for name, list := range map[string][]string{"nodes": c.Nodes, "shared_nodes": c.Shared} {
 		if len(list) > maxNodes {
-			return c, fmt.Errorf("config_json: %s: %d, at most %d", name, len(list), maxNodes)
+			return c, fmt.Errorf("config_json: %s: %d are more than %d", name, len(list), maxNodes)
 		}
 		for i, n := range list {
 			if len(n) > 128 || !nodeForm.MatchString(n) || strings.Contains(n, "..") {
-				return c, fmt.Errorf("config_json: %s[%d]: %.40q: want a path below /dev without .. of at most 128 bytes", name, i, n)
+				return c, fmt.Errorf("config_json: %s[%d]: %.40q: must be a path below /dev without .. of at most 128 bytes", name, i, n)
 			}
 		}
 	}
 	if c.SNML != "" {
 		if _, _, err := net.SplitHostPort(c.SNML); err != nil {
-			return c, fmt.Errorf("config_json: snml: %.80q: want an address and a port", c.SNML)
+			return c, fmt.Errorf("config_json: snml: %.80q is not an address and a port", c.SNML)
 		}
 	}
 	if !envForm.MatchString(c.Env) {
-		return c, fmt.Errorf("config_json: env: %.80q: want a name of at most 64 of A-Z 0-9 _", c.Env)
+		return c, fmt.Errorf("config_json: env: %.80q is not a name of at most 64 of A-Z 0-9 _", c.Env)
 	}
 	if !methodForm.MatchString(c.Method) {
 		return c, fmt.Errorf("config_json: snml_method: %.80q: want /service/method", c.Method)

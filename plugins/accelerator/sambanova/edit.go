@@ -54,6 +54,6 @@ func (m *machine) Check(ctx context.Context) []*pb.Check {
 	return []*pb.Check{
 		check("snml", noPlatform), check("snconfig", noTree), check("sntilestat", noTiles),
 		driver.Optional(driver.Checked("experimental", named, "device files are named by the settings",
-			"experimental: the names of device files are assumed (/dev/rdu0 …); the setting nodes says what the site's driver makes")),
+			"experimental: the names of device files are assumed (/dev/rdu0 …); set them in the setting nodes")),
 	}
 }

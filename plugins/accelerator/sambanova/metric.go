@@ -69,7 +69,7 @@ func util(d *pb.Device, rows map[tile][]row, err error, counts func(pid int32) b
 		busy := 0.0
 		for _, r := range list {
 			if r.busy > 100 && err == nil {
-				err = fmt.Errorf("sntilestat says %v %% of a tile", r.busy)
+				err = fmt.Errorf("sntilestat reports %v %% for a tile", r.busy)
 			}
 			if counts(r.pid) {
 				busy += r.busy

@@ -19,7 +19,7 @@ const asking = time.Second
 // platform returns the machine's type from the daemon.
 func (m *machine) platform(ctx context.Context) (string, error) {
 	if m.config.SNML == "" {
-		return "", errors.New("SNML is not to be asked")
+		return "", errors.New("the settings do not use SNML")
 	}
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()

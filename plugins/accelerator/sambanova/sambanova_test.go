@@ -39,7 +39,7 @@ func TestRDUsAndTiles(t *testing.T) {
 	if d := all[busy+"/TILE_7"]; d.GetParentId() != busy || fmt.Sprint(d.GetCapacity(), d.GetConsumes()[0].GetAmounts()) != "map[sn-rdu.tile:1] map[tiles:1]" {
 		t.Errorf("%v", d)
 	}
-	if d := all[hung]; d.GetAllocatable() || d.GetHealth() != pb.Health_HEALTH_DEGRADED || !strings.Contains(reasons(d), "TILE_5 is hung") {
+	if d := all[hung]; d.GetAllocatable() || d.GetHealth() != pb.Health_HEALTH_DEGRADED || !strings.Contains(reasons(d), "the state hung of TILE_5") {
 		t.Errorf("%v", d)
 	}
 	if d := all[hung+"/TILE_5"]; d.GetAllocatable() || d.GetHealth() != pb.Health_HEALTH_UNHEALTHY {
@@ -80,7 +80,7 @@ func TestPlatform(t *testing.T) {
 		"SNML knows better": {text: old, platform: "DataScale SN30-8"},
 		"SNML fails":        {text: old, fail: true, platform: "DataScale SN10-8", reason: `"DataScale SN10-8" is not one of`},
 		"SNML is not asked": {text: old, config: `{"snml": ""}`, platform: "DataScale SN10-8", reason: "is not one of"},
-		"nobody knows":      {text: strings.Replace(old, "Platform", "Other", 1), config: `{"snml": ""}`, reason: "tells the platform"},
+		"neither knows":     {text: strings.Replace(old, "Platform", "Other", 1), config: `{"snml": ""}`, reason: "neither SNML nor snconfig reports the platform"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := fixturetest.Start(t, "sn30-8")
@@ -288,6 +288,6 @@ func TestWhoseTheyAre(t *testing.T) {
 func TestBadSettingsNameTheField(t *testing.T) {
 	bench.Refuses(t, map[string]string{
 		`{"speed": 1}`: "speed", `{"nodes": ["../sda"]}`: "nodes[0]", `{"nodes": ["/dev/sda"]}`: "nodes[0]", `{"shared_nodes": ["a b"]}`: "shared_nodes[0]",
-		`{"nodes": [` + strings.Repeat(`"a",`, 16) + `"a"]}`: "at most 16", `{"snml": "localhost"}`: "snml", `{"snml_method": "GetSystemPlatformInfo"}`: "snml_method",
+		`{"nodes": [` + strings.Repeat(`"a",`, 16) + `"a"]}`: "17 are more than 16", `{"snml": "localhost"}`: "snml", `{"snml_method": "GetSystemPlatformInfo"}`: "snml_method",
 	})
 }

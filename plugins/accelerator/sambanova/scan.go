@@ -69,7 +69,7 @@ func (m *machine) device(platform string, r *rdu) *pb.Device {
 	}
 	switch {
 	case platform == "":
-		driver.Reject(d, "neither SNML nor snconfig tells the platform")
+		driver.Reject(d, "neither SNML nor snconfig reports the platform")
 	case !supported(platform):
 		driver.Reject(d, "platform %q is not one of %s", platform, strings.Join(platforms, ", "))
 	}
@@ -81,15 +81,15 @@ func (m *machine) device(platform string, r *rdu) *pb.Device {
 	}
 	for _, name := range m.nodes(d) {
 		if _, err := m.Node(name); err != nil {
-			driver.Reject(d, "%v; which file is its is the setting nodes", err)
+			driver.Reject(d, "%v; name its file in the setting nodes", err)
 		}
 	}
 	if bad(r.state) {
-		unhealthy(d, "snconfig says that it is %s", r.state)
+		unhealthy(d, "snconfig reports the state %s", r.state)
 	}
 	for _, n := range slices.Sorted(maps.Keys(r.tiles)) {
 		if d.Health == pb.Health_HEALTH_HEALTHY && bad(r.tiles[n]) {
-			d.Health, d.HealthMessage = pb.Health_HEALTH_DEGRADED, driver.Clean(fmt.Sprintf("snconfig says that TILE_%d is %s", n, r.tiles[n]), 200)
+			d.Health, d.HealthMessage = pb.Health_HEALTH_DEGRADED, driver.Clean(fmt.Sprintf("snconfig reports the state %[2]s of TILE_%[1]d", n, r.tiles[n]), 200)
 			driver.Reject(d, "%s", d.HealthMessage)
 		}
 	}
@@ -133,7 +133,7 @@ func (m *machine) partitions(s *pb.DeviceSnapshot, of *pb.Device, r *rdu) {
 			d.Health, d.HealthMessage = pb.Health_HEALTH_HEALTHY, ""
 		}
 		if bad(r.tiles[n]) {
-			unhealthy(d, "snconfig says that it is %s", r.tiles[n])
+			unhealthy(d, "snconfig reports the state %s", r.tiles[n])
 		}
 		s.Devices = append(s.Devices, d)
 	}

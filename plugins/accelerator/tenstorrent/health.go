@@ -36,7 +36,7 @@ func (m *machine) judge(d *pb.Device, entry string) {
 		case beat == allOnes:
 			unhealthy("the board does not answer on the bus")
 		case m.config.Heartbeat > 0 && still >= time.Duration(m.config.Heartbeat)*time.Second:
-			unhealthy("the firmware has shown no sign of life for more than %d s", m.config.Heartbeat)
+			unhealthy("the firmware's heartbeat has not changed for more than %d s", m.config.Heartbeat)
 		}
 	}
 	if hot, limit, err := driver.Sensor(m.class(entry, "device"), "temp"); err == nil && limit > 0 && hot >= limit {

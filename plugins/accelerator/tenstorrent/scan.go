@@ -54,7 +54,7 @@ func (m *machine) Scan(context.Context) (*pb.DeviceSnapshot, error) {
 		}
 		d := &pb.Device{Id: p.Address, Model: model("", p.Device), Health: pb.Health_HEALTH_UNKNOWN}
 		p.Place(d)
-		driver.Reject(d, "the kernel driver tt-kmd does not serve it")
+		driver.Reject(d, "the kernel driver tt-kmd is not bound to it")
 		s.Devices = append(s.Devices, d)
 	}
 	s.Links = links(s.Devices)
@@ -93,7 +93,7 @@ func (m *machine) identify(d *pb.Device, entry, address string) {
 	d.Id = address
 	if address == "" {
 		d.Id = "board-" + strings.TrimPrefix(entry, "tenstorrent!")
-		driver.Reject(d, "its place on the PCI bus is unknown")
+		driver.Reject(d, "its address on the PCI bus is unknown")
 	}
 	number := func(name string) string {
 		path := m.class(entry, name)
@@ -102,7 +102,7 @@ func (m *machine) identify(d *pb.Device, entry, address string) {
 		}
 		v := strings.ToLower(strings.TrimPrefix(driver.Text(path), "0x"))
 		if !idForm.MatchString(v) {
-			driver.Reject(d, "%s is %q and no hexadecimal number", name, driver.Text(path))
+			driver.Reject(d, "%s is %q, not a hexadecimal number", name, driver.Text(path))
 			return ""
 		}
 		if strings.Trim(v, "0") == "" {
@@ -124,9 +124,9 @@ func (m *machine) offer(d *pb.Device, card, generation string) {
 	b, ok := product(card)
 	switch {
 	case card == "":
-		driver.Reject(d, "tt_card_type does not say what board it is")
+		driver.Reject(d, "tt_card_type does not name the board")
 	case ok && generation != "" && generation != "Wormhole":
-		driver.Reject(d, "the driver calls it %s, but the chip is a %s", card, generation)
+		driver.Reject(d, "the driver reports a %s, but the chip is a %s", card, generation)
 	case ok:
 		d.MemoryBytes, d.ProcessingUnits = b.memory, b.cores
 		d.Attributes["chip_count"] = fmt.Sprint(b.chips)
@@ -134,7 +134,7 @@ func (m *machine) offer(d *pb.Device, card, generation string) {
 	case m.config.OtherBoards:
 		d.Capacity = map[string]string{otherSlot: "1"}
 	default:
-		driver.Reject(d, "%s is not Wormhole (n150, n300, Galaxy); the setting other_boards gives it away nevertheless", d.Model)
+		driver.Reject(d, "%s is not Wormhole (n150, n300, Galaxy); the setting other_boards makes it allocatable", d.Model)
 	}
 }
 

@@ -39,13 +39,13 @@ func TestRejections(t *testing.T) {
 		"other generation": {entry + "tt_card_type", "p150b\n", "is not Wormhole"},
 		"grayskull":        {entry + "tt_card_type", "e150\n", "is not Wormhole"},
 		"a lie":            {"sys/devices/pci0000:10/0000:10:01.0/0000:11:00.0/device", "0xb140\n", "but the chip is a Blackhole"},
-		"garbage":          {entry + "tt_card_type", "\xff\xfe", "does not say what board"},
-		"no name":          {entry + "tt_card_type", "", "does not say what board"},
-		"garbage number":   {entry + "tt_asic_id", "../../etc\n", "no hexadecimal number"},
-		"garbage pulse":    {entry + "tt_heartbeat", "thump\n", "no number"},
+		"garbage":          {entry + "tt_card_type", "\xff\xfe", "does not name the board"},
+		"no name":          {entry + "tt_card_type", "", "does not name the board"},
+		"garbage number":   {entry + "tt_asic_id", "../../etc\n", "not a hexadecimal number"},
+		"garbage pulse":    {entry + "tt_heartbeat", "thump\n", "not a number"},
 		"off the bus":      {entry + "tt_heartbeat", "4294967295\n", "does not answer on the bus"},
 		"no node":          {"dev/tenstorrent/0", "", "no such file"},
-		"node is a file":   {"dev/tenstorrent/0", "x", "is no device"},
+		"node is a file":   {"dev/tenstorrent/0", "x", "is not a device"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := fixturetest.Start(t, "n300-4")

@@ -58,7 +58,7 @@ type settings struct {
 
 func (s settings) check() error {
 	if len(s.Counts) > maxChips {
-		return fmt.Errorf("allowed_counts: %d, want at most %d", len(s.Counts), maxChips)
+		return fmt.Errorf("allowed_counts: %d are more than %d", len(s.Counts), maxChips)
 	}
 	for i, n := range s.Counts {
 		if n < 1 || n > maxChips || i > 0 && n <= s.Counts[i-1] {
@@ -66,7 +66,7 @@ func (s settings) check() error {
 		}
 	}
 	if names := []string{"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES"}; !slices.Contains(names, s.Visible) {
-		return fmt.Errorf("visible_chips: %.40q: want %s or %s", s.Visible, names[0], names[1])
+		return fmt.Errorf("visible_chips: %.40q is not %s or %s", s.Visible, names[0], names[1])
 	}
 	if s.Port < 1 || s.Port > 65535-maxChips+1 {
 		return fmt.Errorf("metrics_port: %d: want 1 to %d", s.Port, 65535-maxChips+1)

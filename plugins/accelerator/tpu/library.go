@@ -24,7 +24,7 @@ const (
 // asking limits the wait for all responses of one library.
 const asking = time.Second
 
-var errNotReported = errors.New("no program on it tells")
+var errNotReported = errors.New("no program on it reports it")
 
 // figures are the metrics from libraries, by the number of a chip in its program.
 type figures struct {

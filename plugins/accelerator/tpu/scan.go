@@ -58,11 +58,11 @@ func (m *machine) device(p driver.PCI) *pb.Device {
 		d.Attributes["pci_device"] = p.Device
 		d.Capacity[slotName] = "1"
 	case what.model != "" || p.Device == "0027":
-		driver.Reject(d, "%s is older than v4, the first generation that is given away", d.Model)
+		driver.Reject(d, "%s is older than v4, the first generation that is allocatable", d.Model)
 	case p.Device == "":
 		driver.Reject(d, "its PCI device id cannot be read")
 	default:
-		driver.Reject(d, "PCI device %s is no TPU that is known", p.Device)
+		driver.Reject(d, "PCI device %s is not a known TPU", p.Device)
 	}
 	m.node(d, p)
 	diagnose(d, p)
@@ -141,7 +141,7 @@ func same(all []*pb.Device) {
 	}
 	for _, d := range all {
 		if node := d.Attributes["node"]; node != "" && of[node] > 1 {
-			driver.Reject(d, "%d chips share /dev/%s, and cannot be given away apart", of[node], node)
+			driver.Reject(d, "%d chips share /dev/%s, and cannot be allocated separately", of[node], node)
 		}
 	}
 }

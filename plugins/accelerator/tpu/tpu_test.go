@@ -69,7 +69,7 @@ func TestGenerations(t *testing.T) {
 		"v4":           {map[string]string{"device": "0x005e\n"}, ""},
 		"v2":           {map[string]string{"device": "0x0027\n", "subsystem_device": "0x004e\n"}, "TPU v2 is older than v4"},
 		"v3":           {map[string]string{"device": "0x0027\n", "subsystem_device": "0x004f\n"}, "TPU v3 is older than v4"},
-		"unknown":      {map[string]string{"device": "0x1234\n"}, "1234 is no TPU that is known"},
+		"unknown":      {map[string]string{"device": "0x1234\n"}, "1234 is not a known TPU"},
 		"no number":    {map[string]string{"device": "\xff\n"}, "cannot be read"},
 		"lost a lane":  {map[string]string{"current_link_width": "1\n"}, ""},
 		"bus errors":   {map[string]string{"aer_dev_fatal": "TOTAL_ERR_FATAL 3\n"}, "3 fatal errors"},

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/driver"
 )
 
-var errOnce = errors.New("a counter has to be read twice")
+var errOnce = errors.New("a counter must be read twice")
 
 // joules is a read of an energy counter.
 type joules struct {

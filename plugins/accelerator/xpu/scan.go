@@ -66,9 +66,9 @@ func (m *machine) device(p driver.PCI) *pb.Device {
 	case p.Device == "":
 		driver.Reject(d, "its PCI device id cannot be read")
 	case !known && !slices.Contains(m.Additional, p.Device):
-		driver.Reject(d, "PCI device %s is no discrete GPU that the plugin knows; the setting additional_device_ids gives it away", p.Device)
+		driver.Reject(d, "PCI device %s is not a discrete GPU that the plugin knows; the setting additional_device_ids makes it allocatable", p.Device)
 	case n > 0:
-		driver.Reject(d, "it is divided into %d virtual functions, which are given away instead", n)
+		driver.Reject(d, "it has %d virtual functions, which are allocatable instead", n)
 	}
 	m.nodes(d, p)
 	judge(d, p)
@@ -123,7 +123,7 @@ func (m *machine) nodes(d *pb.Device, p driver.PCI) {
 // judge sets a GPU's health from the driver and its sensors.
 func judge(d *pb.Device, p driver.PCI) {
 	if driver.Exists(p.Dir, "survivability_mode") {
-		d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, "its firmware has to be repaired: the driver is in survivability mode"
+		d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, "its firmware must be repaired: the driver is in survivability mode"
 		driver.Reject(d, "%s", d.HealthMessage)
 		return
 	}

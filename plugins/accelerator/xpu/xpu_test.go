@@ -40,11 +40,11 @@ func TestDeviceIsDescribed(t *testing.T) {
 func TestRejections(t *testing.T) {
 	const pci = "sys/devices/pci0000:29/0000:29:00.0/"
 	for name, row := range map[string]struct{ file, text, reason string }{
-		"unknown GPU":  {pci + "device", "0x1234\n", "is no discrete GPU that the plugin knows"},
+		"unknown GPU":  {pci + "device", "0x1234\n", "is not a discrete GPU that the plugin knows"},
 		"no id":        {pci + "device", "", "cannot be read"},
 		"garbage id":   {pci + "device", "\xff\xfe", "cannot be read"},
 		"no node":      {"dev/dri/renderD128", "", "no such file"},
-		"node is file": {"dev/dri/renderD128", "x", "is no device"},
+		"node is file": {"dev/dri/renderD128", "x", "is not a device"},
 		"divided":      {pci + "sriov_numvfs", "4\n", "4 virtual functions"},
 		"firmware":     {pci + "survivability_mode", "Boot\n", "survivability mode"},
 		"hot":          {pci + "hwmon/hwmon3/temp2_input", "106000\n", "106 °C, of at most 105"},

@@ -251,7 +251,7 @@ func TestHealthFindsWhatEscapes(t *testing.T) {
 	if err := qgroup.Create(d, "mine", nil); err != nil {
 		t.Fatal(err)
 	}
-	if h := b.health(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "1 subvolumes lie within scopes") {
+	if h := b.health(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "1 subvolumes are inside scopes") {
 		t.Errorf("health %v", h)
 	}
 }

@@ -36,7 +36,7 @@ func (f *filesystem) CloneTree(ctx context.Context, from, to string, report driv
 	return reflink.Tree(ctx, source, parent, path.Base(to), func(d reflink.Done) error {
 		report(&pb.Progress{FilesDone: d.Files, BytesDone: d.Bytes})
 		if d.Shared > room {
-			return status.Error(codes.ResourceExhausted, "to: the copy is larger than what its scope may still hold")
+			return status.Error(codes.ResourceExhausted, "to: the copy is larger than the free space of its scope")
 		}
 		return nil
 	})

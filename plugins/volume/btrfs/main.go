@@ -11,8 +11,8 @@ import (
 )
 
 type options struct {
-	Quota       string `json:"quota" enum:"as-found,full,simple" about:"what to turn on where quotas are off: full counts shared blocks for everyone who has them, simple (Linux 6.7) for who wrote them"`
-	UsageMaxAge int    `json:"usage_max_age_s" min:"0" max:"86400" about:"where there are no quotas, a scope's usage is measured again when it is older than this"`
+	Quota       string `json:"quota" enum:"as-found,full,simple" about:"the kind of quotas to enable if quotas are off: full counts shared blocks for every scope that has them, simple (Linux 6.7) for the scope that wrote them"`
+	UsageMaxAge int    `json:"usage_max_age_s" min:"0" max:"86400" about:"without quotas, a scope's usage is measured again when it is older than this"`
 	Rescan      bool   `json:"rescan" about:"count again when the kernel says that its figures are wrong"`
 }
 

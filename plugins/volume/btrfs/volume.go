@@ -253,7 +253,7 @@ func (f *filesystem) trouble(root *os.File) string {
 	case err != nil:
 		return err.Error()
 	case nested > 0:
-		return fmt.Sprintf("%d subvolumes lie within scopes: what is in them is not counted", nested)
+		return fmt.Sprintf("%d subvolumes are inside scopes: their contents are not counted", nested)
 	}
 	return ""
 }

@@ -39,7 +39,7 @@ func read(d *os.File, name string) (n int64, there bool, err error) {
 	}
 	n, err = strconv.ParseInt(strings.TrimRight(string(raw[:size]), "\x00"), 10, 64)
 	if err != nil {
-		return 0, false, status.Errorf(codes.Internal, "read %s: %q is no number", name, raw[:size])
+		return 0, false, status.Errorf(codes.Internal, "read %s: %q is not a number", name, raw[:size])
 	}
 	return n, true, nil
 }

@@ -18,7 +18,7 @@ import (
 // itself is the count of a scope's directory in its own max_files.
 const itself = 1
 
-const lacksP = "the client's key needs the capability p beside rw (ceph fs authorize … rwp), or the option quota is to be false"
+const lacksP = "the client's key needs the capability p beside rw (ceph fs authorize … rwp), or set the option quota to false"
 
 // CreateScope implements driver.Volume.
 func (f *filesystem) CreateScope(_ context.Context, scope string, limit *pb.Limit) error {
@@ -36,7 +36,7 @@ func (f *filesystem) CreateScope(_ context.Context, scope string, limit *pb.Limi
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
-		return status.Error(codes.InvalidArgument, "limit.bytes: CephFS holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.bytes: CephFS does not support a limit of zero")
 	case limit.Inodes != nil && *limit.Inodes > math.MaxInt64-itself:
 		return status.Error(codes.InvalidArgument, "limit.inodes: more than CephFS can count")
 	}

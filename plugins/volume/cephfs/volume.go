@@ -41,7 +41,7 @@ func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) 
 	if st.Type == unix.CEPH_SUPER_MAGIC {
 		f.client = "kernel " + release()
 		if !keeps(release()) {
-			f.reason = "no limits: the CephFS client of Linux " + release() + " does not keep quotas, 4.17 does"
+			f.reason = "no limits: the CephFS client of Linux " + release() + " does not enforce quotas; 4.17 and newer do"
 		}
 	}
 	return f, nil

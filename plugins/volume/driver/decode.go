@@ -41,7 +41,7 @@ func decode(text string, into reflect.Value) error {
 	}
 	for name := range given {
 		if !slices.ContainsFunc(options, func(o option) bool { return o.name == name }) {
-			return fmt.Errorf("%s: there is no such option", shown(name))
+			return fmt.Errorf("%s: this option does not exist", shown(name))
 		}
 	}
 	for _, o := range options {
@@ -165,12 +165,12 @@ func (o option) text(text string) error {
 	case text == "" && o.required:
 		return errors.New("is empty")
 	case o.enum != nil && !slices.Contains(o.enum, text):
-		return fmt.Errorf("want one of %s", strings.Join(o.enum, ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(o.enum, ", "))
 	case o.pattern != nil && !o.pattern.MatchString(text):
 		return fmt.Errorf("does not match %s", o.pattern)
 	case o.kind == secretType && text != "":
 		if !filepath.IsAbs(text) {
-			return errors.New("want an absolute path of a file")
+			return errors.New("must be the absolute path of a file")
 		}
 		_, err := Secret(text).Read()
 		return err

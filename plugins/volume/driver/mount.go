@@ -68,7 +68,7 @@ func (m *Mount) Source() string { return m.identity().source }
 // Exported returns an error if the mount is NFS and its path on the server differs from path.
 func (m *Mount) Exported(path string) error {
 	if strings.HasPrefix(m.FSType(), "nfs") && !strings.HasSuffix(m.Source(), ":"+path) {
-		return status.Errorf(codes.FailedPrecondition, "mount_path: %s is mounted there, and not %s", m.Source(), path)
+		return status.Errorf(codes.FailedPrecondition, "mount_path: %s is mounted there instead of %s", m.Source(), path)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (m *Mount) open() (place, error) {
 func (m *Mount) same(now identity) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	gone := status.Errorf(codes.FailedPrecondition, "volume is not mounted: %s is no longer what was opened", m.path)
+	gone := status.Errorf(codes.FailedPrecondition, "volume is not mounted: %s is no longer the file system that was opened", m.path)
 	if now.dev != m.seen.dev || now.inode != m.seen.inode {
 		return gone
 	}

@@ -46,7 +46,7 @@ var (
 // describe panics if the struct is not valid.
 func describe(t reflect.Type) []option {
 	if t.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("options: %v is no struct", t))
+		panic(fmt.Sprintf("options: %v is not a struct", t))
 	}
 	var out []option
 	for _, f := range reflect.VisibleFields(t) {
@@ -64,13 +64,13 @@ func describe(t reflect.Type) []option {
 		}
 		switch {
 		case !f.IsExported() || !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(name) || o.about == "":
-			panic(fmt.Sprintf("options: %v.%s wants a name in snake case and a text", t, f.Name))
+			panic(fmt.Sprintf("options: %v.%s must have a name in snake case and a text", t, f.Name))
 		case jsonType(f.Type) == "":
 			panic(fmt.Sprintf("options: %v.%s has the type %v", t, f.Name, f.Type))
 		case (f.Type == secretType) != strings.HasSuffix(name, "_file") && (f.Type == secretType || f.Type.Kind() != reflect.String):
 			panic(fmt.Sprintf("options: %v.%s: a secret's name ends in _file", t, f.Name))
 		case slices.ContainsFunc(out, func(other option) bool { return other.name == name }):
-			panic(fmt.Sprintf("options: %s is there twice", name))
+			panic(fmt.Sprintf("options: %s is defined twice", name))
 		}
 		out = append(out, o)
 	}

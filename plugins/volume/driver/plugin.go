@@ -67,7 +67,7 @@ func (p *Plugin) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRes
 func (p *Plugin) OpenVolume(ctx context.Context, r *pb.OpenVolumeRequest) (*pb.OpenVolumeResponse, error) {
 	switch {
 	case r.GetVolume() == "":
-		return nil, status.Error(codes.InvalidArgument, "volume: must be given")
+		return nil, status.Error(codes.InvalidArgument, "volume: must be set")
 	case !filepath.IsAbs(r.GetMountPath()):
 		return nil, status.Errorf(codes.InvalidArgument, "mount_path: %q is not absolute", r.GetMountPath())
 	}
@@ -96,7 +96,7 @@ func (p *Plugin) OpenVolume(ctx context.Context, r *pb.OpenVolumeRequest) (*pb.O
 	if old != nil {
 		go func() { // waits for its last call, which can be a copy of an hour
 			if err := old.finish(); err != nil {
-				volume.Logger().Warn("close what was opened before", "volume", r.GetVolume(), "error", err.Error())
+				volume.Logger().Warn("close the previous volume", "volume", r.GetVolume(), "error", err.Error())
 			}
 		}()
 	}

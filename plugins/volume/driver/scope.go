@@ -58,7 +58,7 @@ func (m *Mount) plain(scope string) error {
 	var st unix.Stat_t
 	err = unix.Fstatat(int(root.Fd()), scope, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return status.Errorf(codes.FailedPrecondition, "scope %s: something that is no directory has its name", scope)
+		return status.Errorf(codes.FailedPrecondition, "scope %s: its name belongs to an entry that is not a directory", scope)
 	}
 	return nil // the volume itself reports a missing scope
 }

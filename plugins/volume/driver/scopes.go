@@ -73,7 +73,7 @@ func (o *opened) check(limit *pb.Limit) error {
 		case *one.value < 0:
 			return status.Errorf(codes.InvalidArgument, "%s: %d is negative", one.name, *one.value)
 		case !one.has:
-			return status.Errorf(codes.InvalidArgument, "%s: this volume has no such limit", one.name)
+			return status.Errorf(codes.InvalidArgument, "%s: this volume does not support this limit", one.name)
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (o *opened) undo(ctx context.Context, scope string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	if err := o.DeleteScope(ctx, scope); err != nil && !is(err, codes.NotFound) {
-		volume.Logger().Warn("take back a scope that could not be made", "scope", scope, "error", err.Error())
+		volume.Logger().Warn("remove a scope that could not be created", "scope", scope, "error", err.Error())
 		return
 	}
 	o.mount.finish(scope)

@@ -35,9 +35,9 @@ func (s Secret) Read() (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("secret: %w", err)
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("secret: %s is no regular file", string(s))
+		return "", fmt.Errorf("secret: %s is not a regular file", string(s))
 	case info.Mode().Perm()&0o007 != 0:
-		return "", fmt.Errorf("secret: %s has the mode %#o: others must not reach it, 0600 will do", string(s), info.Mode().Perm())
+		return "", fmt.Errorf("secret: %s has the mode %#o: other users must not have access; use 0600", string(s), info.Mode().Perm())
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	text := strings.TrimSpace(string(raw))

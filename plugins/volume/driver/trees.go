@@ -27,7 +27,7 @@ const reportEvery = 200 * time.Millisecond
 // tree checks a path. below means that it must not be a whole scope.
 func tree(field, p string, below bool) error {
 	if !IsTree(p) {
-		return status.Errorf(codes.InvalidArgument, "%s: %q is no path below a scope", field, shown(p))
+		return status.Errorf(codes.InvalidArgument, "%s: %q is not a path below a scope", field, shown(p))
 	}
 	if below && !strings.Contains(p, "/") {
 		return status.Errorf(codes.InvalidArgument, "%s: %s is a whole scope", field, p)
@@ -104,7 +104,7 @@ func (o *opened) free(r *pb.CopyRequest) error {
 	var st unix.Stat_t
 	err = unix.Fstatat(int(parent.Fd()), path.Base(r.GetTo()), &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil {
-		return status.Errorf(codes.AlreadyExists, "to: %s is there", r.GetTo())
+		return status.Errorf(codes.AlreadyExists, "to: %s exists", r.GetTo())
 	}
 	if !errors.Is(err, unix.ENOENT) {
 		return Error("to", err)

@@ -19,13 +19,13 @@ type options struct {
 	Region         string        `json:"region" required:"true" pattern:"^[a-z]{2}(-[a-z]+)+-[0-9]+$" about:"the AWS region that it is in"`
 	Endpoint       string        `json:"endpoint" pattern:"^https://[^/?#]+$" about:"an address of the EFS API in place of the region's: a VPC endpoint"`
 	CAFile         string        `json:"ca_file" pattern:"^/" about:"a PEM file with the authority that signed the endpoint's certificate; the system's by default"`
-	Timeout        time.Duration `json:"timeout" min:"1" max:"600" about:"how long one attempt at a request may take"`
+	Timeout        time.Duration `json:"timeout" min:"1" max:"600" about:"time limit of one attempt at a request"`
 	Credentials    string        `json:"credentials" enum:"file,instance,container" about:"where credentials come from: a file, the EC2 instance's role, or the ECS task's or EKS pod's"`
 	File           driver.Secret `json:"credentials_file" about:"an AWS credentials file (aws_access_key_id, aws_secret_access_key, perhaps aws_session_token)"`
 	Profile        string        `json:"profile" pattern:"^[A-Za-z0-9_.@+-]+$" about:"the section of the credentials file"`
 	MetadataURL    string        `json:"metadata_url" pattern:"^https?://[^/?#]+$" about:"the instance's metadata service"`
-	ContainerURL   string        `json:"container_credentials_url" pattern:"^https?://[^?#]+$" about:"what AWS_CONTAINER_CREDENTIALS_FULL_URI says in the container"`
-	ContainerToken driver.Secret `json:"container_token_file" about:"what AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE says there"`
+	ContainerURL   string        `json:"container_credentials_url" pattern:"^https?://[^?#]+$" about:"the value of AWS_CONTAINER_CREDENTIALS_FULL_URI in the container"`
+	ContainerToken driver.Secret `json:"container_token_file" about:"the value of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE in the container"`
 	MaxAge         int64         `json:"usage_max_age_s" min:"0" max:"86400" about:"a scope's usage is measured again when it is older than this"`
 }
 
@@ -33,13 +33,13 @@ type options struct {
 func (o *options) Check() error {
 	switch {
 	case o.Credentials == "file" && o.File == "":
-		return errors.New("credentials_file: is required where credentials are from a file")
+		return errors.New("credentials_file: is required if credentials is file")
 	case o.Credentials == "container" && o.ContainerURL == "":
-		return errors.New("container_credentials_url: is required where credentials are a container's")
+		return errors.New("container_credentials_url: is required if credentials is container")
 	case !private(o.ContainerURL):
-		return errors.New("container_credentials_url: without TLS only addresses of this machine and its network are asked")
+		return errors.New("container_credentials_url: without TLS, only addresses of this machine and its network are allowed")
 	case !private(o.MetadataURL):
-		return errors.New("metadata_url: without TLS only addresses of this machine and its network are asked")
+		return errors.New("metadata_url: without TLS, only addresses of this machine and its network are allowed")
 	}
 	return nil
 }

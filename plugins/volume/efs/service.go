@@ -50,7 +50,7 @@ func connect(o options) (*service, error) {
 		}
 		t.RootCAs = x509.NewCertPool()
 		if !t.RootCAs.AppendCertsFromPEM(raw) {
-			return nil, status.Errorf(codes.InvalidArgument, "options: ca_file: %s holds no certificate", o.CAFile)
+			return nil, status.Errorf(codes.InvalidArgument, "options: ca_file: %s has no certificate", o.CAFile)
 		}
 	}
 	s := &service{id: o.FileSystem, http: &http.Client{
@@ -85,7 +85,7 @@ func (s *service) describe(ctx context.Context) (*types.FileSystemDescription, e
 		return nil, err
 	}
 	if len(out.FileSystems) != 1 || out.FileSystems[0].SizeInBytes == nil {
-		return nil, status.Errorf(codes.Internal, "describe %s: %d file systems, or one without a size, where one was asked for", s.id, len(out.FileSystems))
+		return nil, status.Errorf(codes.Internal, "describe %s: %d file systems instead of one, or a file system without a size", s.id, len(out.FileSystems))
 	}
 	return &out.FileSystems[0], nil
 }

@@ -79,7 +79,7 @@ func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
 		}
 	}
 	if err := f.Writable(); err != nil {
-		driver.Worse(h, pb.HealthReport_DEGRADED, "EFS refuses to let this user write ("+status.Convert(err).Message()+"): the file system's policy has to allow elasticfilesystem:ClientWrite and ClientRootAccess")
+		driver.Worse(h, pb.HealthReport_DEGRADED, "EFS refuses to let this user write ("+status.Convert(err).Message()+"): the file system's policy must allow elasticfilesystem:ClientWrite and ClientRootAccess")
 	}
 	d, err := f.service.describe(ctx)
 	if err != nil {

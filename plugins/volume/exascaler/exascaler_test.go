@@ -96,7 +96,7 @@ func TestLacking(t *testing.T) {
 		reason   string
 	}{
 		"feature":  {map[string]string{"project": "off"}, nil, "Operation not supported"},
-		"program":  {nil, map[string]any{"lfs": "/nowhere/lfs"}, "no program /nowhere/lfs"},
+		"program":  {nil, map[string]any{"lfs": "/nowhere/lfs"}, "program /nowhere/lfs (option lfs) does not exist"},
 		"enforced": {nil, map[string]any{"enforced": false}, "only count"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestTrouble(t *testing.T) {
 		t.Errorf("health at last %v", h)
 	}
 	b.Simulator.Set("fail", "df: Inappropriate ioctl for device")
-	if _, err := b.OpenAs("w", nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "no Lustre") {
-		t.Errorf("open what is no Lustre: %v", err)
+	if _, err := b.OpenAs("w", nil); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "is not a Lustre file system") {
+		t.Errorf("opening another file system: %v", err)
 	}
 }
 

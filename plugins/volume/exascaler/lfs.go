@@ -133,11 +133,11 @@ func (v *volume) of(ctx context.Context, d *os.File, path string) (prjquota.ID, 
 	}
 	f := strings.Fields(out) // "1000 P /mnt/lustre/x"
 	if len(f) < 3 {
-		return 0, status.Errorf(codes.Internal, "lfs project: what it says is no project: %.200q", out)
+		return 0, status.Errorf(codes.Internal, "lfs project: the output names no project: %.200q", out)
 	}
 	id, err := strconv.ParseUint(f[0], 10, 32)
 	if err != nil {
-		return 0, status.Errorf(codes.Internal, "lfs project: %q is no number of a project", f[0])
+		return 0, status.Errorf(codes.Internal, "lfs project: %q is not the number of a project", f[0])
 	}
 	if f[1] != "P" {
 		id = 0

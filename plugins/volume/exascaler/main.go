@@ -9,10 +9,10 @@ import "github.com/berthhq/berth/plugins/volume/driver"
 
 type options struct {
 	LFS        string `json:"lfs" pattern:"^/" about:"the program lfs of the Lustre client"`
-	Assign     string `json:"assign" enum:"lfs,ioctl" about:"how directories get their project: by the program, or by the kernel's own call"`
+	Assign     string `json:"assign" enum:"lfs,ioctl" about:"the way to set the project of a directory: with the program, or with the kernel's own call"`
 	Enforced   bool   `json:"enforced" about:"the servers enforce quotas of projects, which a client cannot find out; false = they only count"`
 	FileLimits bool   `json:"file_limits" about:"offer limits on the number of files"`
-	MaxAge     int64  `json:"usage_max_age_s" min:"0" max:"86400" about:"where there are no quotas, a scope's usage is measured again when it is older than this"`
+	MaxAge     int64  `json:"usage_max_age_s" min:"0" max:"86400" about:"without quotas, a scope's usage is measured again when it is older than this"`
 }
 
 func main() {

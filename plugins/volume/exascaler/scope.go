@@ -31,7 +31,7 @@ func (v *volume) project(ctx context.Context, d *os.File, scope string) (prjquot
 	}
 	if _, err := d.Readdirnames(1); !errors.Is(err, io.EOF) {
 		return 0, status.Errorf(codes.FailedPrecondition,
-			"scope %s was filled without a project, its files count nowhere: copy its folders to a scope made since", scope)
+			"scope %s has files that were written without a project and are not counted: copy its folders to a new scope", scope)
 	}
 	for n := range attempts {
 		id := prjquota.Candidate(scope, n)
@@ -56,14 +56,14 @@ func (v *volume) project(ctx context.Context, d *os.File, scope string) (prjquot
 			return id, nil
 		}
 	}
-	return 0, status.Errorf(codes.ResourceExhausted, "scope %s: %d project numbers tried, all are taken", scope, attempts)
+	return 0, status.Errorf(codes.ResourceExhausted, "scope %s: all of %d project numbers are taken", scope, attempts)
 }
 
 // kib converts a limit to Lustre's units, in which 0 means unlimited.
 func kib(limit *pb.Limit) (blocks, inodes int64, err error) {
 	if limit.Bytes != nil {
 		if *limit.Bytes == 0 {
-			return 0, 0, status.Error(codes.InvalidArgument, "limit.bytes: to Lustre zero is no limit")
+			return 0, 0, status.Error(codes.InvalidArgument, "limit.bytes: for Lustre, zero means no limit")
 		}
 		blocks = (*limit.Bytes-1)/1024 + 1
 	}

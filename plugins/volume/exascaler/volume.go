@@ -30,7 +30,7 @@ func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error
 	}
 	v.counted = v.reason == ""
 	if v.counted && !o.Enforced {
-		v.reason = "no limits: the options say that the servers only count (enforced)"
+		v.reason = "no limits: according to the option enforced, the servers only count"
 	}
 	v.walk = driver.NewWalker(m, time.Duration(o.MaxAge)*time.Second)
 	return v, nil
@@ -42,11 +42,11 @@ const unused = 1<<30 - 1
 // look returns why there are no project quotas, or "".
 func (v *volume) look(ctx context.Context) (string, error) {
 	if !v.program.There() {
-		return "no limits: there is no program " + v.options.LFS + " (option lfs), which the Lustre client has", nil
+		return "no limits: the Lustre client's program " + v.options.LFS + " (option lfs) does not exist", nil
 	}
 	if _, err := v.targets(ctx); err != nil {
 		if lacking(err) {
-			return "", status.Errorf(codes.FailedPrecondition, "mount_path: %s is no Lustre file system: %s", v.Path(), status.Convert(err).Message())
+			return "", status.Errorf(codes.FailedPrecondition, "mount_path: %s is not a Lustre file system: %s", v.Path(), status.Convert(err).Message())
 		}
 		return "", err
 	}

@@ -8,9 +8,9 @@ import "github.com/berthhq/berth/plugins/volume/driver"
 
 type options struct {
 	Gluster string `json:"gluster" pattern:"^/" about:"the program gluster of a node of the storage pool"`
-	Volume  string `json:"volume" pattern:"^[A-Za-z0-9_-]*$" about:"the Gluster volume; by default the one that is mounted"`
-	Path    string `json:"path" pattern:"^/" about:"the directory that is at the mount path, below what is mounted"`
-	MaxAge  int64  `json:"usage_max_age_s" min:"0" max:"86400" about:"where there are no quotas, a scope's usage is measured again when it is older than this"`
+	Volume  string `json:"volume" pattern:"^[A-Za-z0-9_-]*$" about:"the Gluster volume; by default the mounted one"`
+	Path    string `json:"path" pattern:"^/" about:"the directory at the mount path, below the mounted one"`
+	MaxAge  int64  `json:"usage_max_age_s" min:"0" max:"86400" about:"without quotas, a scope's usage is measured again when it is older than this"`
 }
 
 func main() {

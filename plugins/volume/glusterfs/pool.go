@@ -141,7 +141,7 @@ func speechless(out driver.Output) error {
 	case strings.Contains(text, "daemon is operational"), strings.Contains(text, "Connection failed"):
 		return driver.Retryable(5*time.Second, "glusterd does not answer: %s", text)
 	case text == "":
-		text = fmt.Sprintf("ended with %d and said nothing", out.Code)
+		text = fmt.Sprintf("ended with %d and no output", out.Code)
 	}
 	return status.Error(codes.Internal, text)
 }
@@ -183,7 +183,7 @@ func (p *pool) features(ctx context.Context) (features, error) {
 		return f, err
 	}
 	if len(a.Volumes) != 1 {
-		return f, status.Errorf(codes.Internal, "gluster volume info: %d volumes where one was asked for", len(a.Volumes))
+		return f, status.Errorf(codes.Internal, "gluster volume info: %d volumes instead of one", len(a.Volumes))
 	}
 	f.started = a.Volumes[0].Status == "Started"
 	for _, o := range a.Volumes[0].Options {

@@ -46,7 +46,7 @@ func TestRead(t *testing.T) {
 		"stopped":        {driver.Output{Stdout: xml("-1", "30800", "Volume is stopped, start volume before executing quota command.", "")}, codes.FailedPrecondition, "stopped"},
 		"something else": {driver.Output{Stdout: xml("-1", "30800", "Staging failed", "")}, codes.Internal, "Staging"},
 		"no glusterd":    {driver.Output{Stderr: "Connection failed. Please check if gluster daemon is operational.\n", Code: 1}, codes.Unavailable, "glusterd"},
-		"nothing":        {driver.Output{Code: 1}, codes.Internal, "said nothing"},
+		"nothing":        {driver.Output{Code: 1}, codes.Internal, "ended with 1 and no output"},
 		"half":           {driver.Output{Stdout: xml("0", "0", "", "")[:70]}, codes.Internal, ""},
 		"no number":      {driver.Output{Stdout: xml("0", "0", "", "<volQuota><limit><hard_limit>20MB</hard_limit></limit></volQuota>")}, codes.Internal, ""},
 	} {

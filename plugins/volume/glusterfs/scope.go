@@ -22,7 +22,7 @@ const itself = 1
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
-		return status.Error(codes.InvalidArgument, "limit.bytes: Gluster holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.bytes: Gluster does not support a limit of zero")
 	case limit.Inodes != nil && *limit.Inodes > math.MaxInt64-itself:
 		return status.Error(codes.InvalidArgument, "limit.inodes: more than Gluster can count")
 	}
@@ -47,7 +47,7 @@ func (f *filesystem) absent(p string) error {
 	if err := f.there(p); err != nil {
 		return err
 	}
-	return status.Errorf(codes.FailedPrecondition, "what is mounted at %s is not %s of the Gluster volume %s that the storage pool knows", f.Path(), f.root, f.pool.volume)
+	return status.Errorf(codes.FailedPrecondition, "the directory at %s is not %s of the Gluster volume %s in the storage pool", f.Path(), f.root, f.pool.volume)
 }
 
 // limit replaces the limits of a scope.

@@ -28,7 +28,7 @@ type filesystem struct {
 func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error) {
 	name, below, ok := mounted(m.Source())
 	if m.FSType() != "fuse.glusterfs" || !ok {
-		return nil, status.Errorf(codes.FailedPrecondition, "mount_path: %s is %s %q, no GlusterFS", m.Path(), m.FSType(), m.Source())
+		return nil, status.Errorf(codes.FailedPrecondition, "mount_path: %s is %s %q, not GlusterFS", m.Path(), m.FSType(), m.Source())
 	}
 	if o.Volume != "" {
 		name = o.Volume
@@ -55,7 +55,7 @@ func mounted(source string) (volume, below string, ok bool) {
 // look determines the abilities of the Gluster volume.
 func (f *filesystem) look(ctx context.Context) error {
 	if !f.pool.program.There() {
-		f.reason = "no limits: there is no program " + f.pool.program.Path + " (option gluster), which nodes of the storage pool have"
+		f.reason = "no limits: the program " + f.pool.program.Path + " (option gluster) of the storage pool's nodes does not exist"
 		return nil
 	}
 	now, err := f.pool.features(ctx)
@@ -105,10 +105,10 @@ func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
 	}
 	h.Metadata["soft_timeout_s"], h.Metadata["hard_timeout_s"] = now.soft, now.hard
 	if n, err := strconv.Atoi(now.soft); err == nil && n > slow && now.quota {
-		driver.Worse(h, pb.HealthReport_DEGRADED, "limits are looked at every "+now.soft+" s until most of one is used: a fast writer passes them (gluster volume quota "+f.pool.volume+" soft-timeout)")
+		driver.Worse(h, pb.HealthReport_DEGRADED, "limits are checked every "+now.soft+" s until most of one is used: a fast writer exceeds them (gluster volume quota "+f.pool.volume+" soft-timeout)")
 	}
 	if f.quota && !now.quota {
-		driver.Worse(h, pb.HealthReport_DEGRADED, "no limits any longer: quota was disabled on the Gluster volume")
+		driver.Worse(h, pb.HealthReport_DEGRADED, "no limits: quota was disabled on the Gluster volume")
 	}
 	down, err := f.pool.down(ctx)
 	if err != nil {

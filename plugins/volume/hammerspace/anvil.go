@@ -91,7 +91,7 @@ func (n *namespace) change(ctx context.Context, q rest.Request) error {
 	}
 	at, err := url.Parse(r.Header.Get("Location"))
 	if err != nil || path.Dir(at.Path) != tasks {
-		return status.Errorf(codes.Internal, "%s %s: the Anvil accepted it and does not say what task does it", q.Method, q.Path)
+		return status.Errorf(codes.Internal, "%s %s: the Anvil accepted it without naming a task", q.Method, q.Path)
 	}
 	return n.wait(ctx, path.Base(at.Path))
 }

@@ -22,7 +22,7 @@ func (n *namespace) Health(ctx context.Context) (*pb.HealthReport, error) {
 	case err != nil:
 		driver.Worse(h, pb.HealthReport_DEGRADED, "the Anvil does not answer: "+status.Convert(driver.Error("", err)).Message())
 	case s.State != "" && s.State != "HEALTHY":
-		driver.Worse(h, pb.HealthReport_DEGRADED, "the Anvil says that the cluster is "+s.State)
+		driver.Worse(h, pb.HealthReport_DEGRADED, "the Anvil reports that the cluster is "+s.State)
 	}
 	h.Metadata["cluster"], h.Metadata["path"] = s.Name, n.options.Path
 	return h, nil
@@ -36,7 +36,7 @@ func (n *namespace) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	}
 	total, used, free := number(&s.Capacity.Total), number(&s.Capacity.Used), number(&s.Capacity.Free)
 	if total == nil || free == nil {
-		return nil, status.Error(codes.Internal, fmt.Sprintf("the Anvil tells the capacity as %v", s.Capacity))
+		return nil, status.Error(codes.Internal, fmt.Sprintf("the Anvil reports the capacity %v", s.Capacity))
 	}
 	if used == nil {
 		rest := *total - *free

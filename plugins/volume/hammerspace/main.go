@@ -11,11 +11,11 @@ import (
 
 type options struct {
 	rest.Options
-	Username   string        `json:"username" required:"true" about:"who the plugin logs in as"`
-	Password   driver.Secret `json:"password_file" required:"true" about:"the file that holds the password"`
-	Path       string        `json:"path" pattern:"^/" about:"the directory of the namespace that is mounted"`
-	Subnet     string        `json:"export_subnet" about:"who may mount a new share"`
-	RootSquash bool          `json:"root_squash" about:"take root's rights away on new shares"`
+	Username   string        `json:"username" required:"true" about:"the user that the plugin logs in as"`
+	Password   driver.Secret `json:"password_file" required:"true" about:"the file with the password"`
+	Path       string        `json:"path" pattern:"^/" about:"the mounted directory of the namespace"`
+	Subnet     string        `json:"export_subnet" about:"the network that can mount new shares"`
+	RootSquash bool          `json:"root_squash" about:"remove root's permissions on new shares"`
 	Portal     string        `json:"portal" about:"the address by which nodes mount single shares; without it they mount the namespace"`
 }
 

@@ -26,7 +26,7 @@ func (n *namespace) CreateScope(ctx context.Context, scope string, limit *pb.Lim
 	case absent(err):
 		if d, err := n.OpenTree(scope); err == nil {
 			d.Close()
-			return status.Errorf(codes.FailedPrecondition, "%s is a plain directory and no share, which alone has limits", scope)
+			return status.Errorf(codes.FailedPrecondition, "%s is a plain directory, and only a share has limits", scope)
 		}
 		err = n.make(ctx, scope, limit)
 	}
@@ -90,7 +90,7 @@ func (n *namespace) SetScopeLimit(ctx context.Context, scope string, limit *pb.L
 // possible checks that a share can have the limit: zero would mean unlimited.
 func possible(limit *pb.Limit) error {
 	if limit.Bytes != nil && *limit.Bytes == 0 {
-		return status.Error(codes.InvalidArgument, "limit.bytes: Hammerspace holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.bytes: Hammerspace does not support a limit of zero")
 	}
 	return nil
 }

@@ -72,11 +72,11 @@ func (n *namespace) share(ctx context.Context, scope string) (*share, error) {
 	err := n.client.Get(ctx, n.at(scope), nil, &s)
 	switch {
 	case rest.IsStatus(err, http.StatusNotFound), err == nil && s.State == removed:
-		return nil, status.Errorf(codes.NotFound, "there is no share %s", nameOf(scope))
+		return nil, status.Errorf(codes.NotFound, "share %s does not exist", nameOf(scope))
 	case err != nil:
 		return nil, err
 	case path.Clean(s.Path) != n.inside(scope):
-		return nil, status.Errorf(codes.FailedPrecondition, "share %s is at %s and not at %s", s.Name, s.Path, n.inside(scope))
+		return nil, status.Errorf(codes.FailedPrecondition, "share %s is at %s instead of %s", s.Name, s.Path, n.inside(scope))
 	}
 	return &s, nil
 }
@@ -114,7 +114,7 @@ func (n *namespace) resize(ctx context.Context, scope string, limit *pb.Limit) e
 	var whole map[string]json.RawMessage
 	err := n.client.Get(ctx, n.at(scope), nil, &whole)
 	if rest.IsStatus(err, http.StatusNotFound) {
-		return status.Errorf(codes.NotFound, "there is no share %s", nameOf(scope))
+		return status.Errorf(codes.NotFound, "share %s does not exist", nameOf(scope))
 	}
 	if err != nil {
 		return err

@@ -12,11 +12,11 @@ import (
 
 type options struct {
 	rest.Options
-	Username    string        `json:"username" required:"true" about:"a superuser of HDFS, or a user of the gateway who is one"`
-	Password    driver.Secret `json:"password_file" about:"the file that holds the password, where a gateway (Knox) asks for one"`
-	Token       driver.Secret `json:"token_file" about:"the file that holds a delegation token, in place of user and password"`
-	Path        string        `json:"path" pattern:"^/" about:"the directory of HDFS that is mounted"`
-	Replication int64         `json:"replication" min:"0" max:"512" about:"copies of a file, by which limits are multiplied; 0 asks the name node for what new files have"`
+	Username    string        `json:"username" required:"true" about:"a superuser of HDFS, or a user of the gateway with that role"`
+	Password    driver.Secret `json:"password_file" about:"the file with the password, if a gateway (Knox) requires one"`
+	Token       driver.Secret `json:"token_file" about:"the file with a delegation token, in place of user and password"`
+	Path        string        `json:"path" pattern:"^/" about:"the mounted directory of HDFS"`
+	Replication int64         `json:"replication" min:"0" max:"512" about:"copies of a file, by which limits are multiplied; 0 uses the name node's value for new files"`
 }
 
 func main() {

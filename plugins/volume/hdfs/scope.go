@@ -54,7 +54,7 @@ func (f *filesystem) limit(ctx context.Context, scope string, limit *pb.Limit) e
 // elsewhere returns the error for a directory that exists on the mount but not in HDFS.
 func (f *filesystem) elsewhere(err error) error {
 	if rest.IsStatus(err, http.StatusNotFound) {
-		return status.Errorf(codes.FailedPrecondition, "what is mounted at %s is not %s of this HDFS", f.Mount.Path(), f.options.Path)
+		return status.Errorf(codes.FailedPrecondition, "the directory at %s is not %s of this HDFS", f.Mount.Path(), f.options.Path)
 	}
 	return err
 }

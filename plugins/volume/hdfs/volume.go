@@ -45,11 +45,11 @@ func (f *filesystem) open(ctx context.Context) error {
 		n, err := f.nodes.replication(ctx)
 		switch {
 		case err != nil && rest.IsStatus(err, http.StatusBadRequest):
-			return status.Error(codes.FailedPrecondition, "this Hadoop does not tell how many replicas files have: the option replication has to say it")
+			return status.Error(codes.FailedPrecondition, "this Hadoop does not report the number of replicas: set the option replication")
 		case err != nil:
 			return fmt.Errorf("replication: %w", err)
 		case n < 1:
-			return status.Errorf(codes.FailedPrecondition, "the name node says that files have %d replicas", n)
+			return status.Errorf(codes.FailedPrecondition, "the name node reports %d replicas of files", n)
 		}
 		f.replication = n
 	}
@@ -83,7 +83,7 @@ func (f *filesystem) mayLimit(ctx context.Context) error {
 	case rest.IsStatus(err, http.StatusBadRequest):
 		f.reason = "no limits: this Hadoop cannot set quotas over WebHDFS; 3.3 can"
 	case status.Code(driver.Error("", err)) == codes.PermissionDenied:
-		f.reason = "no limits: user " + strconv.Quote(f.options.Username) + " is no superuser of HDFS: " + status.Convert(driver.Error("", err)).Message()
+		f.reason = "no limits: user " + strconv.Quote(f.options.Username) + " is not a superuser of HDFS: " + status.Convert(driver.Error("", err)).Message()
 	default:
 		return fmt.Errorf("quotas: %w", err)
 	}

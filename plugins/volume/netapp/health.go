@@ -31,14 +31,14 @@ func (f *flexvol) Health(ctx context.Context) (*pb.HealthReport, error) {
 		return h, nil
 	}
 	if v.State != "online" {
-		worse(pb.HealthReport_UNAVAILABLE, "the array says that the volume is "+v.State)
+		worse(pb.HealthReport_UNAVAILABLE, "the array reports that the volume is "+v.State)
 	}
 	switch {
 	case v.Quota.State == "on" || f.reason != "":
 	case v.Quota.State == "initializing":
 		worse(pb.HealthReport_DEGRADED, "usage and limits are not exact: the array is counting again")
 	default:
-		worse(pb.HealthReport_DEGRADED, "limits are not kept: the array says that quotas are "+v.Quota.State)
+		worse(pb.HealthReport_DEGRADED, "limits are not enforced: the array reports that quotas are "+v.Quota.State)
 	}
 	return h, nil
 }

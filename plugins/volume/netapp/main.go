@@ -11,13 +11,13 @@ import (
 
 type options struct {
 	rest.Options
-	Username     string        `json:"username" required:"true" about:"who the plugin logs in as"`
-	Password     driver.Secret `json:"password_file" required:"true" about:"the file that holds the password"`
+	Username     string        `json:"username" required:"true" about:"the user that the plugin logs in as"`
+	Password     driver.Secret `json:"password_file" required:"true" about:"the file with the password"`
 	SVM          string        `json:"svm" required:"true" about:"the storage virtual machine"`
-	Volume       string        `json:"volume" required:"true" about:"the volume that is mounted, by its name on the array"`
+	Volume       string        `json:"volume" required:"true" about:"the mounted volume, by its name on the array"`
 	ExportPolicy string        `json:"export_policy" about:"the export policy of new qtrees; the volume's by default"`
 	FileLimits   bool          `json:"file_limits" about:"offer limits on the number of files"`
-	ManageQuotas bool          `json:"manage_quotas" about:"turn quotas on where they are off, and off and on again where the array says that a new limit does not hold before"`
+	ManageQuotas bool          `json:"manage_quotas" about:"turn quotas on if they are off, and off and on again if the array enforces a new limit only after that"`
 }
 
 func main() {

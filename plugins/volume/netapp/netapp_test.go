@@ -153,7 +153,7 @@ func TestWrongOptions(t *testing.T) {
 		"user":     {Options: map[string]any{"username": "nobody"}, Code: codes.Unauthenticated, Text: "User is not authorized"},
 		"http":     {Options: map[string]any{"url": "http://127.0.0.1"}, Code: codes.InvalidArgument, Text: "url"},
 		"password": {Options: map[string]any{"password": "secret"}, Code: codes.InvalidArgument, Text: "password"},
-		"ca":       {Options: map[string]any{"ca_file": "/dev/null"}, Code: codes.InvalidArgument, Text: "holds no certificate"},
+		"ca":       {Options: map[string]any{"ca_file": "/dev/null"}, Code: codes.InvalidArgument, Text: "has no certificate"},
 	})
 }
 

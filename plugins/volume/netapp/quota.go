@@ -61,7 +61,7 @@ func (f *flexvol) prepareQuotas(ctx context.Context, state string) error {
 	if every == nil {
 		err := f.post(ctx, "", &pb.Limit{})
 		if err := f.held(ctx, err); err != nil {
-			return fmt.Errorf("make a rule for all qtrees: %w", err)
+			return fmt.Errorf("create a rule for all qtrees: %w", err)
 		}
 	}
 	if state != "off" {
@@ -154,7 +154,7 @@ func (f *flexvol) held(ctx context.Context, err error) error {
 	}
 	if !f.options.ManageQuotas {
 		return status.Errorf(codes.FailedPrecondition,
-			"the array has the limit and does not enforce it before quotas are turned off and on (the option manage_quotas lets the plugin do it): %v", err)
+			"the array enforces the limit only after quotas have been turned off and on, which the option manage_quotas allows the plugin: %v", err)
 	}
 	f.restart.Lock()
 	defer f.restart.Unlock()

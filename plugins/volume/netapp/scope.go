@@ -68,7 +68,7 @@ func (f *flexvol) create(ctx context.Context, scope string) error {
 	d, err := f.OpenTree(scope)
 	if err == nil {
 		d.Close()
-		return status.Errorf(codes.FailedPrecondition, "%s is a plain directory and no qtree, which alone has limits", scope)
+		return status.Errorf(codes.FailedPrecondition, "%s is a plain directory, and only a qtree has limits", scope)
 	}
 	if status.Code(err) != codes.NotFound {
 		return err
@@ -146,9 +146,9 @@ func (f *flexvol) SetScopeLimit(ctx context.Context, scope string, limit *pb.Lim
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
-		return status.Error(codes.InvalidArgument, "limit.bytes: ONTAP holds no limit of zero, 1024 is the least")
+		return status.Error(codes.InvalidArgument, "limit.bytes: ONTAP does not support a limit of zero; the smallest is 1024")
 	case limit.Inodes != nil && *limit.Inodes == 0:
-		return status.Error(codes.InvalidArgument, "limit.inodes: ONTAP holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.inodes: ONTAP does not support a limit of zero")
 	}
 	return nil
 }

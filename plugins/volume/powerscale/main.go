@@ -11,12 +11,12 @@ import (
 
 type options struct {
 	rest.Options
-	Username  string        `json:"username" required:"true" about:"who the plugin logs in as"`
-	Password  driver.Secret `json:"password_file" required:"true" about:"the file that holds the password"`
-	Path      string        `json:"path" required:"true" pattern:"^/ifs(/[^/]+)+$" about:"the directory that is mounted, by its path on the cluster"`
-	Measure   string        `json:"measure" enum:"fslogicalsize,applogicalsize,physicalsize" about:"what limits and usage count; before OneFS 8.2 applogicalsize does not exist"`
-	Container bool          `json:"container" about:"let clients see a limit as the size of the scope"`
-	MaxAge    int64         `json:"usage_max_age_s" min:"0" max:"86400" about:"where there are no quotas, a scope's usage is measured again when it is older than this"`
+	Username  string        `json:"username" required:"true" about:"the user that the plugin logs in as"`
+	Password  driver.Secret `json:"password_file" required:"true" about:"the file with the password"`
+	Path      string        `json:"path" required:"true" pattern:"^/ifs(/[^/]+)+$" about:"the mounted directory, by its path on the cluster"`
+	Measure   string        `json:"measure" enum:"fslogicalsize,applogicalsize,physicalsize" about:"the size that limits and usage count; before OneFS 8.2 applogicalsize does not exist"`
+	Container bool          `json:"container" about:"show a limit to clients as the size of the scope"`
+	MaxAge    int64         `json:"usage_max_age_s" min:"0" max:"86400" about:"without quotas, a scope's usage is measured again when it is older than this"`
 }
 
 func main() {

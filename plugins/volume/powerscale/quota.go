@@ -84,7 +84,7 @@ func (v *volume) ensure(ctx context.Context, scope string, limit *pb.Limit) erro
 		}
 		// Another proxy may have created it, or an earlier response was lost.
 		if have, err = v.find(ctx, scope); have == nil || err != nil {
-			return fmt.Errorf("make a quota for %s: %w", scope, failed)
+			return fmt.Errorf("create a quota for %s: %w", scope, failed)
 		}
 	}
 	_, err = v.client.Do(ctx, rest.Request{
@@ -149,7 +149,7 @@ func (v *volume) fill(out *pb.Scope, q *quota) {
 // possible checks that a quota can express the limit.
 func possible(limit *pb.Limit) error {
 	if limit.Bytes != nil && *limit.Bytes == 0 {
-		return status.Error(codes.InvalidArgument, "limit.bytes: OneFS holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.bytes: OneFS does not support a limit of zero")
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (v *volume) open(ctx context.Context) error {
 		v.quotas = "/platform/8/quota/quotas"
 	}
 	if !v.modern && v.options.Measure == "applogicalsize" {
-		return status.Errorf(codes.InvalidArgument, "measure: the cluster's interface has the version %d, applogicalsize is there since %d", n, modernAPI)
+		return status.Errorf(codes.InvalidArgument, "measure: the cluster's interface has the version %d, applogicalsize exists since %d", n, modernAPI)
 	}
 	var about struct {
 		Name  string `json:"name"`
@@ -150,7 +150,7 @@ func (v *volume) unlicensed(ctx context.Context) (string, error) {
 	case "Licensed", "Evaluation":
 		return "", nil
 	}
-	return "no limits: the cluster says that SmartQuotas is " + licence.Status, nil
+	return "no limits: the cluster reports that SmartQuotas is " + licence.Status, nil
 }
 
 // Traits implements driver.Volume.

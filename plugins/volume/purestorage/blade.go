@@ -29,11 +29,11 @@ type blade struct {
 func open(ctx context.Context, m *driver.Mount, o options) (driver.Volume, error) {
 	switch {
 	case o.Mode == shared && o.Filesystem == "":
-		return nil, status.Error(codes.InvalidArgument, "filesystem: must be given in the mode shared")
+		return nil, status.Error(codes.InvalidArgument, "filesystem: must be set in the mode shared")
 	case o.Mode == perScope && o.DataAddress == "":
-		return nil, status.Error(codes.InvalidArgument, "data_address: must be given in the mode filesystem-per-scope")
+		return nil, status.Error(codes.InvalidArgument, "data_address: must be set in the mode filesystem-per-scope")
 	case o.Mode == perScope && o.Filesystem != "":
-		return nil, status.Error(codes.InvalidArgument, "filesystem: every scope has its own in the mode filesystem-per-scope")
+		return nil, status.Error(codes.InvalidArgument, "filesystem: cannot be set in the mode filesystem-per-scope, where every scope has its own")
 	}
 	client, err := rest.New(o.Options, login(o))
 	if err != nil {

@@ -45,7 +45,7 @@ func (v *own) Close() error {
 // possible checks that a file system can have the limit.
 func possible(limit *pb.Limit) error {
 	if limit.Bytes != nil && *limit.Bytes == 0 {
-		return status.Error(codes.InvalidArgument, "limit.bytes: to a FlashBlade zero is no limit")
+		return status.Error(codes.InvalidArgument, "limit.bytes: for a FlashBlade, zero means no limit")
 	}
 	return nil
 }
@@ -77,12 +77,12 @@ func (v *own) CreateScope(ctx context.Context, scope string, limit *pb.Limit) er
 		}
 		// Another proxy may have created it, or an earlier response was lost.
 		if f, err = v.find(ctx, name); f == nil || err != nil {
-			return fmt.Errorf("make file system %s: %w", name, failed)
+			return fmt.Errorf("create file system %s: %w", name, failed)
 		}
 	}
 	if f.Destroyed {
 		if err := v.destroy(ctx, name, false); err != nil {
-			return fmt.Errorf("take back file system %s: %w", name, err)
+			return fmt.Errorf("remove file system %s: %w", name, err)
 		}
 	}
 	if err := v.resize(ctx, name, limit); err != nil {
@@ -135,7 +135,7 @@ func (v *own) DeleteScope(ctx context.Context, scope string) error {
 			return err
 		}
 		if !mounted && f.Space.Virtual > 0 {
-			return status.Errorf(codes.FailedPrecondition, "scope %s is not empty: the array says that %d bytes are in file system %s, which is not mounted here", scope, f.Space.Virtual, name)
+			return status.Errorf(codes.FailedPrecondition, "scope %s is not empty: according to the array, %d bytes are in file system %s, which is not mounted here", scope, f.Space.Virtual, name)
 		}
 		if err := v.EmptyScope(scope); err != nil {
 			return err

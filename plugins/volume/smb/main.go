@@ -20,7 +20,7 @@ import (
 )
 
 type options struct {
-	Accept []string `json:"accept" enum:"case,modes,owners,symlinks,text" about:"what the mount may lack: names that differ by case alone, modes and owners of files, symbolic links, names in every script"`
+	Accept []string `json:"accept" enum:"case,modes,owners,symlinks,text" about:"abilities that the mount can lack: names that differ by case alone, modes and owners of files, symbolic links, names in every script"`
 	MaxAge int64    `json:"usage_max_age_s" min:"0" max:"86400" about:"a scope's usage is measured again when it is older than this"`
 }
 

@@ -23,10 +23,10 @@ const (
 
 // lacks describes missing abilities to people.
 var lacks = map[string]string{
-	noCase:     `option accept: names that differ by case alone are one file on this share, and the later takes the earlier's place; make the share case sensitive, or accept "case"`,
+	noCase:     `option accept: names that differ by case alone are one file on this share, and the later file replaces the earlier one; make the share case sensitive, or accept "case"`,
 	noModes:    `option accept: modes of files are not kept; mount with modefromsid, or accept "modes"`,
 	noOwners:   `option accept: owners of files are not kept; mount with idsfromsid, or accept "owners"`,
-	noText:     `option accept: names can only be of some scripts; mount with iocharset=utf8, or accept "text"`,
+	noText:     `option accept: names can only use some scripts; mount with iocharset=utf8, or accept "text"`,
 	noSymlinks: `option accept: there are no symbolic links; mount with mfsymlinks, or accept "symlinks"`,
 }
 

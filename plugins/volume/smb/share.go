@@ -117,7 +117,7 @@ func (s *share) Health(ctx context.Context) (*pb.HealthReport, error) {
 	}
 	lacking, err := s.look()
 	if err != nil {
-		reasons = append(reasons, "what the mount can could not be tried: "+status.Convert(err).Message())
+		reasons = append(reasons, "the abilities of the mount could not be tested: "+status.Convert(err).Message())
 	}
 	h.Metadata["lacks"] = strings.Join(lacking, " ")
 	for _, what := range lacking {
@@ -136,10 +136,10 @@ func warnings(mounted map[string]string) []string {
 	var out []string
 	has := func(name string) bool { _, ok := mounted[name]; return ok }
 	if has("soft") {
-		out = append(out, "mounted soft: what a slow server has not taken is dropped; mount hard")
+		out = append(out, "mounted soft: data that a slow server has not accepted is lost; mount hard")
 	}
 	if has("nobrl") {
-		out = append(out, "mounted nobrl: locks are this machine's own, and two storage proxies could write one upload")
+		out = append(out, "mounted nobrl: locks apply only on this machine, so two storage proxies could write one upload")
 	}
 	if mounted["cache"] == "loose" {
 		out = append(out, "mounted cache=loose: other machines' writes may not be seen; mount cache=strict")

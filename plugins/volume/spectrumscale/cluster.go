@@ -78,7 +78,7 @@ func (f *filesystem) open(ctx context.Context) error {
 	f.top = path.Join(fs.Mount.Point, f.options.Path)
 	switch {
 	case fs.Mount.Point == "":
-		return status.Errorf(codes.FailedPrecondition, "the cluster does not say where file system %q is mounted", f.options.Filesystem)
+		return status.Errorf(codes.FailedPrecondition, "the cluster does not report where file system %q is mounted", f.options.Filesystem)
 	case !strings.Contains(fs.Quota.Enforced, "fileset"):
 		f.reason = "no limits: the file system does not enforce quotas of filesets (mmchfs -Q yes)"
 	case fs.Quota.PerFileset:
@@ -93,7 +93,7 @@ func (f *filesystem) ask(ctx context.Context) (info, error) {
 	}
 	err := f.client.Get(ctx, f.at, nil, &out)
 	if err == nil && len(out.Filesystems) == 0 {
-		err = status.Error(codes.Internal, "the cluster says nothing of the file system")
+		err = status.Error(codes.Internal, "the cluster does not report the file system")
 	}
 	if err != nil {
 		return info{}, err
@@ -147,7 +147,7 @@ func (f *filesystem) change(ctx context.Context, method, p string, body any) err
 		return err
 	}
 	if len(accepted.Jobs) == 0 {
-		return status.Errorf(codes.Internal, "%s %s: the cluster accepted it and names no job", method, p)
+		return status.Errorf(codes.Internal, "%s %s: the cluster accepted it without naming a job", method, p)
 	}
 	return f.wait(ctx, accepted.Jobs[0].ID)
 }
@@ -163,7 +163,7 @@ func (f *filesystem) wait(ctx context.Context, id int64) error {
 			return false, err
 		}
 		if len(out.Jobs) == 0 {
-			return false, f.client.Failed(name, "", "the cluster does not know it any longer")
+			return false, f.client.Failed(name, "", "the cluster no longer knows it")
 		}
 		switch j := out.Jobs[0]; j.Status {
 		case "COMPLETED", "UNKNOWN": // IBM's own driver treats the second like the first
@@ -212,9 +212,9 @@ func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
 	case err != nil:
 		driver.Worse(h, pb.HealthReport_DEGRADED, "the cluster's GUI does not answer: "+status.Convert(driver.Error("", err)).Message())
 	case fs.Mount.Status != "" && fs.Mount.Status != "mounted":
-		driver.Worse(h, pb.HealthReport_DEGRADED, "the cluster says that on its GUI node the file system is "+fs.Mount.Status)
+		driver.Worse(h, pb.HealthReport_DEGRADED, "the cluster reports that on its GUI node the file system is "+fs.Mount.Status)
 	case f.reason == "" && !strings.Contains(fs.Quota.Enforced, "fileset"):
-		driver.Worse(h, pb.HealthReport_DEGRADED, "limits are not kept: the cluster says that quotas are enforced for "+fs.Quota.Enforced)
+		driver.Worse(h, pb.HealthReport_DEGRADED, "limits are not enforced: the cluster reports that quotas are enforced for "+fs.Quota.Enforced)
 	}
 	return h, nil
 }

@@ -42,7 +42,7 @@ func (f *filesystem) fileset(ctx context.Context, scope string) (*fileset, error
 	}
 	s := &out.Filesets[0]
 	if s.linked() && path.Clean(s.Config.Path) != f.inside(scope) {
-		return nil, status.Errorf(codes.FailedPrecondition, "fileset %s is linked at %s and not at %s", s.Name, s.Config.Path, f.inside(scope))
+		return nil, status.Errorf(codes.FailedPrecondition, "fileset %s is linked at %s instead of %s", s.Name, s.Config.Path, f.inside(scope))
 	}
 	return s, nil
 }
@@ -87,7 +87,7 @@ func (f *filesystem) make(ctx context.Context, scope string) error {
 	}
 	if d, err := f.OpenTree(scope); err == nil {
 		d.Close()
-		return status.Errorf(codes.FailedPrecondition, "%s is a plain directory and no fileset, which alone has limits", scope)
+		return status.Errorf(codes.FailedPrecondition, "%s is a plain directory, and only a fileset has limits", scope)
 	} else if status.Code(err) != codes.NotFound {
 		return err
 	}

@@ -12,11 +12,11 @@ import (
 
 type options struct {
 	rest.Options
-	Username    string        `json:"username" required:"true" about:"who the plugin logs in as"`
-	Password    driver.Secret `json:"password_file" required:"true" about:"the file that holds the password"`
-	Filesystem  string        `json:"filesystem" required:"true" about:"the file system that is mounted, by its name in the cluster"`
-	Path        string        `json:"path" pattern:"^/" about:"the directory of the file system that is mounted"`
-	Independent bool          `json:"independent" about:"make filesets with an inode space of their own, of which there are fewer"`
+	Username    string        `json:"username" required:"true" about:"the user that the plugin logs in as"`
+	Password    driver.Secret `json:"password_file" required:"true" about:"the file with the password"`
+	Filesystem  string        `json:"filesystem" required:"true" about:"the mounted file system, by its name in the cluster"`
+	Path        string        `json:"path" pattern:"^/" about:"the mounted directory of the file system"`
+	Independent bool          `json:"independent" about:"create filesets with their own inode space; a file system can have fewer of them"`
 	FileLimits  bool          `json:"file_limits" about:"offer limits on the number of files"`
 }
 

@@ -121,9 +121,9 @@ func (f *filesystem) SetScopeLimit(ctx context.Context, scope string, limit *pb.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
-		return status.Error(codes.InvalidArgument, "limit.bytes: Storage Scale holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.bytes: Storage Scale does not support a limit of zero")
 	case limit.Inodes != nil && *limit.Inodes == 0:
-		return status.Error(codes.InvalidArgument, "limit.inodes: Storage Scale holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.inodes: Storage Scale does not support a limit of zero")
 	}
 	return nil
 }

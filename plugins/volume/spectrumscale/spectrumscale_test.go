@@ -124,7 +124,7 @@ func TestNoQuotas(t *testing.T) {
 	b.Without(map[string]string{"quota=off": "mmchfs -Q yes", "quota=perfileset": "--noperfileset-quota"})
 	b.Open(nil)
 	b.Simulator.Set("quota", "off") // after the volume was opened
-	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "limits are not kept") {
+	if h := b.State(); h.State != pb.HealthReport_DEGRADED || !strings.Contains(h.Reason, "limits are not enforced") {
 		t.Errorf("health %v", h)
 	}
 }

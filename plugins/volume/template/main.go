@@ -22,7 +22,7 @@ import (
 // derived from these tags.
 type options struct {
 	MaxAge time.Duration `json:"usage_max_age" min:"0" max:"86400" about:"a scope's usage is measured again when it is older than this"`
-	Limits bool          `json:"limits" about:"whether the server was bought with limits"`
+	Limits bool          `json:"limits" about:"whether the server has a licence for limits"`
 }
 
 func main() {
@@ -91,7 +91,7 @@ func limit(dir *os.File) (*int64, error) {
 	}
 	bytes, err := strconv.ParseInt(string(text[:n]), 10, 64)
 	if err != nil {
-		return nil, status.Errorf(codes.DataLoss, "limit %q is no number", text[:n])
+		return nil, status.Errorf(codes.DataLoss, "limit %q is not a number", text[:n])
 	}
 	return &bytes, nil
 }

@@ -25,7 +25,7 @@ func (v *view) cluster(ctx context.Context) (*cluster, error) {
 	for c, err := range all[cluster](ctx, v, clusters, nil) {
 		return &c, err // there is only one
 	}
-	return nil, status.Error(codes.FailedPrecondition, "the cluster says nothing of itself")
+	return nil, status.Error(codes.FailedPrecondition, "the cluster does not report its state")
 }
 
 // Health implements driver.Volume.
@@ -46,7 +46,7 @@ func (v *view) Health(ctx context.Context) (*pb.HealthReport, error) {
 	case err != nil:
 		driver.Worse(h, pb.HealthReport_DEGRADED, "the cluster's management does not answer: "+status.Convert(driver.Error("", err)).Message())
 	case c.State != "ONLINE":
-		driver.Worse(h, pb.HealthReport_DEGRADED, "the cluster says that it is "+c.State)
+		driver.Worse(h, pb.HealthReport_DEGRADED, "the cluster reports that it is "+c.State)
 	}
 	return h, nil
 }

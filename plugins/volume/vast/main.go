@@ -13,20 +13,20 @@ import (
 
 type options struct {
 	rest.Options
-	Username   string        `json:"username" about:"who the plugin logs in as, with password_file"`
-	Password   driver.Secret `json:"password_file" about:"the file that holds the password"`
-	Token      driver.Secret `json:"token_file" about:"the file that holds an API token, in place of a user and a password"`
+	Username   string        `json:"username" about:"the user that the plugin logs in as, with password_file"`
+	Password   driver.Secret `json:"password_file" about:"the file with the password"`
+	Token      driver.Secret `json:"token_file" about:"the file with an API token, instead of a user and a password"`
 	Tenant     string        `json:"tenant" about:"the tenant of the view"`
-	Path       string        `json:"path" required:"true" pattern:"^/" about:"the directory of the cluster that is mounted: the view's path"`
+	Path       string        `json:"path" required:"true" pattern:"^/" about:"the mounted directory of the cluster: the view's path"`
 	FileLimits bool          `json:"file_limits" about:"offer limits on the number of files"`
-	Trash      bool          `json:"trash" about:"delete trees by the cluster's trash, where it is turned on"`
+	Trash      bool          `json:"trash" about:"delete trees with the cluster's trash if it is enabled"`
 }
 
 // Check checks the rule between options for driver.Decode.
 func (o *options) Check() error {
 	switch {
 	case o.Token != "" && (o.Username != "" || o.Password != ""):
-		return errors.New("token_file: give this, or username and password_file")
+		return errors.New("token_file: set it, or username and password_file")
 	case o.Token == "" && o.Username == "":
 		return errors.New("username: is required without token_file")
 	case o.Token == "" && o.Password == "":

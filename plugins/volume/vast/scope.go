@@ -60,9 +60,9 @@ func (v *view) SetScopeLimit(ctx context.Context, scope string, limit *pb.Limit)
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
-		return status.Error(codes.InvalidArgument, "limit.bytes: VAST holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.bytes: VAST does not support a limit of zero")
 	case limit.Inodes != nil && *limit.Inodes == 0:
-		return status.Error(codes.InvalidArgument, "limit.inodes: VAST holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.inodes: VAST does not support a limit of zero")
 	}
 	return nil
 }

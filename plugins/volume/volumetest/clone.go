@@ -167,7 +167,7 @@ func cloneApart(ctx context.Context, b *bench) error {
 			return err
 		}
 		if text := "written to the " + side; string(raw[4096:4096+len(text)]) != text {
-			return fmt.Errorf("what was written to the %s is not there, but %q", side, raw[4096:4096+len(text)])
+			return fmt.Errorf("the block written to the %s reads as %q", side, raw[4096:4096+len(text)])
 		}
 		if _, err := os.Lstat(b.at(id, side, "new in "+other)); !os.IsNotExist(err) {
 			return fmt.Errorf("a file made in the %s is in the %s", other, side)

@@ -19,16 +19,16 @@ import (
 // from the plugin's responses. They skip cooperative limits, which do not stop writers on the
 // mount.
 var effectChecks = []Check{
-	{"effect-bytes", "a session's user is stopped at the limit, with an error by close at the latest, and no more is on the disk", effectBytes},
-	{"effect-raise", "after the limit is raised he goes on, up to the new one", effectRaise},
-	{"effect-unset", "without a limit nobody is stopped", effectUnset},
-	{"effect-zero", "zero is refused when it is set, or lets nothing be stored", effectZero},
-	{"effect-apart", "a scope that is full does not stop writers in another", effectApart},
-	{"effect-free", "in a scope that is full files can be removed, and there is room again", effectFree},
-	{"effect-lower", "a limit that is lowered below what is stored stops writers and removes nothing", effectLower},
-	{"effect-inodes", "a session's user is stopped at the number of files, and goes on when it is raised", effectInodes},
-	{"effect-rename", "what is moved into a full scope from another does not get past its limit", effectRename},
-	{"effect-usage", "the usage of a full scope is what is on its disk", effectUsage},
+	{"effect-bytes", "a session's user is stopped at the limit, with an error at close at the latest, and the disk has no more data", effectBytes},
+	{"effect-raise", "after the limit is raised, the user can write up to the new one", effectRaise},
+	{"effect-unset", "without a limit, no user is stopped", effectUnset},
+	{"effect-zero", "a limit of zero is refused, or no data can be stored", effectZero},
+	{"effect-apart", "a full scope does not stop writers in another one", effectApart},
+	{"effect-free", "in a full scope, files can be removed, which frees space", effectFree},
+	{"effect-lower", "a limit below the usage stops writers and removes no data", effectLower},
+	{"effect-inodes", "a session's user is stopped at the limit of files, and continues after it is raised", effectInodes},
+	{"effect-rename", "files that are moved into a full scope cannot exceed its limit", effectRename},
+	{"effect-usage", "the usage of a full scope agrees with its disk", effectUsage},
 }
 
 const effectLimit = 32 << 20
@@ -89,17 +89,17 @@ func (b *bench) full(r *pb.OpenVolumeResponse, id, path string, limit int64) (wr
 		return w, err
 	}
 	if w.err == nil {
-		return w, fmt.Errorf("%d bytes were taken, the limit is %d", w.accepted, limit)
+		return w, fmt.Errorf("%d bytes were accepted, the limit is %d", w.accepted, limit)
 	}
 	got, _, err := stored(b.at(id))
 	if err != nil {
 		return w, err
 	}
 	if got > most {
-		return w, fmt.Errorf("%d bytes are stored, the limit is %d and %d the most that %v allows", got, limit, most, r.Enforcement)
+		return w, fmt.Errorf("%d bytes are stored, the limit is %d and %d is the most with %v", got, limit, most, r.Enforcement)
 	}
 	if got < limit/2 {
-		return w, fmt.Errorf("%d bytes are stored when he is stopped, the limit is %d", got, limit)
+		return w, fmt.Errorf("%d bytes are stored when the user is stopped, the limit is %d", got, limit)
 	}
 	return w, nil
 }
@@ -272,7 +272,7 @@ func (b *bench) touch(dir, name string, most int) (int, error) {
 
 func effectInodes(ctx context.Context, b *bench) error {
 	if b.plugin.Environment.NoInodes {
-		return suite.Skip("the product is made up and does not count files")
+		return suite.Skip("the product is simulated and does not count files")
 	}
 	n := int64(200)
 	c, r, id, home, err := b.enforced(ctx, &pb.Limit{Inodes: &n})
@@ -321,7 +321,7 @@ func effectRename(ctx context.Context, b *bench) error {
 	most, _ := b.most(r, effectLimit)
 	got, _, err := stored(b.at(id))
 	if err == nil && got > most {
-		err = fmt.Errorf("moving in made %d bytes of %d (%v)", got, int64(effectLimit), moved)
+		err = fmt.Errorf("moving files in changed the usage to %d bytes from %d (%v)", got, int64(effectLimit), moved)
 	}
 	if err != nil {
 		return err

@@ -15,11 +15,11 @@ import (
 
 var limitChecks = []Check{
 	{"limit", "no limit, zero and a number are three different things and survive a restart", limits},
-	{"limit-initial", "a scope is made with its limit", limitInitial},
+	{"limit-initial", "a scope is created with its limit", limitInitial},
 	{"limit-inodes", "the number of files is limited apart from the bytes, and unset apart", limitInodes},
-	{"limit-refused", "a limit that cannot be kept is INVALID_ARGUMENT and changes nothing", limitRefused},
+	{"limit-refused", "a limit that cannot be enforced is INVALID_ARGUMENT and changes nothing", limitRefused},
 	{"limit-apart", "the limit of one scope is not another's", limitApart},
-	{"limit-below", "a limit below what is stored is kept or refused, and the usage stays true", limitBelow},
+	{"limit-below", "a limit below the usage is enforced or refused, and the usage stays correct", limitBelow},
 }
 
 // set sets a scope's limit and reads it back.
@@ -75,7 +75,7 @@ func limits(ctx context.Context, b *bench) error {
 	if !has(r, pb.Capability_QUOTA_BYTES) {
 		return suite.Skip("no QUOTA_BYTES")
 	}
-	zero := "zero can be kept"
+	zero := "zero can be enforced"
 	for _, l := range []*pb.Limit{bytesOf(1 << 30), nil, bytesOf(0), {}, bytesOf(2 << 30), bytesOf(1 << 30)} {
 		err := set(ctx, c, id, l)
 		if l != nil && l.Bytes != nil && *l.Bytes == 0 && want("", err, codes.InvalidArgument) == nil {
@@ -218,7 +218,7 @@ func limitBelow(ctx context.Context, b *bench) error {
 	if err := fill(b.at(id, "data"), size); err != nil {
 		return err
 	}
-	how := "it is kept"
+	how := "it is enforced"
 	if err := set(ctx, c, id, bytesOf(4<<20)); err != nil {
 		if werr := want("", err, codes.InvalidArgument, codes.FailedPrecondition, codes.ResourceExhausted); werr != nil {
 			return err

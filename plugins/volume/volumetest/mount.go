@@ -17,8 +17,8 @@ import (
 
 var mountChecks = []Check{
 	{"unmounted", "an unmounted volume is UNAVAILABLE, its calls fail, and the bare mount point stays empty", unmounted},
-	{"other-mount", "a volume where something else is mounted by now is not written to", otherMount},
-	{"remounted", "after it was mounted again the volume can be opened and has its scopes", remounted},
+	{"other-mount", "a volume is not written to after another file system was mounted there", otherMount},
+	{"remounted", "after a remount, the volume can be opened and has its scopes", remounted},
 }
 
 // bound is a volume with a scope on a bind mount of the product.
@@ -40,7 +40,7 @@ func (b *bench) bound(ctx context.Context) (*bound, error) {
 		return nil, suite.Skip("only root can mount")
 	}
 	if b.plugin.Environment.NoBind {
-		return nil, suite.Skip("the product works at one place alone")
+		return nil, suite.Skip("the product works only at one path")
 	}
 	at := filepath.Join(b.dir, "bound")
 	if err := os.Mkdir(at, 0o755); err != nil {
@@ -83,7 +83,7 @@ func (b *bench) refuses(ctx context.Context, p *bound) error {
 	errs := []error{want("create", create, codes...), want("get", get, codes...), want("delete", remove, codes...)}
 	left, err := os.ReadDir(p.at)
 	if len(left) > 0 {
-		errs = append(errs, fmt.Errorf("%d entries were made where the volume is not", len(left)))
+		errs = append(errs, fmt.Errorf("%d entries were created in the bare mount point", len(left)))
 	}
 	return errors.Join(append(errs, err)...)
 }
@@ -126,7 +126,7 @@ func remounted(ctx context.Context, b *bench) error {
 		return err
 	}
 	if _, err := p.GetScope(ctx, ref(p.scope)); err == nil {
-		return errors.New("a scope is found where the volume is not")
+		return errors.New("a scope is found in the bare mount point")
 	}
 	if err := unix.Mount(b.mount, p.at, "", unix.MS_BIND, ""); err != nil {
 		return err

@@ -18,13 +18,13 @@ import (
 )
 
 var processChecks = []Check{
-	{"kill", "after kill -9 a new process finds every scope and limit as they were", killed},
-	{"kill-midway", "a process that is killed while it makes scopes leaves none that the next cannot finish", killedMidway},
-	{"cancel", "calls whose callers have gone hold up nobody, and do no harm", cancelled},
+	{"kill", "after kill -9, a new process finds every scope and limit unchanged", killed},
+	{"kill-midway", "a process that is killed while it creates scopes leaves no scope that the next one cannot complete", killedMidway},
+	{"cancel", "cancelled calls block no other call, and do no harm", cancelled},
 	{"deadline", "a call ends with its deadline, as DEADLINE_EXCEEDED, and the next is served", deadline},
 	{"many-calls", "200 calls of all kinds at once are all served", manyCalls},
 	{"sigterm", "SIGTERM ends the process within 5 s", sigterm},
-	{"secrets", "what is in secret files is in no log line, argument, variable or error", secrets},
+	{"secrets", "the contents of secret files are in no log line, argument, variable or error", secrets},
 	{"frugal", "it stays below 256 MiB", frugal},
 }
 
@@ -114,7 +114,7 @@ func killedMidway(ctx context.Context, b *bench) error {
 		for i, id := range ids {
 			if made[i] {
 				if _, err := next.GetScope(ctx, ref(id)); err != nil {
-					return fmt.Errorf("a scope that had been made: %w", err)
+					return fmt.Errorf("an existing scope: %w", err)
 				}
 			}
 			s, err := next.CreateScope(ctx, request(id))

@@ -19,18 +19,18 @@ import (
 )
 
 var scopeChecks = []Check{
-	{"scope-life", "a scope is made as a directory of its own name, found, and gone after deletion", scopeLife},
+	{"scope-life", "a scope is created as a directory of its name, is found, and does not exist after deletion", scopeLife},
 	{"scope-mode", "a scope's directory has the mode 0755, whatever the umask", scopeMode},
 	{"scope-idempotent", "creating again changes nothing, the limit included; deleting again is a success", scopeIdempotent},
-	{"scope-concurrent", "32 creations at once make one scope", scopeConcurrent},
-	{"scope-many", "16 scopes made and deleted at once are all made and all gone", scopeMany},
-	{"scope-anew", "a scope made after one of its name was deleted is empty and has no limit", scopeAnew},
+	{"scope-concurrent", "32 concurrent creations create one scope", scopeConcurrent},
+	{"scope-many", "16 scopes that are created and deleted concurrently are all created and all deleted", scopeMany},
+	{"scope-recreated", "a new scope with the name of a deleted one is empty and has no limit", scopeRecreated},
 	{"scope-unknown", "reading or limiting an unknown scope is NOT_FOUND", scopeUnknown},
-	{"scope-names", "a name that is no scope is INVALID_ARGUMENT and makes nothing", scopeNames},
+	{"scope-names", "a name that is not a scope's is INVALID_ARGUMENT and creates nothing", scopeNames},
 	{"scope-not-empty", "deleting a scope in which anything remains is FAILED_PRECONDITION and removes nothing", scopeNotEmpty},
-	{"scope-file", "a file where a scope would be is not taken for one", scopeFile},
-	{"scope-link", "a symbolic link where a scope would be is not followed", scopeLink},
-	{"scope-list", "ListScopes gives the scopes that were made, each once, and not those deleted", scopeList},
+	{"scope-file", "a file with the name of a scope is not a scope", scopeFile},
+	{"scope-link", "a symbolic link with the name of a scope is not followed", scopeLink},
+	{"scope-list", "ListScopes returns the scopes that were created, each once, and no deleted ones", scopeList},
 }
 
 func scopeLife(ctx context.Context, b *bench) error {
@@ -181,7 +181,7 @@ func scopeMany(ctx context.Context, b *bench) error {
 	return each("deleted", func(id string) error { return b.gone(ctx, c, id) })
 }
 
-func scopeAnew(ctx context.Context, b *bench) error {
+func scopeRecreated(ctx context.Context, b *bench) error {
 	c, r, err := b.open(ctx)
 	if err != nil {
 		return err

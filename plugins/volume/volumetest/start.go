@@ -20,11 +20,11 @@ import (
 )
 
 var startChecks = []Check{
-	{"cookie", "started by hand, the program explains itself and ends with an error", cookie},
+	{"cookie", "started by a person, the program prints an explanation and ends with an error", cookie},
 	{"version", "a host that speaks only another contract is refused, not crashed", version},
-	{"negotiation", "of several versions that a host offers the common one is taken", negotiation},
+	{"negotiation", "of several versions that a host offers, the common one is used", negotiation},
 	{"stdout", "nothing but the handshake line goes to standard output", stdout},
-	{"tls", "it serves with mutual TLS, as a storage proxy wants it", mutualTLS},
+	{"tls", "it serves with mutual TLS, as a storage proxy requires", mutualTLS},
 	{"describe", "it describes itself, twice the same, without a volume", describe},
 	{"schema", "options_schema is an object's, allows no other options, and explains each", schema},
 }
@@ -132,7 +132,7 @@ var optionChecks = []Check{
 	{"options-types", "each option with a value of another type is INVALID_ARGUMENT and named", optionsTypes},
 	{"options-bounds", "each option beyond its bounds or choices is INVALID_ARGUMENT and named", optionsBounds},
 	{"options-required", "each required option that is left out is INVALID_ARGUMENT and named", optionsRequired},
-	{"options-garbage", "options that are no JSON object are INVALID_ARGUMENT", optionsGarbage},
+	{"options-garbage", "options that are not a JSON object are INVALID_ARGUMENT", optionsGarbage},
 	{"options-kept", "options that are refused leave the volume open as it was", optionsKept},
 }
 

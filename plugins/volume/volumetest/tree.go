@@ -20,7 +20,7 @@ import (
 var treeChecks = []Check{
 	{"tree-paths", "paths that leave the volume, or that go through a link, are refused by every tree call", treePaths},
 	{"delete", "a deleted tree is gone, an absent one is finished, and links are not followed", deleted},
-	{"mount-plan", "MountPlan tells a file system, a source, and no secret options", mountPlan},
+	{"mount-plan", "MountPlan returns a file system, a source, and no secret options", mountPlan},
 }
 
 // follow reads a stream of progress to its end.

@@ -16,8 +16,8 @@ import (
 )
 
 var usageChecks = []Check{
-	{"usage", "the usage of a scope reaches what was written, within 1 % or 4 MiB of du, and falls with deletion", usage},
-	{"usage-names", "what has names of 255 bytes, of no text or with line breaks counts, and a second name does not", usageNames},
+	{"usage", "the usage of a scope follows writes, within 1 % or 4 MiB of du, and falls with deletion", usage},
+	{"usage-names", "files whose names have 255 bytes, are not text or have line breaks count, and a second name does not", usageNames},
 	{"usage-links", "links that were planted in a scope are not followed when it is measured", usageLinks},
 	{"usage-tree", "TreeUsage of a tree is within 1 % or 4 MiB of du", usageTree},
 }
@@ -134,7 +134,7 @@ func usageNames(ctx context.Context, b *bench) error {
 		return err
 	}
 	if err := os.Link(b.at(id, "big"), filepath.Join(dir, "again")); err != nil && !errors.Is(err, os.ErrPermission) {
-		return suite.Note("it has no second names: " + err.Error())
+		return suite.Note("it does not support hard links: " + err.Error())
 	}
 	total += 16 << 20
 	if b.plugin.Environment.Names {

@@ -20,15 +20,15 @@ import (
 
 var volumeChecks = []Check{
 	{"open", "OpenVolume lists SCOPE, no capability twice, an enforcement that fits, and may be repeated", open},
-	{"open-missing", "OpenVolume of what is no directory, or no absolute path, is refused", openMissing},
+	{"open-missing", "OpenVolume of a path that is not a directory, or not absolute, is refused", openMissing},
 	{"open-two", "two volumes are open at once, and closing one leaves the other", openTwo},
-	{"open-busy", "OpenVolume while calls are under way disturbs none of them", openBusy},
+	{"open-busy", "OpenVolume does not disturb running calls", openBusy},
 	{"not-open", "calls for a volume that is not open are NOT_FOUND, Close of it a success", notOpen},
 	{"close", "after CloseVolume the volume can be opened again and nothing is lost", closed},
 	{"unimplemented", "calls whose capability is not listed are UNIMPLEMENTED, those listed are not", unimplemented},
 	{"health", "a mounted volume has a health state, and a reason unless healthy", health},
 	{"capacity", "total, used and available agree with each other and, within 1 %, with statfs", capacity},
-	{"performance", "what is measured are rates over a window, not counters", performance},
+	{"performance", "measurements are rates over a window, not counters", performance},
 }
 
 func open(ctx context.Context, b *bench) error {
@@ -287,7 +287,7 @@ func performance(ctx context.Context, b *bench) error {
 			return err
 		}
 		if p.Subject == pb.PerformanceSample_SUBJECT_UNSPECIFIED || p.WindowMs <= 0 || p.WindowMs > time.Hour.Milliseconds() {
-			return fmt.Errorf("rates want a subject and a window of at most an hour: %v", p)
+			return fmt.Errorf("rates must have a subject and a window of at most an hour: %v", p)
 		}
 		if err := recent(p.AsOfUnixMs); err != nil {
 			return err

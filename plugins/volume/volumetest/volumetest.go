@@ -212,7 +212,7 @@ func (b *bench) sweep(ctx context.Context) error {
 	}
 	c, _, err := b.open(ctx)
 	if err != nil {
-		return fmt.Errorf("to remove what was made: %w", err)
+		return fmt.Errorf("to remove created scopes: %w", err)
 	}
 	var errs []error
 	for _, id := range b.scopes {
@@ -221,7 +221,7 @@ func (b *bench) sweep(ctx context.Context) error {
 			_, err = c.DeleteScope(ctx, ref(id))
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("remove what was made: %w", err))
+			errs = append(errs, fmt.Errorf("remove created scopes: %w", err))
 		}
 	}
 	return errors.Join(errs...)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		if out, err := exec.Command("go", "build", "-o", dir+"/", "../vfs", "../template", "./testdata/villain").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-o", dir+"/", "../vfs", "../template", "./testdata/faulty").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build plugins: %v\n%s", err, out)
 			return 1
 		}
@@ -46,22 +46,22 @@ func TestTemplate(t *testing.T) {
 	volumetest.Test(t, volumetest.Plugin{Path: filepath.Join(dir, "template"), Options: `{"usage_max_age": "0s"}`})
 }
 
-// villain returns a plugin with one fault.
-func villain(t *testing.T, deed string) volumetest.Plugin {
+// faulty returns a plugin with one fault.
+func faulty(t *testing.T, fault string) volumetest.Plugin {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(secret, []byte("correct horse"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return volumetest.Plugin{Path: filepath.Join(dir, "villain"), Env: []string{"VILLAIN=" + deed}, Options: `{"password_file": "` + secret + `"}`,
+	return volumetest.Plugin{Path: filepath.Join(dir, "faulty"), Env: []string{"FAULT=" + fault}, Options: `{"password_file": "` + secret + `"}`,
 		Environment: volumetest.Environment{Timeout: 3 * time.Second}}
 }
 
-func TestReformedVillain(t *testing.T) {
+func TestWithoutFault(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")
 	}
-	err := volumetest.Run(t.Context(), villain(t, ""), nil, func(r suite.Result) {
+	err := volumetest.Run(t.Context(), faulty(t, ""), nil, func(r suite.Result) {
 		if r.Outcome == suite.Failed {
 			t.Errorf("%s: %s\n%s", r.Check.Name, r.Detail, r.Log)
 		}
@@ -71,12 +71,12 @@ func TestReformedVillain(t *testing.T) {
 	}
 }
 
-// TestMisdeedsAreCaught proves that the suite can fail.
-func TestMisdeedsAreCaught(t *testing.T) {
+// TestFaultsAreCaught proves that the suite can fail.
+func TestFaultsAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")
 	}
-	for deed, only := range map[string][]string{
+	for fault, only := range map[string][]string{
 		"prints":                         {"stdout"},
 		"serves anyone":                  {"cookie"},
 		"changes":                        {"describe"},
@@ -95,7 +95,7 @@ func TestMisdeedsAreCaught(t *testing.T) {
 		"resets limits":                  {"scope-idempotent"},
 		"takes any name":                 {"scope-names"},
 		"deletes what is full":           {"scope-not-empty"},
-		"keeps limits of the dead":       {"scope-anew"},
+		"keeps limits of deleted scopes": {"scope-recreated"},
 		"lists one twice":                {"scope-list"},
 		"lists one less":                 {"scope-list"},
 		"zero is none":                   {"limit"},
@@ -109,12 +109,12 @@ func TestMisdeedsAreCaught(t *testing.T) {
 		"leaves what is cancelled":       {"clone-cancel"},
 		"clones by second names":         {"clone-apart"},
 		"does not delete":                {"delete"},
-		"tells secrets to nodes":         {"mount-plan"},
-		"says that it enforces":          {"effect-bytes", "effect-raise", "effect-zero", "effect-free", "effect-lower", "effect-usage"},
+		"sends secrets to nodes":         {"mount-plan"},
+		"reports enforcement wrongly":    {"effect-bytes", "effect-raise", "effect-zero", "effect-free", "effect-lower", "effect-usage"},
 	} {
-		t.Run(deed, func(t *testing.T) {
+		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			err := volumetest.Run(t.Context(), villain(t, deed), only, func(r suite.Result) {
+			err := volumetest.Run(t.Context(), faulty(t, fault), only, func(r suite.Result) {
 				if r.Outcome != suite.Failed || r.Detail == "" {
 					t.Errorf("%s: %s (%s), want a failure", r.Check.Name, r.Outcome, r.Detail)
 				}
@@ -132,9 +132,9 @@ func TestCopyIsNoClone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")
 	}
-	p := villain(t, "")
+	p := faulty(t, "")
 	p.Mount = t.TempDir()
-	if err := unix.Mount("villain", p.Mount, "tmpfs", 0, "size=256m"); err != nil {
+	if err := unix.Mount("faulty", p.Mount, "tmpfs", 0, "size=256m"); err != nil {
 		t.Skip("cannot mount:", err)
 	}
 	defer func() {
@@ -156,7 +156,7 @@ func TestUnknownCheck(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")
 	}
-	if err := volumetest.Run(t.Context(), villain(t, ""), []string{"nonsense"}, func(suite.Result) {}); err == nil {
+	if err := volumetest.Run(t.Context(), faulty(t, ""), []string{"nonsense"}, func(suite.Result) {}); err == nil {
 		t.Error("a check that does not exist was run")
 	}
 }

@@ -120,10 +120,10 @@ func (f *filesystem) open(ctx context.Context) error {
 		}
 	}
 	if f.at == "" {
-		return status.Errorf(codes.FailedPrecondition, "the cluster has no file system %q that user %q may see", f.options.Filesystem, f.options.Username)
+		return status.Errorf(codes.FailedPrecondition, "the cluster has no file system %q that user %q can see", f.options.Filesystem, f.options.Username)
 	}
 	if !resolves(f.release) {
-		f.reason = "no limits: WEKA " + f.release + " cannot be asked for a directory's inode, 4.3 can"
+		f.reason = "no limits: WEKA " + f.release + " cannot report a directory's inode; 4.3 can"
 		return nil
 	}
 	if _, err := f.resolve(ctx, ""); err != nil {

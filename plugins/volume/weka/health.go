@@ -27,7 +27,7 @@ func (f *filesystem) Health(ctx context.Context) (*pb.HealthReport, error) {
 	case err != nil:
 		worse("the cluster's management does not answer: " + status.Convert(driver.Error("", err)).Message())
 	case !fs.Ready:
-		worse("the cluster says that the file system is " + strings.ToLower(fs.Status))
+		worse("the cluster reports that the file system is " + strings.ToLower(fs.Status))
 	}
 	return h, nil
 }

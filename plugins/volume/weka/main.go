@@ -12,11 +12,11 @@ import (
 
 type options struct {
 	rest.Options
-	Username     string        `json:"username" required:"true" about:"who the plugin logs in as"`
-	Password     driver.Secret `json:"password_file" required:"true" about:"the file that holds the password"`
+	Username     string        `json:"username" required:"true" about:"the user that the plugin logs in as"`
+	Password     driver.Secret `json:"password_file" required:"true" about:"the file with the password"`
 	Organization string        `json:"organization" about:"the organization of the user"`
-	Filesystem   string        `json:"filesystem" required:"true" about:"the file system that is mounted, by its name in the cluster"`
-	Path         string        `json:"path" pattern:"^/" about:"the directory of the file system that is mounted"`
+	Filesystem   string        `json:"filesystem" required:"true" about:"the mounted file system, by its name in the cluster"`
+	Path         string        `json:"path" pattern:"^/" about:"the mounted directory of the file system"`
 }
 
 func main() {

@@ -54,7 +54,7 @@ func (f *filesystem) resolve(ctx context.Context, scope string) (string, error) 
 	}](ctx, f, f.at+"/resolvePath", url.Values{"path": {f.inside(scope)}})
 	absent := rest.IsStatus(err, http.StatusNotFound) || err != nil && strings.Contains(err.Error(), "PATH_NOT_FOUND")
 	if absent || err == nil && out.Inode == "" {
-		return "", status.Errorf(codes.FailedPrecondition, "file system %s has no directory %s: is another one mounted?", f.options.Filesystem, f.inside(scope))
+		return "", status.Errorf(codes.FailedPrecondition, "file system %s has no directory %s; check which file system is mounted", f.options.Filesystem, f.inside(scope))
 	}
 	return out.Inode.String(), err
 }
@@ -118,7 +118,7 @@ func (f *filesystem) limit(ctx context.Context, scope string, limit *pb.Limit) e
 		case err != nil || q == nil:
 			return false, err
 		case q.Status == "ERROR":
-			return false, f.client.Failed("quota of "+scope, q.Status, "the cluster could not count what is in the directory")
+			return false, f.client.Failed("quota of "+scope, q.Status, "the cluster could not count the contents of the directory")
 		}
 		return q.Status == "ACTIVE", nil
 	})
@@ -134,7 +134,7 @@ func (f *filesystem) refused(ctx context.Context, scope, inode string, err error
 		return fmt.Errorf("set quota: %w", err)
 	}
 	return status.Errorf(codes.FailedPrecondition,
-		"scope %s has files and was made without a quota: the cluster counts it only with its data service, or by weka fs quota set: %s", scope, e.Message)
+		"scope %s has files and was created without a quota: the cluster counts them only with its data service, or after weka fs quota set: %s", scope, e.Message)
 }
 
 // drop deletes the quota of a deleted directory. The cluster does so too, and a remaining one has

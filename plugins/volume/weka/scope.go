@@ -63,9 +63,9 @@ func (f *filesystem) SetScopeLimit(ctx context.Context, scope string, limit *pb.
 func possible(limit *pb.Limit) error {
 	switch {
 	case limit.Bytes != nil && *limit.Bytes == 0:
-		return status.Error(codes.InvalidArgument, "limit.bytes: WEKA holds no limit of zero")
+		return status.Error(codes.InvalidArgument, "limit.bytes: WEKA does not support a limit of zero")
 	case limit.Bytes != nil && *limit.Bytes >= unlimited-slack:
-		return status.Error(codes.InvalidArgument, "limit.bytes: WEKA takes this for no limit")
+		return status.Error(codes.InvalidArgument, "limit.bytes: for WEKA, this means no limit")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ export interface Login {
   due?: "password" | "totp";
 }
 
-/** What one shows to log in; the last two are sent once the server has asked for them. */
+/** The credentials of a login. The last two are sent after the server has asked for them. */
 export interface Credentials {
   email: string;
   password: string;

@@ -31,7 +31,7 @@ func TestBadDescriptionsNameTheField(t *testing.T) {
 		good + "program: {run: [/bin/x], format: json, match: a, by: pci}":                        "program.run",
 		good + "program: {run: [x], format: xml, match: a, by: pci}":                              "program.format",
 		good + "program: {run: [x], format: lines, line: \"(\", match: a}":                        "program.line",
-		good + "program: {run: [x], format: json}":                                                "by is pci or index",
+		good + "program: {run: [x], format: json}":                                                "by must be pci or index",
 		good + "program: {run: [x], format: json, match: a, by: pci, fields: {speed: {from: x}}}": "speed",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -53,7 +53,7 @@ func (v vendor) Open(h *driver.Host, raw []byte) (driver.Machine, error) {
 	for slot, ids := range own.PCI {
 		i := slices.IndexFunc(spec.Products, func(p Product) bool { return p.Slot == slot && slot != "" })
 		if i < 0 {
-			return nil, fmt.Errorf("config_json: pci: there is no slot %.80q", slot)
+			return nil, fmt.Errorf("config_json: pci: slot %.80q does not exist", slot)
 		}
 		spec.Products[i].PCI = ids
 	}

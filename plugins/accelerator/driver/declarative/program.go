@@ -72,7 +72,7 @@ func (p *Program) lines(text string) []values {
 func (p *Program) json(raw []byte) ([]values, error) {
 	var all any
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, fmt.Errorf("%s prints no JSON: %s", p.Run[0], driver.Clean(err.Error(), 100))
+		return nil, fmt.Errorf("%s does not print JSON: %s", p.Run[0], driver.Clean(err.Error(), 100))
 	}
 	for _, elem := range strings.FieldsFunc(p.List, func(r rune) bool { return r == '.' }) {
 		object, ok := all.(map[string]any)
@@ -121,7 +121,7 @@ func (s values) text(p *Program, field string) string {
 	return driver.Clean(s[f.From], 100)
 }
 
-var errNotReported = errors.New("the program does not tell")
+var errNotReported = errors.New("the program does not report it")
 
 // number parses a value and ignores its unit.
 func (s values) number(p *Program, field string) (float64, error) {
@@ -133,7 +133,7 @@ func (s values) number(p *Program, field string) (float64, error) {
 	digits := strings.TrimRightFunc(strings.TrimSpace(text), func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		return 0, fmt.Errorf("%s is %q and no number", field, driver.Clean(text, 40))
+		return 0, fmt.Errorf("%s is %q, not a number", field, driver.Clean(text, 40))
 	}
 	if f.Scale != 0 {
 		n *= f.Scale

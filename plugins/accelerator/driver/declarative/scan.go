@@ -77,7 +77,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 		}
 		m.complete(d, f, said, silence)
 		if f.Reject != "" || f.Slot == "" {
-			driver.Reject(d, "%s", cmp.Or(f.Reject, "this product is not described as one to give away"))
+			driver.Reject(d, "%s", cmp.Or(f.Reject, "the description does not make this product allocatable"))
 		}
 		if _, err := m.files(m.Nodes, f.index, 0, f.Address); err != nil {
 			driver.Reject(d, "%v", err)
@@ -118,7 +118,7 @@ func (m *machine) complete(d *pb.Device, f found, said report, silence error) {
 	}
 	status, known := m.Program.Fields["status"]
 	if v := says.text(m.Program, "status"); known && !slices.Contains(status.Healthy, v) {
-		d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, driver.Clean(fmt.Sprintf("%s says %q", m.Program.Run[0], v), 200)
+		d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, driver.Clean(fmt.Sprintf("%s reports %q", m.Program.Run[0], v), 200)
 		driver.Reject(d, "%s", d.HealthMessage)
 	}
 	hot, err := says.number(m.Program, "temperature")

@@ -122,7 +122,7 @@ func (s *Spec) check() error {
 	}
 	for name, n := range map[string]int{"nodes": len(s.Nodes), "shared_nodes": len(s.Shared), "mounts": len(s.Mounts), "env": len(s.Env)} {
 		if n > maxList {
-			return fmt.Errorf("%s: %d, at most %d", name, n, maxList)
+			return fmt.Errorf("%s: %d are more than %d", name, n, maxList)
 		}
 	}
 	for i, p := range s.Products {
@@ -135,17 +135,17 @@ func (s *Spec) check() error {
 	for i, n := range slices.Concat(s.Nodes, s.Shared) {
 		if (n.Path == "") == (n.Glob == "") || strings.Contains(n.Path+n.Glob+n.As, "..") ||
 			n.Path != "" && !pathForm.MatchString(n.Path) || n.Glob != "" && !globForm.MatchString(n.Glob) {
-			return fmt.Errorf("nodes[%d]: wants either a path or a glob, which stays below /dev", i)
+			return fmt.Errorf("nodes[%d]: must have either a path or a glob below /dev", i)
 		}
 	}
 	for i, m := range s.Mounts {
 		if !strings.HasPrefix(m.Source, "/") || m.Target != "" && !strings.HasPrefix(m.Target, "/") || strings.Contains(m.Source+m.Target, "..") {
-			return fmt.Errorf("mounts[%d]: wants absolute paths, without steps upwards", i)
+			return fmt.Errorf("mounts[%d]: must have absolute paths without ..", i)
 		}
 	}
 	for i, v := range s.Env {
 		if !nameForm.MatchString(v.Name) {
-			return fmt.Errorf("env[%d].name: %.40q is no name", i, v.Name)
+			return fmt.Errorf("env[%d].name: %.40q is not a name", i, v.Name)
 		}
 	}
 	if err := s.Program.check(); err != nil {
@@ -162,7 +162,7 @@ func (p *Program) check() error {
 		return nil
 	}
 	if len(p.Run) == 0 || strings.Contains(p.Run[0], "/") {
-		return fmt.Errorf("program.run: wants the name of a program and its arguments")
+		return fmt.Errorf("program.run: must be the name of a program and its arguments")
 	}
 	switch p.Format {
 	case "json":
@@ -175,7 +175,7 @@ func (p *Program) check() error {
 		return fmt.Errorf("program.format: %q is neither json nor lines", p.Format)
 	}
 	if p.By != "pci" && p.By != "index" || p.Match == "" {
-		return fmt.Errorf("program: match names a field and by is pci or index")
+		return fmt.Errorf("program: match must name a field, and by must be pci or index")
 	}
 	for name := range p.Fields {
 		if !slices.Contains(fields, name) {

@@ -38,7 +38,7 @@ type Options struct {
 	MoreURLs    []string      `json:"more_urls" pattern:"^https://[^/?#]+" about:"further addresses of the same product, tried when the first does not answer"`
 	CAFile      string        `json:"ca_file" pattern:"^/" about:"a PEM file with the authority that signed the product's certificate; the system's by default"`
 	Fingerprint string        `json:"fingerprint" pattern:"^([0-9a-fA-F]{2}:?){31}[0-9a-fA-F]{2}$" about:"the SHA-256 of the product's certificate, in place of an authority"`
-	Timeout     time.Duration `json:"timeout" min:"1" max:"600" about:"how long one request may take"`
+	Timeout     time.Duration `json:"timeout" min:"1" max:"600" about:"time limit of one request"`
 }
 
 // Defaults returns the default Options.
@@ -67,7 +67,7 @@ func New(o Options, auth Auth) (*Client, error) {
 	for _, text := range append([]string{o.URL}, o.MoreURLs...) {
 		u, err := url.Parse(strings.TrimRight(text, "/"))
 		if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" {
-			return nil, fmt.Errorf("url: want https://host[:port], without a password or a query")
+			return nil, fmt.Errorf("url: must be https://host[:port], without a password or a query")
 		}
 		c.bases = append(c.bases, u)
 	}
@@ -97,13 +97,13 @@ func (o Options) tls() (*tls.Config, error) {
 		}
 		t.RootCAs = x509.NewCertPool()
 		if !t.RootCAs.AppendCertsFromPEM(raw) {
-			return nil, fmt.Errorf("ca_file: %s holds no certificate", o.CAFile)
+			return nil, fmt.Errorf("ca_file: %s has no certificate", o.CAFile)
 		}
 	}
 	if o.Fingerprint != "" {
 		want, err := hex.DecodeString(strings.ReplaceAll(o.Fingerprint, ":", ""))
 		if err != nil || len(want) != sha256.Size {
-			return nil, errors.New("fingerprint: want a SHA-256 in hexadecimal")
+			return nil, errors.New("fingerprint: must be a SHA-256 in hexadecimal")
 		}
 		t.InsecureSkipVerify = true // the certificate itself is compared, which is stricter
 		t.VerifyConnection = func(s tls.ConnectionState) error {
@@ -145,7 +145,7 @@ type Response struct {
 // Decode decodes the JSON body.
 func (r *Response) Decode(into any) error {
 	if err := json.Unmarshal(r.Body, into); err != nil {
-		return fmt.Errorf("the product's answer is not what was expected: %w", err)
+		return fmt.Errorf("the product's answer does not have the expected form: %w", err)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (c *Client) Link(href string) (Request, error) {
 	base := c.at()
 	u, err := base.Parse(href)
 	if err != nil || u.Host != base.Host || u.Scheme != base.Scheme {
-		return Request{}, errors.New("a link in the product's answer leads elsewhere")
+		return Request{}, errors.New("a link in the product's answer refers to another address")
 	}
 	return Request{Path: strings.TrimPrefix(u.EscapedPath(), base.EscapedPath()), Query: u.Query()}, nil
 }
@@ -193,7 +193,7 @@ func (c *Client) send(ctx context.Context, q Request) (*Response, *http.Request,
 	}
 	r, err := http.NewRequestWithContext(ctx, q.method(), target, body)
 	if err != nil {
-		return nil, nil, status.Errorf(codes.Internal, "%s %s: no request can be made of it", q.method(), q.Path)
+		return nil, nil, status.Errorf(codes.Internal, "%s %s: the request is invalid", q.method(), q.Path)
 	}
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("User-Agent", "berth")

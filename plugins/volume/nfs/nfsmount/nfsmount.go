@@ -76,12 +76,12 @@ func (m Mount) Warnings() []string {
 	var out []string
 	has := func(name string) bool { _, ok := m.Options[name]; return ok }
 	if has("soft") || has("softerr") {
-		out = append(out, "mounted soft: what a slow server has not taken is dropped; mount hard")
+		out = append(out, "mounted soft: data that a slow server has not accepted is lost; mount hard")
 	}
 	switch m.Options["local_lock"] {
 	case "", "none", "posix":
 	default:
-		out = append(out, "locks are this machine's own: two storage proxies could write one upload; mount without nolock and local_lock")
+		out = append(out, "locks apply only on this machine, so two storage proxies could write one upload; mount without nolock and local_lock")
 	}
 	if has("nocto") {
 		out = append(out, "mounted nocto: other machines' writes may not be seen after they closed the file")

@@ -51,7 +51,7 @@ func Assign(f *os.File, id ID) error {
 		a.flags |= projectInherit
 	}
 	if err := ioctl(f, setXattr, &a); err != nil {
-		return fmt.Errorf("put %s into project %d: %w", f.Name(), id, err)
+		return fmt.Errorf("move %s into project %d: %w", f.Name(), id, err)
 	}
 	return nil
 }

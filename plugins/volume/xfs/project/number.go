@@ -46,7 +46,7 @@ func allocate(d *os.File, scope string) (prjquota.ID, error) {
 			return 0, err
 		}
 	}
-	return 0, status.Errorf(codes.ResourceExhausted, "scope %s: %d project numbers tried, all are taken", scope, attempts)
+	return 0, status.Errorf(codes.ResourceExhausted, "scope %s: all of %d project numbers are taken", scope, attempts)
 }
 
 // kernelLimit converts a limit to the kernel's, in which 0 means unlimited.
@@ -58,7 +58,7 @@ func kernelLimit(f *os.File, l *pb.Limit) (prjquota.Quota, error) {
 			return q, err
 		}
 		if kept <= 0 {
-			return q, status.Errorf(codes.InvalidArgument, "limit.bytes: %d is less than a block, and no bytes at all is what the kernel cannot hold", *l.Bytes)
+			return q, status.Errorf(codes.InvalidArgument, "limit.bytes: %d is less than a block, and the kernel does not support a limit of zero", *l.Bytes)
 		}
 		q.MaxBytes = kept
 	}

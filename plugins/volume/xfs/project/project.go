@@ -75,7 +75,7 @@ func look(root *os.File) (ability, error) {
 		return ability{}, err
 	}
 	if !s.Accounted {
-		return ability{why: "project quotas are off: the file system has to be mounted with prjquota, and ext4 to be made with the features quota and project"}, nil
+		return ability{why: "project quotas are off: mount the file system with prjquota, and create ext4 with the features quota and project"}, nil
 	}
 	// The project is not used by scopes. Only an administrator can read its quota.
 	_, err = prjquota.Get(root, 1)

@@ -164,7 +164,7 @@ func (v *Volume) adopt(d *os.File, scope string) (prjquota.ID, error) {
 	defer own.Close()
 	if _, err := d.Readdirnames(1); !errors.Is(err, io.EOF) {
 		return 0, status.Errorf(codes.FailedPrecondition,
-			"scope %s was filled when project quotas were off, its files belong to no project: copy its folders to a scope made since", scope)
+			"scope %s has files that were written while project quotas were off and that belong to no project: copy its folders to a new scope", scope)
 	}
 	return allocate(d, scope)
 }

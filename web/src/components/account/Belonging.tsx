@@ -4,7 +4,7 @@ import { when } from "../format";
 import type { Profile } from "./profile";
 import { inWords, roleWords } from "./rights";
 
-/** Where one belongs, and what one may do there. */
+/** The user's projects, and their permissions in each. */
 export function Belonging({ user }: { user: Profile }) {
   const { account } = user;
   return (

@@ -15,7 +15,7 @@ const UpdateProfile = graphql(`
   }
 `);
 
-/** What one changes of oneself; the rest an admin does. */
+/** The fields that users can change themselves; administrators change the others. */
 export function ProfileForm({ user }: { user: Profile }) {
   const before = { fullName: user.fullName, networks: (user.account?.allowedAddresses ?? []).join("\n") };
   const [fullName, setFullName] = useState(before.fullName);

@@ -8,7 +8,7 @@ interface Props {
   /** Devices of one plugin, in order. */
   devices: { id: string; deviceId: string; parent: { id: string } | null }[];
   links: readonly DeviceLink[];
-  /** Whose page this is. */
+  /** The device that the page shows. */
   here: string;
 }
 

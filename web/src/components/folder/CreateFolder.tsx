@@ -34,7 +34,7 @@ const VolumesToChoose = graphql(
 
 const fields = ["name", "usageMode", "project", "permission", "volume"] as const;
 
-/** What one says about a folder. */
+/** The input for a new folder. */
 interface Draft {
   name: string;
   usageMode: UsageMode;

@@ -186,7 +186,7 @@ function Missing({ count }: { count: number }) {
   );
 }
 
-/** Of many rows few change at a time. */
+/** Memoized, because only a few of the rows change at a time. */
 const Row = memo(function Row({ item }: { item: Item }) {
   const part = item.state === "done" ? 100 : item.size > 0 ? (100 * item.sent) / item.size : 0;
   const act = (label: string, named: string, run: () => void) => (

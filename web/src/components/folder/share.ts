@@ -10,7 +10,7 @@ export const ShareFields = graphql(`
 export type Share = ResultOf<typeof ShareFields>;
 export type FolderPermission = Share["permission"];
 
-/** What one may with a folder, the least first. */
+/** The permissions for a folder, the weakest first. */
 export const permissions = [
   {
     value: "READ_ONLY",

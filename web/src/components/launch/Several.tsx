@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 interface Props {
   label: string;
   description?: string;
-  /** Said while none is chosen. */
+  /** Shown while no option is selected. */
   none: string;
   options: { value: string; label: string }[];
   value: string[];

@@ -13,7 +13,7 @@ import { RequestOfSession, RestartSession } from "./again";
 
 interface Props {
   session: { id: string; name: string; replaced: boolean };
-  /** It has ended. */
+  /** Whether the session has ended. */
   over: boolean;
   own: boolean;
 }

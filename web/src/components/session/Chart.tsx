@@ -18,7 +18,7 @@ interface Props {
   frank?: boolean;
 }
 
-/** What one metric was since the page was opened. */
+/** The values of one metric since the page was opened. */
 export function Chart({ series, name, frank }: Props) {
   const counter = isCounter(series.name);
   const points = counter ? rates(series.points) : series.points;

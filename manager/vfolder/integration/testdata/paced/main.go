@@ -24,7 +24,7 @@ type paced struct {
 func (p paced) Performance(context.Context) (*pb.PerformanceSample, error) {
 	text, err := os.ReadFile(p.file)
 	if err != nil {
-		return nil, status.Error(codes.Unavailable, "nobody counts")
+		return nil, status.Error(codes.Unavailable, "usage is not counted")
 	}
 	s := &pb.PerformanceSample{Subject: pb.PerformanceSample_WHOLE_CLUSTER, WindowMs: 5000, AsOfUnixMs: time.Now().UnixMilli()}
 	return s, json.Unmarshal(text, &s.ReadOpsPerSecond)

@@ -78,7 +78,7 @@ export const hints: Record<Kind, string> = {
   bytes: "Enter a size such as 100 GiB, or leave empty.",
 };
 
-/** The exact decimal of a slot; null for what is none. */
+/** The exact decimal of a slot; null if the text is not a number. */
 export function parseSlot(slot: string, text: string): string | null {
   if (isMemory(slot)) {
     const n = parseSize(text);

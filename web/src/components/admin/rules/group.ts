@@ -38,7 +38,7 @@ export const strategies = [
   { value: "ROUNDROBIN", label: words.PlacementStrategy.ROUNDROBIN, help: "Uses one agent after the other." },
 ] as const;
 
-/** How an amount is given that is more than one device has. */
+/** How a session gets an amount that exceeds one device. */
 export const splits = [
   { value: "FILL", label: words.DeviceSplit.FILL, help: "Uses whole devices, and one more device for the remainder." },
   {

@@ -104,7 +104,7 @@ export function state(
   return on.every(Boolean) ? "all" : on.some(Boolean) ? "some" : "none";
 }
 
-/** What one kind allows, short: everything, or its operations. */
+/** The short text of the permissions for one kind: everything, or the operations. */
 export const brief = (entity: Entity, ops: readonly Operation[]): readonly (Operation | "everything")[] =>
   operationsOf(entity).every((op) => ops.includes(op))
     ? ["everything"]

@@ -54,7 +54,7 @@ export function filterOf(search: Record<string, unknown>): TrailFilter {
 /** Stands for every result but OK. */
 export const anyFailure = "failed";
 
-/** A moment as typed in local time, as the server wants it; null for what is none. */
+/** A moment as typed in local time, as the server wants it; null if it is not a time. */
 export function instant(local: string): string | null {
   const at = new Date(local);
   return Number.isNaN(at.getTime()) ? null : at.toISOString();

@@ -29,7 +29,7 @@ export function standing(stage: string, waitsFor: string): "passed" | "waits" | 
   return at === now ? "waits" : at < now ? "passed" : "later";
 }
 
-/** What one waits for, as a word in a list. */
+/** The cause of the wait, as a word in a list. */
 const stageWords: Record<Report["stage"], string> = {
   GROUP: "the resource group is closed",
   HELD: "start time or dependencies",

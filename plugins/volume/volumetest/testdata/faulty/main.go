@@ -1,5 +1,5 @@
-// Command villain is a plugin that violates the one requirement that the environment variable
-// VILLAIN names, and satisfies all others. It proves that the suite can fail.
+// Command faulty is a plugin that violates the one requirement that the environment variable
+// FAULT names, and satisfies all others. It proves that the suite can fail.
 package main
 
 import (
@@ -23,18 +23,18 @@ import (
 	pb "github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-var deed = os.Getenv("VILLAIN")
+var fault = os.Getenv("FAULT")
 
 func main() {
-	if deed == "prints" {
+	if fault == "prints" {
 		fmt.Println("hello")
 	}
-	if deed == "serves anyone" && os.Getenv(volume.Contract().CookieKey) == "" {
+	if fault == "serves anyone" && os.Getenv(volume.Contract().CookieKey) == "" {
 		fmt.Println("1|1|unix|/tmp/x|grpc")
 		return
 	}
 	volume.Serve(&crook{Plugin: driver.New(driver.Backend[options]{
-		Vendor: "V", Name: "villain", Version: "1", Defaults: options{Age: time.Second, Mode: "good"}, Open: open,
+		Vendor: "V", Name: "faulty", Version: "1", Defaults: options{Age: time.Second, Mode: "good"}, Open: open,
 	})})
 }
 
@@ -47,7 +47,7 @@ type options struct {
 
 func open(_ context.Context, m *driver.Mount, o options) (driver.Volume, error) {
 	v := &whole{Directory: driver.NewDirectory(m, 0)}
-	if deed == "logs its secret" && o.Secret != "" {
+	if fault == "logs its secret" && o.Secret != "" {
 		text, err := o.Secret.Read()
 		if err != nil {
 			return nil, err
@@ -62,17 +62,17 @@ type whole struct{ *driver.Directory }
 
 func (w *whole) Traits() driver.Traits {
 	t := w.Directory.Traits()
-	if deed == "says that it enforces" {
+	if fault == "reports enforcement wrongly" {
 		t.Enforcement = pb.Enforcement_HARD
 	}
 	return t
 }
 
 func (w *whole) CreateScope(ctx context.Context, scope string, limit *pb.Limit) error {
-	switch deed {
+	switch fault {
 	case "drops the first limit":
 		limit = &pb.Limit{}
-	case "keeps limits of the dead":
+	case "keeps limits of deleted scopes":
 		if limit.Bytes == nil {
 			return w.MakeScope(scope)
 		}
@@ -80,7 +80,7 @@ func (w *whole) CreateScope(ctx context.Context, scope string, limit *pb.Limit) 
 	if err := w.Directory.CreateScope(ctx, scope, limit); err != nil {
 		return err
 	}
-	if deed == "private scopes" {
+	if fault == "private scopes" {
 		return os.Chmod(filepath.Join(w.Path(), scope), 0o700)
 	}
 	return nil
@@ -91,7 +91,7 @@ func (w *whole) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch deed {
+	switch fault {
 	case "follows links":
 		out, _ := exec.Command("du", "-sLk", filepath.Join(w.Path(), scope)).Output()
 		var n int64
@@ -115,17 +115,17 @@ func (w *whole) GetScope(ctx context.Context, scope string) (*pb.Scope, error) {
 }
 
 func (w *whole) SetScopeLimit(ctx context.Context, scope string, limit *pb.Limit) error {
-	if deed == "zero is none" && limit.GetBytes() == 0 {
+	if fault == "zero is none" && limit.GetBytes() == 0 {
 		limit = &pb.Limit{}
 	}
 	return w.Directory.SetScopeLimit(ctx, scope, limit)
 }
 
 func (w *whole) DeleteScope(ctx context.Context, scope string) error {
-	switch deed {
+	switch fault {
 	case "deletes what is full":
 		_ = w.RemoveTree(ctx, scope)
-	case "keeps limits of the dead":
+	case "keeps limits of deleted scopes":
 		return w.RemoveScope(scope)
 	}
 	return w.Directory.DeleteScope(ctx, scope)
@@ -133,7 +133,7 @@ func (w *whole) DeleteScope(ctx context.Context, scope string) error {
 
 func (w *whole) Capacity(ctx context.Context) (*pb.CapacityReport, error) {
 	c, err := w.Directory.Capacity(ctx)
-	if err == nil && deed == "half the disk" {
+	if err == nil && fault == "half the disk" {
 		c.TotalBytes /= 2
 	}
 	return c, err
@@ -144,10 +144,10 @@ func (w *whole) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 	return func(yield func(*pb.Scope, error) bool) {
 		n := 0
 		for s, err := range all {
-			if n++; n == 1 && deed == "lists one twice" && !yield(s, err) {
+			if n++; n == 1 && fault == "lists one twice" && !yield(s, err) {
 				return
 			}
-			if n == 1 && deed == "lists one less" {
+			if n == 1 && fault == "lists one less" {
 				continue
 			}
 			if !yield(s, err) {
@@ -159,7 +159,7 @@ func (w *whole) ListScopes(ctx context.Context) iter.Seq2[*pb.Scope, error] {
 
 func (w *whole) Performance(context.Context) (*pb.PerformanceSample, error) {
 	n := 10.0
-	if deed == "counts" {
+	if fault == "counts" {
 		n = 1e15
 	}
 	return &pb.PerformanceSample{Subject: pb.PerformanceSample_THIS_VOLUME, WindowMs: 1000, WriteOpsPerSecond: &n}, nil
@@ -173,7 +173,7 @@ func (w *whole) TreeUsage(ctx context.Context, tree string) (*pb.TreeUsageReport
 		return nil, err
 	}
 	u, err := volume.UsageAt(ctx, d)
-	if err == nil && deed == "guesses trees" {
+	if err == nil && fault == "guesses trees" {
 		u.Bytes *= 2
 	}
 	return u, err
@@ -181,7 +181,7 @@ func (w *whole) TreeUsage(ctx context.Context, tree string) (*pb.TreeUsageReport
 
 func (w *whole) CloneTree(ctx context.Context, from, to string, report driver.Progress) error {
 	mode := "-a"
-	switch deed {
+	switch fault {
 	case "clones what links lead to":
 		mode = "-rL"
 	case "clones by second names":
@@ -197,7 +197,7 @@ func (w *whole) CloneTree(ctx context.Context, from, to string, report driver.Pr
 }
 
 func (w *whole) DeleteTree(ctx context.Context, tree string, _ driver.Progress) error {
-	if deed == "does not delete" {
+	if fault == "does not delete" {
 		return nil
 	}
 	return w.RemoveTree(ctx, tree)
@@ -205,7 +205,7 @@ func (w *whole) DeleteTree(ctx context.Context, tree string, _ driver.Progress) 
 
 func (w *whole) MountPlan(_ context.Context, scope string) (*pb.MountSpec, error) {
 	m := &pb.MountSpec{FsType: "nfs", Source: "server:/" + scope}
-	if deed == "tells secrets to nodes" {
+	if fault == "sends secrets to nodes" {
 		m.Options = []string{"password=abc"}
 	}
 	return m, nil
@@ -219,7 +219,7 @@ type crook struct {
 
 func (c *crook) Describe(ctx context.Context, q *pb.DescribeRequest) (*pb.DescribeResponse, error) {
 	d, err := c.Plugin.Describe(ctx, q)
-	switch deed {
+	switch fault {
 	case "changes":
 		d.Version += "1"
 	case "takes anything":
@@ -230,10 +230,10 @@ func (c *crook) Describe(ctx context.Context, q *pb.DescribeRequest) (*pb.Descri
 
 func (c *crook) OpenVolume(ctx context.Context, q *pb.OpenVolumeRequest) (*pb.OpenVolumeResponse, error) {
 	c.mount = q.GetMountPath()
-	if deed == "ignores options" {
+	if fault == "ignores options" {
 		q.OptionsJson = ""
 	}
-	if deed == "names no option" {
+	if fault == "names no option" {
 		if r, err := c.Plugin.OpenVolume(ctx, q); err == nil {
 			return r, nil
 		}
@@ -243,7 +243,7 @@ func (c *crook) OpenVolume(ctx context.Context, q *pb.OpenVolumeRequest) (*pb.Op
 	if err != nil {
 		return nil, err
 	}
-	switch deed {
+	switch fault {
 	case "no scopes":
 		r.Capabilities = r.Capabilities[1:]
 	case "no enforcement":
@@ -255,7 +255,7 @@ func (c *crook) OpenVolume(ctx context.Context, q *pb.OpenVolumeRequest) (*pb.Op
 }
 
 func (c *crook) CloneTree(q *pb.CopyRequest, out grpc.ServerStreamingServer[pb.Progress]) error {
-	switch target := filepath.Join(c.mount, q.GetTo()); deed {
+	switch target := filepath.Join(c.mount, q.GetTo()); fault {
 	case "clones onto what exists":
 		_ = os.MkdirAll(target, 0o755)
 		return out.Send(&pb.Progress{Finished: true})
@@ -268,7 +268,7 @@ func (c *crook) CloneTree(q *pb.CopyRequest, out grpc.ServerStreamingServer[pb.P
 }
 
 func (c *crook) CreateScope(ctx context.Context, q *pb.ScopeRequest) (*pb.Scope, error) {
-	switch deed {
+	switch fault {
 	case "writes to the bare mount point":
 		_ = os.MkdirAll(filepath.Join(c.mount, q.GetScope()), 0o755)
 	case "resets limits":

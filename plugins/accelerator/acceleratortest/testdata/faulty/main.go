@@ -1,5 +1,5 @@
-// Command villain is a plugin that violates the one requirement that the environment variable
-// VILLAIN names, and satisfies all others. It proves that the suite can fail.
+// Command faulty is a plugin that violates the one requirement that the environment variable
+// FAULT names, and satisfies all others. It proves that the suite can fail.
 package main
 
 import (
@@ -20,15 +20,15 @@ import (
 
 const memory = 1 << 30
 
-var deed = os.Getenv("VILLAIN")
+var fault = os.Getenv("FAULT")
 
-func main() { driver.Serve(villain{}) }
+func main() { driver.Serve(faulty{}) }
 
-type villain struct{}
+type faulty struct{}
 
-func (villain) Describe() *pb.DescribeResponse {
+func (faulty) Describe() *pb.DescribeResponse {
 	about := "A whole card"
-	if deed == "undescribed slot" {
+	if fault == "undescribed slot" {
 		about = ""
 	}
 	slot := func(name, about string) *pb.SlotType {
@@ -36,24 +36,24 @@ func (villain) Describe() *pb.DescribeResponse {
 	}
 	part := func(name string, kind pb.SlotType_Kind) *pb.SlotType {
 		s := slot(name, "A part of a card")
-		s.Kind, s.Unified, s.ExclusiveWith = kind, true, []string{"villain.device"}
+		s.Kind, s.Unified, s.ExclusiveWith = kind, true, []string{"faulty.device"}
 		return s
 	}
 	speed := "1"
-	if deed == "refuses its default" {
+	if fault == "refuses its default" {
 		speed = "-1"
 	}
 	return &pb.DescribeResponse{
-		Key: "villain", PluginVersion: "1", Vendor: "V", PciVendors: []string{"0bad"},
-		Slots: []*pb.SlotType{slot("villain.device", about), slot("villain.device:half", "Half a card"),
-			part("villain.shares", pb.SlotType_SHARES), part("villain.mem", pb.SlotType_BYTES)},
+		Key: "faulty", PluginVersion: "1", Vendor: "V", PciVendors: []string{"0bad"},
+		Slots: []*pb.SlotType{slot("faulty.device", about), slot("faulty.device:half", "Half a card"),
+			part("faulty.shares", pb.SlotType_SHARES), part("faulty.mem", pb.SlotType_BYTES)},
 		Capabilities: []pb.Capability{pb.Capability_CAPABILITY_HEALTH, pb.Capability_CAPABILITY_RECONFIGURE,
 			pb.Capability_CAPABILITY_WORKLOAD_METRICS, pb.Capability_CAPABILITY_SIDE_EFFECTS, pb.Capability_CAPABILITY_FRACTIONS},
 		ConfigSchema: []byte(`{"type": "object", "properties": {"speed": {"type": "integer", "default": ` + speed + `}}}`),
 	}
 }
 
-func (villain) Open(h *driver.Host, config []byte) (driver.Machine, error) {
+func (faulty) Open(h *driver.Host, config []byte) (driver.Machine, error) {
 	var c struct {
 		Speed int `json:"speed"`
 	}
@@ -72,25 +72,25 @@ type machine struct {
 }
 
 func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
-	if deed == "never looks again" && m.first != nil {
+	if fault == "scans only once" && m.first != nil {
 		return m.first, nil
 	}
-	s := &pb.DeviceSnapshot{Slots: villain{}.Describe().Slots}
+	s := &pb.DeviceSnapshot{Slots: faulty{}.Describe().Slots}
 	if err := m.smi(ctx); err != nil {
 		return nil, err
 	}
-	for i, card := range driver.Names(m.Sys("class/villain")) {
-		if deed == "overlooks a card" && i == 1 {
+	for i, card := range driver.Names(m.Sys("class/faulty")) {
+		if fault == "overlooks a card" && i == 1 {
 			continue
 		}
 		d := &pb.Device{Id: card, Model: "V", MemoryBytes: memory, Allocatable: true, Health: pb.Health_HEALTH_HEALTHY,
-			Attributes: map[string]string{"node": card}, Capacity: map[string]string{"villain.device": "1"}}
-		switch state := driver.Text(m.Sys("class/villain", card, "state")); {
-		case state != "ok" && state != "failed" && deed == "gives up at one broken file":
+			Attributes: map[string]string{"node": card}, Capacity: map[string]string{"faulty.device": "1"}}
+		switch state := driver.Text(m.Sys("class/faulty", card, "state")); {
+		case state != "ok" && state != "failed" && fault == "gives up at one broken file":
 			return nil, errors.New("a file is broken")
-		case state != "ok" && state != "failed" && deed == "crashes at one broken file":
+		case state != "ok" && state != "failed" && fault == "crashes at one broken file":
 			os.Exit(3)
-		case state != "ok" && deed != "hides what is ill":
+		case state != "ok" && fault != "reports failed cards as healthy":
 			d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, "it has failed"
 			driver.Reject(d, "it has failed")
 		}
@@ -99,7 +99,7 @@ func (m *machine) Scan(ctx context.Context) (*pb.DeviceSnapshot, error) {
 			m.cut(s, d)
 		}
 		if card == "v1" {
-			d.Capacity["villain.shares"], d.Capacity["villain.mem"] = "1", strconv.Itoa(memory)
+			d.Capacity["faulty.shares"], d.Capacity["faulty.mem"] = "1", strconv.Itoa(memory)
 		}
 	}
 	m.first = s
@@ -111,26 +111,26 @@ func (m *machine) cut(s *pb.DeviceSnapshot, d *pb.Device) {
 	s.Counters = append(s.Counters, &pb.CounterSet{Name: d.Id, Counters: map[string]string{"slices": "2"}})
 	d.Consumes = []*pb.CounterUse{{Set: d.Id, Amounts: map[string]string{"slices": "2"}}}
 	size := uint64(memory / 2)
-	if deed == "counters that let halves overlap" {
+	if fault == "counters that let halves overlap" {
 		size = memory
 	}
 	for _, half := range []string{"/a", "/b"} {
 		s.Devices = append(s.Devices, &pb.Device{Id: d.Id + half, ParentId: d.Id, Model: "V/2", MemoryBytes: size,
 			Allocatable: d.Allocatable, RejectReasons: d.RejectReasons, Health: d.Health, HealthMessage: d.HealthMessage,
-			Attributes: d.Attributes, Capacity: map[string]string{"villain.device:half": "1"},
+			Attributes: d.Attributes, Capacity: map[string]string{"faulty.device:half": "1"},
 			Consumes: []*pb.CounterUse{{Set: d.Id, Amounts: map[string]string{"slices": "1"}}}})
 	}
 }
 
 func (m *machine) smi(ctx context.Context) error {
-	out, err := m.Run(ctx, "villain-smi")
+	out, err := m.Run(ctx, "faulty-smi")
 	if errors.Is(err, driver.ErrNoProgram) {
 		return nil
 	}
-	if err != nil && deed == "crashes when its program fails" && ctx.Err() == nil {
+	if err != nil && fault == "crashes when its program fails" && ctx.Err() == nil {
 		os.Exit(3)
 	}
-	if deed == "leaves processes behind" {
+	if fault == "leaves processes behind" {
 		cmd := exec.Command("/bin/sleep", "60")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		return errors.Join(err, cmd.Start())
@@ -141,8 +141,8 @@ func (m *machine) smi(ctx context.Context) error {
 
 // Check also runs the program.
 func (m *machine) Check(ctx context.Context) []*pb.Check {
-	if deed == "waits for its program" {
-		if path, err := m.Find("villain-smi"); err == nil {
+	if fault == "waits for its program" {
+		if path, err := m.Find("faulty-smi"); err == nil {
 			_ = exec.Command(path).Run()
 		}
 	}
@@ -155,19 +155,19 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 	for _, g := range r.Grants {
 		name := g.Device.GetAttributes()["node"]
 		nodes[name] = true
-		if deed == "hands out a neighbour's node" && name == "v1" {
+		if fault == "hands out a neighbour's node" && name == "v1" {
 			nodes["v2"] = true
 		}
-		size, byBytes := uint64(g.Part*float64(g.Device.GetMemoryBytes())), g.Slot.GetName() == "villain.mem" && g.Part < 1
+		size, byBytes := uint64(g.Part*float64(g.Device.GetMemoryBytes())), g.Slot.GetName() == "faulty.mem" && g.Part < 1
 		switch {
-		case deed == "halves that are more than all" && byBytes:
+		case fault == "halves that are more than all" && byBytes:
 			size += memory / 20
-		case deed == "refuses bytes beside shares" && byBytes:
+		case fault == "refuses bytes beside shares" && byBytes:
 			if held, err := filepath.Glob(m.State("*.held")); err != nil || len(held) > 0 {
 				return nil, errors.New("it is given away already")
 			}
 		}
-		out.Edits.Env = map[string]string{"VILLAIN_PART": strconv.FormatFloat(g.Part, 'f', -1, 64)}
+		out.Edits.Env = map[string]string{"FAULTY_PART": strconv.FormatFloat(g.Part, 'f', -1, 64)}
 		out.Attached = append(out.Attached, &pb.AttachedDevice{DeviceId: g.Device.GetId(), Model: g.Device.GetModel(), MemoryBytes: size})
 	}
 	for name := range nodes {
@@ -178,14 +178,14 @@ func (m *machine) Edit(_ context.Context, r *driver.Request) (*pb.PrepareRespons
 		out.Edits.DeviceNodes = append(out.Edits.DeviceNodes, n)
 	}
 	slices.SortFunc(out.Edits.DeviceNodes, func(a, b *pb.DeviceNode) int { return strings.Compare(a.Path, b.Path) })
-	if deed == "mounts etc" {
+	if fault == "mounts etc" {
 		out.Edits.Mounts = []*pb.Mount{{Source: "/etc/ssl", Target: "/opt/ssl"}}
 	}
 	return out, os.WriteFile(m.State(r.GetAllocationId()+".held"), nil, 0o600)
 }
 
 func (m *machine) Undo(_ context.Context, allocation string, _ []byte) error {
-	if deed == "does not undo" {
+	if fault == "does not undo" {
 		return nil
 	}
 	err := os.Remove(m.State(allocation + ".held"))
@@ -196,7 +196,7 @@ func (m *machine) Undo(_ context.Context, allocation string, _ []byte) error {
 }
 
 func (m *machine) Sweep(ctx context.Context, live []*pb.LiveAllocation) ([]string, error) {
-	if deed == "does not sweep" {
+	if fault == "does not sweep" {
 		return nil, nil
 	}
 	held, err := filepath.Glob(m.State("*.held"))
@@ -214,7 +214,7 @@ func (m *machine) Sweep(ctx context.Context, live []*pb.LiveAllocation) ([]strin
 func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 	var out []*pb.Metric
 	for _, d := range s.GetDevices() {
-		out = append(out, driver.Gauge("villain_power", d.GetId(), "watt", 100, 0, nil))
+		out = append(out, driver.Gauge("faulty_power", d.GetId(), "watt", 100, 0, nil))
 	}
 	return out
 }
@@ -222,13 +222,13 @@ func (m *machine) Sample(_ context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
 func (m *machine) SampleWorkloads(_ context.Context, _ *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
 	var out []*pb.WorkloadMetrics
 	watt := 50.0
-	if deed == "charges more than there is" {
+	if fault == "charges more than there is" {
 		watt = 500
 	}
 	for _, w := range set.GetWorkloads() {
 		x := &pb.WorkloadMetrics{AllocationId: w.GetAllocationId()}
 		for _, a := range w.GetAllocations() {
-			x.Metrics = append(x.Metrics, driver.Gauge("villain_power", a.GetDeviceId(), "watt", watt, 0, nil))
+			x.Metrics = append(x.Metrics, driver.Gauge("faulty_power", a.GetDeviceId(), "watt", watt, 0, nil))
 		}
 		out = append(out, x)
 	}

@@ -15,21 +15,21 @@ func TestBrokenPromisesAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs plugins")
 	}
-	villain := filepath.Join(t.TempDir(), "villain")
-	if out, err := exec.Command("go", "build", "-o", villain, "./testdata/villain").CombinedOutput(); err != nil {
+	faulty := filepath.Join(t.TempDir(), "faulty")
+	if out, err := exec.Command("go", "build", "-o", faulty, "./testdata/faulty").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	plugin := func(deed string) acceleratortest.Plugin {
-		return acceleratortest.Plugin{Path: villain, Fixture: "testdata/villain", Env: []string{"VILLAIN=" + deed}}
+	plugin := func(fault string) acceleratortest.Plugin {
+		return acceleratortest.Plugin{Path: faulty, Fixture: "testdata/faulty", Env: []string{"FAULT=" + fault}}
 	}
 	t.Run("none", func(t *testing.T) { acceleratortest.Test(t, plugin("")) })
 	type caught struct {
-		deed   string
+		fault  string
 		result suite.Result
 		err    error
 	}
 	results := make(chan caught)
-	deeds := map[string]string{
+	faults := map[string]string{
 		"undescribed slot":                 "display",
 		"refuses its default":              "config-schema",
 		"overlooks a card":                 "expected",
@@ -41,27 +41,27 @@ func TestBrokenPromisesAreCaught(t *testing.T) {
 		"does not undo":                    "kill",
 		"does not sweep":                   "restore-none",
 		"charges more than there is":       "workload-metrics",
-		"never looks again":                "unplug",
-		"hides what is ill":                "sick",
+		"scans only once":                  "unplug",
+		"reports failed cards as healthy":  "sick",
 		"gives up at one broken file":      "garbage",
 		"crashes at one broken file":       "garbage",
 		"waits for its program":            "program-hangs",
 		"leaves processes behind":          "program-hangs",
 		"crashes when its program fails":   "program-fails",
 	}
-	for deed, check := range deeds { // concurrently, because they mostly wait
+	for fault, check := range faults { // concurrently, because they mostly wait
 		go func() {
-			c := caught{deed: deed}
-			c.err = acceleratortest.Run(t.Context(), plugin(deed), []string{check}, func(r suite.Result) { c.result = r })
+			c := caught{fault: fault}
+			c.err = acceleratortest.Run(t.Context(), plugin(fault), []string{check}, func(r suite.Result) { c.result = r })
 			results <- c
 		}()
 	}
-	for range deeds {
+	for range faults {
 		switch c := <-results; {
 		case c.err != nil:
-			t.Errorf("%s: %v", c.deed, c.err)
+			t.Errorf("%s: %v", c.fault, c.err)
 		case c.result.Outcome != suite.Failed || c.result.Detail == "":
-			t.Errorf("%s: %s: %s (%s), want a failure", c.deed, deeds[c.deed], c.result.Outcome, c.result.Detail)
+			t.Errorf("%s: %s: %s (%s), want a failure", c.fault, faults[c.fault], c.result.Outcome, c.result.Detail)
 		}
 	}
 }
