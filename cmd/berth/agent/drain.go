@@ -58,7 +58,7 @@ func drainCommand(a *cli.App) *cobra.Command {
 		})
 	cmd.Example = `  berth agent drain node-7 --deadline 30m --then reschedule --reason "disk replacement"
   berth agent drain node-7 --deadline 0s --then terminate --wait`
-	cli.OptionalFlag(cmd, &after, "deadline", "the `while` that sessions may stay, such as 30m; 0s is at once", cli.ParseSeconds)
+	cli.OptionalFlag(cmd, &after, "deadline", "the `duration` that sessions can stay, such as 30m; 0s is at once", cli.ParseSeconds)
 	cli.SetsField(cmd, "deadline", "after", "deadline")
 	cli.EnumFlag(cmd, &in.Action, "then", "what happens to sessions that still run: `reschedule` starts them on another agent, terminate ends them")
 	cli.SetsField(cmd, "then", "action")

@@ -56,11 +56,11 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.disk, "disk", "", "size that each container may write on its machine, folders not counted, for example 10g (default 20g, or less by policy)")
 	flags.IntVar(&f.kernels, "kernels", 0, "containers of the session, each with all of the above, that start together (default 1)")
 	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm to take, where no flag says otherwise (see: berth preset ls)")
-	flags.StringVar(&f.start, "start", "", "start a batch session not before a `time`: 2026-01-31T08:00, or a while such as 2h30m from now")
+	flags.StringVar(&f.start, "start", "", "start a batch session not before a `time`: 2026-01-31T08:00, or a duration from now, such as 2h30m")
 	flags.StringArrayVar(&f.after, "after", nil, "start only after this `session` or array has succeeded, by name or id (repeatable)")
 	flags.StringArrayVar(&f.agents, "agent", nil, "prefer this agent, by `name` or id (repeatable)")
 	flags.BoolVar(&f.only, "only-agents", false, "run on an agent named with --agent or wait for one; for administrators")
-	cli.OptionalFlag(cmd, &f.lifetime, "lifetime", "end it after this `while`, such as 2h; it may then start before others that need more room", cli.ParseSeconds)
+	cli.OptionalFlag(cmd, &f.lifetime, "lifetime", "end it after this `duration`, such as 2h; it may then start before others that need more room", cli.ParseSeconds)
 	flags.BoolVar(&f.preemptible, "preemptible", false, "it may be ended for a session of a higher priority, where the resource group does that")
 	flags.StringVar(&f.groupOf, "group-of", "", "session `group` with which it is placed, by name or id (see: berth session-group)")
 	cli.ListFlag(cmd, &f.apps, "app", "app beside those of the image: `name=port`, or name=port:command with the shell command that starts it (repeatable)", parseApp)
@@ -242,7 +242,7 @@ func parseStart(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, cli.Usagef("--start %s: not a time such as 2026-01-31T08:00, nor a while such as 2h30m", text)
+	return time.Time{}, cli.Usagef("--start %s: not a time such as 2026-01-31T08:00, nor a duration such as 2h30m", text)
 }
 
 // fromPreset fills in what no flag says.

@@ -31,7 +31,7 @@ func listCommand(a *cli.App) *cobra.Command {
 }
 
 func table(a *cli.App, list ...client.SessionTemplate) *output.Table {
-	t := output.NewTable("NAME", "OF", "IMAGE", "RESOURCES", "UPDATED", "DESCRIPTION")
+	t := output.NewTable("NAME", "OWNER", "IMAGE", "RESOURCES", "UPDATED", "DESCRIPTION")
 	for _, x := range list {
 		of := x.Owner.Title()
 		if x.Project != nil {

@@ -69,7 +69,7 @@ export function Templates() {
             <thead>
               <tr>
                 <th>{t("Template")}</th>
-                <th>{t("Of")}</th>
+                <th>{t("Owner")}</th>
                 <th>{t("Image")}</th>
                 <th>{t("Resources")}</th>
                 <th>{t("Changed")}</th>

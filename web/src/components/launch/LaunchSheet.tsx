@@ -46,7 +46,7 @@ export default function LaunchSheet({ wish: begin, onClose }: Props) {
             <p className="dim">
               {wish.base.kind === "session"
                 ? t(
-                    "Takes over the environment, script, apps and everything else of session {{name}} that you do not change.",
+                    "Everything that you do not change comes from session {{name}}, including its environment, script and apps.",
                     {
                       name: wish.base.name,
                     },
