@@ -165,18 +165,19 @@ func TestStatementsDoNotGrowWithRows(t *testing.T) {
 		}
 		rows.more(4)
 		for _, p := range all {
+			// Who asks, then a level each, and its total where it is a connection.
+			most := 2 + p.depth + survey(p.name) + strings.Count(p.query, "totalCount")
 			var many []string
 			for range 50 { // a loader's batch may be cut in two on a busy machine
 				many = w.Statements.Of(func() { who.Must(t, p.query, nil, nil) })
-				if len(many) <= len(few[p.name]) {
+				if len(many) <= min(most, len(few[p.name])) {
 					break
 				}
 			}
 			if len(many) > len(few[p.name]) {
 				t.Errorf("%s, %s: %d statements become %d\n%s", who.name, p.name, len(few[p.name]), len(many), strings.Join(many, "\n"))
 			}
-			// Who asks, then a level each, and its total where it is a connection.
-			if most := 2 + p.depth + survey(p.name) + strings.Count(p.query, "totalCount"); len(many) > most {
+			if len(many) > most {
 				t.Errorf("%s, %s: %d statements, at most %d\n%s", who.name, p.name, len(many), most, strings.Join(many, "\n"))
 			}
 		}

@@ -99,8 +99,8 @@ func TestMachinesThatCannotBe(t *testing.T) {
 	}{
 		{"unknown", upOptions{fixtures: []string{"no-such"}}, "no-such is neither a file nor one of"},
 		{"no program", upOptions{fixtures: []string{"mock-4"}}, "its plugin: stat"},
-		{"two of a kind", upOptions{fixtures: []string{machine, machine}}, "acme-1 has plugin acme already"},
-		{"two mocks", upOptions{fixtures: []string{"mock-4"}, mock: 2}, "--mock-accelerators has plugin mock already"},
+		{"two of a kind", upOptions{fixtures: []string{machine, machine}}, "acme-1 already has plugin acme"},
+		{"two mocks", upOptions{fixtures: []string{"mock-4"}, mock: 2}, "--mock-accelerators already has plugin mock"},
 	} {
 		o := options(t, "acme")
 		o.fixtures, o.mock = row.o.fixtures, row.o.mock
@@ -115,7 +115,7 @@ func TestMachinesThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer machines.close()
-	if _, err := o.accelerators(machines); err == nil || !strings.Contains(err.Error(), "there twice") {
+	if _, err := o.accelerators(machines); err == nil || !strings.Contains(err.Error(), "is listed twice") {
 		t.Errorf("of two minds: %v", err)
 	}
 }

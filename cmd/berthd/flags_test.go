@@ -93,7 +93,7 @@ func TestSecretsComeFrom(t *testing.T) {
 		"environment":      {env: "b", creds: dir, want: "b"},
 		"credential":       {creds: dir, want: "in the file"},
 		"other credential": {creds: t.TempDir()},
-		"both":             {args: []string{"--postgres", "a", "--postgres-file", file}, fails: "exclude each other"},
+		"both":             {args: []string{"--postgres", "a", "--postgres-file", file}, fails: "cannot be combined"},
 		"empty file":       {args: []string{"--postgres-file", empty}, fails: "is empty"},
 		"no file":          {args: []string{"--postgres-file", file + "x"}, fails: "no such file"},
 	} {

@@ -148,7 +148,7 @@ func agentCommand() *cobra.Command {
 	o.flags(cmd, "/var/lib/berth/agent")
 	f := cmd.Flags()
 	f.StringSliceVar(&volumes, "volume", nil, "name=/path of a mounted volume")
-	f.StringArrayVar(&scopes, "scope-mount", nil, "name=TYPE,SOURCE[,OPTION...] with {scope} in it: how to mount the scopes of a volume, if each is a file system of its own")
+	f.StringArrayVar(&scopes, "scope-mount", nil, "name=TYPE,SOURCE[,OPTION...] with {scope} in it: how to mount the scopes of a volume, if each is a separate mount")
 	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
 	pathFlag(cmd, &file, "plugin-file", "", "YAML file of further accelerator plugins, with their settings, roots and permissions")
 	f.StringVar(&group, "resource-group", "", "resource group at the first registration")

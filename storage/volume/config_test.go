@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 	for _, row := range []struct{ says, text string }{
 		{"volumes[0]", "volumes: [{name: UPPER, mount: /x, plugin: btrfs}]"},
 		{"absolute", "volumes: [{name: a, mount: x, plugin: btrfs}]"},
-		{"plugin: the name of one", "volumes: [{name: a, mount: /x}]"},
+		{"plugin is missing", "volumes: [{name: a, mount: /x}]"},
 		{"is not a program", "volumes: [{name: a, mount: /x, plugin: nofs}]"},
 		{"without a directory", "volumes: [{name: a, mount: /x, plugin: ../btrfs}]"},
 		{"scope_mount", "volumes: [{name: a, mount: /x, plugin: btrfs, scope_mount: {type: nfs, source: 's:/one'}}]"},

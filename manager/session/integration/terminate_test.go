@@ -28,7 +28,7 @@ func TestTerminatedMeansClean(t *testing.T) {
 			t.Fatal(records, err)
 		}
 		text, _ := os.ReadFile(records[0])
-		return strings.Contains(string(text), "still giving back")
+		return strings.Contains(string(text), "still cleaning up")
 	})
 	managertest.Eventually(t, "the session is over", func() bool {
 		c.Client.Session.Update().Where(session.ID(id), session.StatusEQ(lifecycle.Terminating)).
