@@ -130,7 +130,7 @@ func (k server) by() string { return "$(awk '$2 == \"" + k.hostname + "\" {print
 func (k server) served(t *testing.T, to server) {
 	t.Helper()
 	// It may have begun to listen only now.
-	ask := fmt.Sprintf("for i in 1 2 3 4 5 6 7 8 9 10; do nc -w 10 %s 8000 </dev/null && break; sleep 1; done", k.by())
+	ask := fmt.Sprintf("for i in 1 2 3 4 5 6 7 8 9 10; do nc -w 10 %s 8000 </dev/null 2>/dev/null && break; sleep 1; done", k.by())
 	if out := to.run(ask); out != k.hostname {
 		t.Errorf("%s asks %s for its name: %q", to.hostname, k.hostname, out)
 	}

@@ -60,11 +60,14 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 		}
 		return found, missing
 	}
+	// A report of the agent about the end of this session can arrive before recovery mode is on. Then
+	// the session is not missing: it has ended as it did before the restore.
+	reported := func() bool { return u.Show(ended).Status == "TERMINATED" }
 	var found []client.OccupancyDrift
 	cluster.Eventually(t, "the platform shows what it does not know and what it misses", func() bool {
 		var missing int
 		found, missing = strays()
-		return len(found) == 1 && missing == 1
+		return len(found) == 1 && (missing == 1 || reported())
 	})
 	cluster.Eventually(t, "a manager leads, and has turned recovery mode on", func() bool {
 		r := berth.Run("admin", "cluster")
@@ -73,7 +76,7 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	if d := found[0]; d.Kernel == nil || *d.Kernel != newer.Kernels[0].ID || d.Owner != u.Email || !strings.Contains(d.Next, "--repair") {
 		t.Errorf("the unknown container: %+v", d)
 	}
-	if u.Show(older).Status != "RUNNING" || u.Show(ended).Status != "RUNNING" || len(containers(t)) != 2 {
+	if u.Show(older).Status != "RUNNING" || u.Show(ended).Status != "RUNNING" && !reported() || len(containers(t)) != 2 {
 		t.Errorf("in recovery mode something has ended: %s, %s, %v", u.Show(older).Status, u.Show(ended).Status, containers(t))
 	}
 	if r := berth.Run("admin", "occupancy", "--repair"); !strings.Contains(r.Stderr, "recovery mode") {
@@ -81,7 +84,7 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	}
 	said := berth.Must("admin", "cluster", "recovery", "off", "--yes")
 	for _, want := range []string{u.Email, "--repair", "ends as lost"} {
-		if !strings.Contains(said, want) {
+		if !strings.Contains(said, want) && (want != "ends as lost" || !reported()) {
 			t.Errorf("what will end is told without %q:\n%s", want, said)
 		}
 	}

@@ -599,7 +599,7 @@ async function activity() {
   await row("Reset user password").getByText(`by ${stage.email}`).first().waitFor();
   await look("activity");
   await page.getByText("Failed", { exact: true }).click();
-  await row("Add SSH key").getByText("Invalid input").first().waitFor();
+  await row("Create SSH key").getByText("Invalid input").first().waitFor();
   await row("Done").first().waitFor({ state: "detached" });
   await page.getByText("By others", { exact: true }).click();
   await row("Reset user password").first().waitFor();
