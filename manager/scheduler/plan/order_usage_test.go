@@ -168,7 +168,7 @@ func TestNobodyStarvesUnderFairShare(t *testing.T) {
 	}
 }
 
-// fullCluster is a pool of equal places and its users.
+// fullCluster is a pool of equal places, and its users.
 type fullCluster struct {
 	now     time.Time
 	s       plan.Snapshot
@@ -183,7 +183,7 @@ type fullCluster struct {
 type hungry struct {
 	id     uuid.UUID
 	weight float64
-	last   time.Time // when it had something
+	last   time.Time // time at which the user last had an allocation
 	served int
 }
 
@@ -203,13 +203,13 @@ func (w *world) cluster(life, back time.Duration) *fullCluster {
 		c.users = append(c.users, u)
 		c.weights += u.weight
 	}
-	// One of them had more or less of the cluster before.
+	// Before, one of them used more or less of the cluster than the others.
 	full := usage(c.users[0].id, noon.Add(-back), noon, resource.Slots{"cpu": w.Int64N(int64(c.places + 1))})
 	c.history = append(c.history, full)
 	return c
 }
 
-// step lets sessions end, gives everyone enough to ask for, and plans.
+// step ends sessions, gives every user enough requests, and plans.
 func (c *fullCluster) step(w *world, tick, longest time.Duration) {
 	c.now = c.now.Add(tick)
 	one := resource.Slots{"cpu": 1}
