@@ -13,11 +13,11 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// codeTries is how many codes one login asks for.
+// codeTries is the number of codes that one login asks for.
 const codeTries = 3
 
-// signIn logs in, asks for the second factor when one is needed, and whether
-// another login may end when there are too many.
+// signIn logs in. It asks for the second factor if one is needed, and whether another login may be
+// ended if there are too many.
 func signIn(ctx context.Context, a *cli.App, c *client.Client, as client.Credentials) (*client.Login, error) {
 	_, interactive := cli.Terminal(a.In)
 	as.Device = knownDevice(a, c.Base())
