@@ -62,7 +62,7 @@ func (a *App) Confirm(ctx context.Context, what, name string, yes bool) error {
 	return err
 }
 
-// ConfirmDelete asks before something is deleted, unless that was said to be so.
+// ConfirmDelete asks before something is deleted, unless yes is set.
 func (a *App) ConfirmDelete(ctx context.Context, what string, yes bool) error {
 	return a.ConfirmAction(ctx, "Delete "+what+"?", "delete "+what, "nothing was done", yes)
 }
